@@ -1,20 +1,25 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/engine"
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/sigv4"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -98,10 +103,12 @@ func idOf(t *testing.T, a nodetest.Answer) string {
 func TestEachQuotaRefusesItsTenant(t *testing.T) {
 	t.Parallel()
 	bucket := t.TempDir()
-	q := startQuotas(t, nodetest.Options{Shards: 2, Bucket: "file://" + bucket})
+	extractor := &countingExtractor{}
+	q := startQuotas(t, nodetest.Options{Shards: 2, Bucket: "file://" + bucket, Extractor: extractor, Table: nodetest.Table()})
 	t.Run("galleries, subjects and applications", q.recordsAreBounded)
 	t.Run("access keys", q.accessKeysAreBounded)
 	t.Run("writes", q.writesAreBounded)
+	t.Run("writes with a key", func(t *testing.T) { q.keyedWritesAreBounded(t, extractor) })
 	t.Run("changes", q.changesAreBounded)
 	t.Run("jobs and their items", func(t *testing.T) { q.jobsAreBounded(t, store{filepath.Join(bucket, q.who.String())}) })
 	t.Run("requests", q.requestsAreBounded)
@@ -168,7 +175,9 @@ func (q *quotas) writesAreBounded(t *testing.T) {
 	}
 	refused(t, q.noisy.Call(t, q.url(), http.MethodPost, "/v1.1/subjects", face("person 6")), metafsm.QuotaWrites, true)
 	refused(t, q.noisy.Call(t, q.url(), http.MethodPut, "/v1.1/subjects/"+s.ID, face("person 6")), metafsm.QuotaWrites, true)
-	refused(t, q.noisy.Call(t, q.url(), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil), metafsm.QuotaWrites, true)
+	a := q.noisy.Call(t, q.url(), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
+	refused(t, a, metafsm.QuotaWrites, true)
+	waits(t, a, 10*time.Minute)
 	if got := find(t, q.noisy, q.url(), "person 4"); len(got) != 1 {
 		t.Errorf("a search: %v", got)
 	}
@@ -179,6 +188,82 @@ func (q *quotas) writesAreBounded(t *testing.T) {
 	enrol(t, q.noisy, q.url(), "person 6")
 }
 
+// countingExtractor is HashExtractor that counts images.
+type countingExtractor struct {
+	nodetest.HashExtractor
+	images atomic.Int64
+}
+
+func (e *countingExtractor) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
+	e.images.Add(1)
+	return e.HashExtractor.Extract(ctx, image)
+}
+
+func (e *countingExtractor) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]engine.Face, error) {
+	return e.Extract(ctx, image)
+}
+
+// waits fails unless the Retry-After of an answer is at most that time, and at most a minute
+// less.
+func waits(t *testing.T, a nodetest.Answer, most time.Duration) {
+	t.Helper()
+	seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	if after := time.Duration(seconds) * time.Second; err != nil || after > most || after < most-time.Minute {
+		t.Errorf("Retry-After %q, want %s, or a little less", a.Header.Get("Retry-After"), most)
+	}
+}
+
+func withKey(key string) sigv4.Header { return sigv4.Header{Name: "Idempotency-Key", Value: key} }
+
+// A write beyond the quota is refused before the models run, and told when there is room.
+func (q *quotas) keyedWritesAreBounded(t *testing.T, extractor *countingExtractor) {
+	write := func(method, target, person, key string) nodetest.Answer {
+		return q.noisy.Call(t, q.url(), method, target, face(person), withKey(key))
+	}
+	q.set(t, metafsm.QuotaWrites, 3)
+	var first subject
+	for i := range 3 {
+		a := write(http.MethodPost, "/v1.1/subjects", fmt.Sprint("keyed ", i), fmt.Sprint("key ", i))
+		if a.Status != http.StatusCreated {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		if i == 0 {
+			a.Decode(t, &first)
+		}
+	}
+	round := func() (images int64) {
+		before := extractor.images.Load()
+		for range q.cluster.Nodes {
+			for _, a := range []nodetest.Answer{
+				write(http.MethodPost, "/v1.1/subjects", "keyed 3", "key 3"),
+				write(http.MethodPost, "/v1.1/subjects/"+first.ID+"/events", "keyed 3", "key 4"),
+				write(http.MethodPut, "/v1.1/subjects/"+first.ID, "keyed 3", "key 5"),
+			} {
+				refused(t, a, metafsm.QuotaWrites, true)
+				waits(t, a, 24*time.Hour)
+			}
+		}
+		return extractor.images.Load() - before
+	}
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		images := round()
+		if images == 0 {
+			break
+		}
+		if time.Now().After(late) { // a replica that lags leaves the refusal to the command
+			t.Fatalf("the models run on %d images of refused writes", images)
+		}
+	}
+	var again subject
+	if a := write(http.MethodPost, "/v1.1/subjects", "keyed 0", "key 0"); a.Status != http.StatusCreated {
+		t.Errorf("a retry of a remembered write: %d %s", a.Status, a.Body)
+	} else if a.Decode(t, &again); again.ID != first.ID {
+		t.Errorf("a retry got %s, the first try %s", again.ID, first.ID)
+	}
+	enrol(t, q.quiet, q.url(), "keyed 3")
+	q.set(t, metafsm.QuotaWrites, 0)
+}
+
 func (q *quotas) changesAreBounded(t *testing.T) {
 	q.set(t, metafsm.QuotaChanges, 20)
 	made := 0
@@ -186,6 +271,7 @@ func (q *quotas) changesAreBounded(t *testing.T) {
 		a := q.noisy.Call(t, q.url(), http.MethodPost, "/v1.1/tags/"+fmt.Sprint("tag", made), nil)
 		if a.Status != http.StatusOK {
 			refused(t, a, metafsm.QuotaChanges, true)
+			waits(t, a, 10*time.Minute)
 			break
 		}
 	}
@@ -193,6 +279,16 @@ func (q *quotas) changesAreBounded(t *testing.T) {
 		t.Errorf("%d changes went through", made)
 	}
 	expect(t, q.quiet, http.StatusOK, q.url(), http.MethodPost, "/v1.1/tags/tag", nil)
+	q.set(t, metafsm.QuotaChanges, 1)
+	create := func(name string) nodetest.Answer {
+		return q.noisy.Call(t, q.url(), http.MethodPost, "/api/galleries", map[string]any{
+			"name": name, "description": "", "size": 1, "faceMinimumQualityScore": 0.45,
+		}, withKey(name))
+	}
+	idOf(t, create("keyed"))
+	a := create("keyed, beyond the quota")
+	refused(t, a, metafsm.QuotaChanges, true)
+	waits(t, a, 24*time.Hour)
 	q.set(t, metafsm.QuotaChanges, 0)
 }
 

@@ -19,6 +19,11 @@ type Enrolment struct {
 	Tags []string
 }
 
+// registration returns the write as that of a new subject.
+func (e Enrolment) registration() Registration {
+	return Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags}
+}
+
 // GalleryPatch contains the changes to a gallery. A nil field changes nothing.
 type GalleryPatch struct {
 	Name, Description *string

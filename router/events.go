@@ -24,7 +24,7 @@ func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, e.Image, e.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app.MinimumQuality, e.registration())
 	if err != nil {
 		return Registered{}, err
 	}
@@ -51,7 +51,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, e.Image, e.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app.MinimumQuality, e.registration())
 	if err != nil {
 		return Registered{}, err
 	}
@@ -80,6 +80,9 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 			return Registered{}, err
 		}
 		if a.Status != shardfsm.Moved {
+			if err := r.refusal(ctx, a.Status, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
+				return Registered{}, err
+			}
 			return r.registeredAnswer(g, key, a, face)
 		}
 		target = shard.Active{Event: a.Event, Revision: a.Revision}
@@ -104,14 +107,17 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 }
 
 // extractEnrolment extracts the one face of an image and finds the identities of
-// tags. The face must have at least the quality qualityMin. Unknown tags are
-// refused before any work on the image.
-func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
-	tags, err := r.tags(ctx, g, names)
+// tags. The face must have at least the quality qualityMin. Unknown tags, and a write
+// that the shard has no room to remember, are refused before any work on the image.
+func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, at id.Shard, qualityMin float64, reg Registration) (engine.Face, []uint32, error) {
+	tags, err := r.tags(ctx, g, reg.Tags)
 	if err != nil {
 		return engine.Face{}, nil, err
 	}
-	face, err := r.single(ctx, image, qualityMin)
+	if err := r.room(ctx, at, g.Tenant, reg.Write); err != nil {
+		return engine.Face{}, nil, err
+	}
+	face, err := r.single(ctx, reg.Image, qualityMin)
 	return face, tags, err
 }
 
@@ -154,7 +160,7 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	if err != nil {
 		return err
 	}
-	return writeError(a.Status)
+	return r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
 }
 
 // writeError returns the error for a status with which a shard refuses a write, and
@@ -166,9 +172,9 @@ func writeError(s shardfsm.Status) error {
 	case shardfsm.Conflict:
 		return keyReused()
 	case shardfsm.OpsFull:
-		return operationsFull()
+		return operationsFull(forgetRetry)
 	case shardfsm.OverWrites:
-		return overQuota(metafsm.QuotaWrites)
+		return overQuota(metafsm.QuotaWrites, forgetRetry)
 	case shardfsm.StaleGeneration:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case shardfsm.Outdated:

@@ -44,8 +44,9 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
 	})
+	write := stamped(w)
 	a, err := proposeNamed(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
-		Write: stamped(w), Gallery: gallery, Application: app,
+		Write: write, Gallery: gallery, Application: app,
 	}, deletion{tenant, n.Name}, func(a metafsm.CreateGalleryAnswer) metafsm.Status { return a.Status })
 	if err != nil {
 		return Gallery{}, err
@@ -72,7 +73,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key: %s", key)
 	default:
-		return Gallery{}, manageError("create gallery", a.Status)
+		return Gallery{}, r.manageError(ctx, "create gallery", tenant, write, a.Status)
 	}
 }
 
@@ -165,8 +166,9 @@ func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenan
 }
 
 func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+	write := stamped(w)
 	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{
-		Write: stamped(w), Application: r.newApplication(tenant, n),
+		Write: write, Application: r.newApplication(tenant, n),
 	})
 	if err != nil {
 		return Application{}, err
@@ -182,7 +184,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 	case metafsm.UnknownApplication:
 		return Application{}, deletedSince("", "application")
 	default:
-		return Application{}, manageError("create application", a.Status)
+		return Application{}, r.manageError(ctx, "create application", tenant, write, a.Status)
 	}
 }
 

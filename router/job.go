@@ -241,9 +241,9 @@ func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAns
 	case shardfsm.JobsFull:
 		return a, &Error{Kind: Busy, Message: "too many records of jobs are kept; try again later", RetryAfter: bulkFullRetry}
 	case shardfsm.OverJobs:
-		return a, overQuota(metafsm.QuotaJobs)
+		return a, overQuota(metafsm.QuotaJobs, bulkFullRetry)
 	case shardfsm.OverJobItems:
-		return a, overQuota(metafsm.QuotaJobItems)
+		return a, overQuota(metafsm.QuotaJobItems, bulkFullRetry)
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
 		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:

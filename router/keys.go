@@ -244,7 +244,7 @@ func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
 	case a.Status == metafsm.OtherKey:
 		return errRetired
 	case a.Status == metafsm.OverAccessKeys:
-		return overQuota(metafsm.QuotaAccessKeys)
+		return overQuota(metafsm.QuotaAccessKeys, 0)
 	case a.Status != metafsm.Done:
 		return fmt.Errorf("put access key: meta answered %v", a.Status)
 	}

@@ -51,21 +51,22 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	case metafsm.SizeShrinks:
 		return Gallery{}, Errorf(InvalidRequest, "", "the size of a gallery can only be increased")
 	default:
-		return Gallery{}, manageError("update gallery", a.Status)
+		return Gallery{}, r.manageError(ctx, "update gallery", tenant, c.Write, a.Status)
 	}
 }
 
 // UpdateApplication applies patch.
 func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
+	write := stamped(w)
 	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, metafsm.UpdateApplication{
-		Write: stamped(w), Tenant: tenant, Application: application,
+		Write: write, Tenant: tenant, Application: application,
 		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
 		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
 	})
 	if err != nil {
 		return Application{}, err
 	}
-	if err := manageError("update application", a.Status); err != nil {
+	if err := r.manageError(ctx, "update application", tenant, write, a.Status); err != nil {
 		return Application{}, err
 	}
 	app, err := r.applicationOf(a.Application)
@@ -89,11 +90,12 @@ func set[T any](field, value *T) {
 // DeleteApplication removes an application. This node refuses its API key at once,
 // every other node as soon as meta's log has reached it.
 func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application})
+	write := ownWrite()
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: write, Tenant: tenant, Application: application})
 	if err != nil {
 		return err
 	}
-	return manageError("delete application", a.Status)
+	return r.manageError(ctx, "delete application", tenant, write, a.Status)
 }
 
 // DeleteGallery removes a gallery and its applications. When it returns, every
@@ -103,15 +105,16 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 	// A gallery under deletion counts as unknown.
 	if _, err := confirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
 		if KindOf(err) == NotFound {
-			err = manageError("delete gallery", metafsm.UnknownGallery)
+			err = r.manageError(ctx, "delete gallery", tenant, metafsm.Write{}, metafsm.UnknownGallery)
 		}
 		return err
 	}
-	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteGalleryOp, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery})
+	write := ownWrite()
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteGalleryOp, metafsm.DeleteGallery{Write: write, Tenant: tenant, Gallery: gallery})
 	if err != nil {
 		return err
 	}
-	if err := manageError("delete gallery", a.Status); err != nil {
+	if err := r.manageError(ctx, "delete gallery", tenant, write, a.Status); err != nil {
 		return err
 	}
 	if a.Gallery.ID.IsZero() {
@@ -197,9 +200,9 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	return err
 }
 
-// manageError returns the error for a status with which meta refuses a change, and
-// nil for success.
-func manageError(what string, s metafsm.Status) error {
+// manageError returns the error for a status with which meta refuses a change of a
+// tenant, and nil for success.
+func (r *cluster) manageError(ctx context.Context, what string, of id.Tenant, w metafsm.Write, s metafsm.Status) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -210,11 +213,13 @@ func manageError(what string, s metafsm.Status) error {
 	case metafsm.Conflict:
 		return keyReused()
 	case metafsm.OpsFull:
-		return operationsFull()
+		return operationsFull(r.changeWait(ctx, of, w))
 	case metafsm.OtherKey:
 		return errRetired
-	case metafsm.OverSubjects, metafsm.OverGalleries, metafsm.OverApplications, metafsm.OverChanges:
-		return overQuota(metaQuotas[s])
+	case metafsm.OverChanges:
+		return overQuota(metaQuotas[s], r.changeWait(ctx, of, w))
+	case metafsm.OverSubjects, metafsm.OverGalleries, metafsm.OverApplications:
+		return overQuota(metaQuotas[s], 0)
 	default:
 		return fmt.Errorf("%s: meta answered: %v", what, s)
 	}

@@ -49,6 +49,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardBefore)
 	calls.Add(table, shardCounts)
 	calls.Add(table, shardTaken)
+	calls.Add(table, shardRoom)
 	calls.Add(table, jobBegin)
 	calls.Add(table, jobAdd)
 	calls.Add(table, jobOpen)

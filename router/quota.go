@@ -9,24 +9,26 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
+	"facet/raftfsm/operation"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 )
 
-// forgetRetry is the Retry-After of a write that is refused because the tenant has too many
-// remembered ones. A group forgets the oldest all the time.
+// forgetRetry is how long the files of a gallery rest whose tenant has too many remembered
+// writes. It is also the Retry-After of a write that is refused for that when its group does
+// not say from when on it has room.
 const forgetRetry = time.Minute
 
-// overQuota returns the error for what would exceed a quota of the tenant.
-func overQuota(q metafsm.Quota) error {
+// overQuota returns the error for what would exceed a quota of the tenant. After that time
+// there may be room; 0 stands for quotas with which time alone makes none.
+func overQuota(q metafsm.Quota, after time.Duration) error {
 	e := Errorf(OverQuota, q.String(), "the tenant's quota %q is used up", q)
+	e.RetryAfter = after
 	switch q {
 	case metafsm.QuotaChanges, metafsm.QuotaWrites:
-		e.Message += ": too many of its recent writes are remembered; try again later"
-		e.RetryAfter = forgetRetry
+		e.Message += ": too many of its recent writes are remembered; try again later, or ask an operator for more"
 	case metafsm.QuotaJobs, metafsm.QuotaJobItems: // a tenant can delete jobs only with their gallery
 		e.Message += ": its jobs are kept for 30 days; try again later, or ask an operator for more"
-		e.RetryAfter = bulkFullRetry
 	default:
 		e.Message += "; delete something, or ask an operator for more"
 	}
@@ -48,6 +50,92 @@ func (r *cluster) share(of id.Tenant) shardfsm.Share {
 		return shardfsm.Share{}
 	}
 	return shardfsm.Share{Tenant: of, Writes: most(meta, of, metafsm.QuotaWrites)}
+}
+
+// room refuses a write that its shard has no room to remember. It is asked before the models
+// run on an image; the command decides. This node's replica may say yes. A no is the leader's,
+// since a replica that is behind may not know that the write was done before.
+func (r *cluster) room(ctx context.Context, at id.Shard, of id.Tenant, w Write) error {
+	q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: r.share(of)}
+	if m, ok := r.groups.Shard(at); ok && q.ask(m).Refusal == 0 {
+		return nil
+	}
+	return r.leaderRoom(ctx, at, q)
+}
+
+// leaderRoom refuses a write if its shard's leader has no room to remember it.
+func (r *cluster) leaderRoom(ctx context.Context, at id.Shard, q roomQuery) error {
+	if q.Share.Tenant.IsZero() {
+		return nil // a node does not know the method
+	}
+	a, err := calls.CallLeader(ctx, r.calls, shardRoom, at, q)
+	switch {
+	case err != nil:
+		return err
+	case a.Refusal == shardfsm.OverWrites:
+		return overQuota(metafsm.QuotaWrites, waitUntil(a.At))
+	case a.Refusal != 0:
+		return operationsFull(waitUntil(a.At))
+	default:
+		return nil
+	}
+}
+
+// refusal returns the error for the status of a write on a shard, and nil for success. The
+// shard says from when on it has room.
+func (r *cluster) refusal(ctx context.Context, s shardfsm.Status, at id.Shard, of id.Tenant, w Write) error {
+	if s == shardfsm.OverWrites || s == shardfsm.OpsFull {
+		q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: r.share(of)}
+		if err := r.leaderRoom(ctx, at, q); err != nil {
+			return err
+		}
+	}
+	return writeError(s)
+}
+
+// roomQuery asks whether a shard has room to remember a write.
+type roomQuery struct {
+	Op    id.Operation   `cbor:"1,keyasint"`
+	Keyed bool           `cbor:"2,keyasint,omitempty"`
+	Share shardfsm.Share `cbor:"3,keyasint"`
+}
+
+func (q roomQuery) ask(m *shardfsm.Machine) (a roomAnswer) {
+	a.At, a.Refusal = m.RoomAt(time.Now().UnixMilli(), operation.Name{Op: q.Op, Keyed: q.Keyed}, q.Share)
+	return a
+}
+
+// roomAnswer is the result of shardfsm.Machine.RoomAt.
+type roomAnswer struct {
+	At      int64           `cbor:"1,keyasint,omitempty"`
+	Refusal shardfsm.Status `cbor:"2,keyasint,omitempty"`
+}
+
+// shardRoom answers a roomQuery on the shard's leader. It is called from metafsm.LevelQuotas
+// on.
+var shardRoom = method[roomQuery, roomAnswer]{Name: "shard.room", Run: func(ctx context.Context, r *Router, group id.Shard, q roomQuery) (roomAnswer, error) {
+	if _, err := r.leaderState(ctx, group); err != nil {
+		return roomAnswer{}, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return roomAnswer{}, &raftfsm.NotLeaderError{}
+	}
+	return q.ask(m), nil
+}}
+
+// changeWait returns the Retry-After of a change that meta has no room to remember.
+func (r *cluster) changeWait(ctx context.Context, of id.Tenant, w metafsm.Write) time.Duration {
+	if err := r.sync.Join(ctx); err != nil { // this node may not know what the leader has refused
+		return forgetRetry
+	}
+	return waitUntil(r.groups.Meta().RoomAt(of, w.Keyed))
+}
+
+// waitUntil returns the time from now until the time at in milliseconds since 1970, at least
+// a second.
+func waitUntil(at int64) time.Duration {
+	return max(time.Until(time.UnixMilli(at)), time.Second)
 }
 
 // jobShare returns what a tenant may have a shard keep of jobs, as share.

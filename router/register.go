@@ -36,12 +36,15 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, reg.Image, reg.Tags)
-	if err != nil {
-		return Registered{}, err
-	}
+	var face engine.Face
+	var tags []uint32
+	extracted := false
 	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
+		if err == nil && !extracted {
+			face, tags, err = r.extractEnrolment(ctx, g, home, app.MinimumQuality, reg)
+			extracted = true
+		}
 		if err != nil {
 			return Registered{}, err
 		}
@@ -170,6 +173,9 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 				continue
 			}
 		}
+		if err := r.refusal(ctx, a.Status, p.home, p.gallery.Tenant, p.write); err != nil {
+			return Registered{}, err
+		}
 		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
 			return Registered{}, err
 		}
@@ -214,12 +220,9 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte
 	})
 }
 
-// registeredAnswer turns the shard's answer into the client's. A retry gets the
-// attributes of the first try while its event lives.
+// registeredAnswer turns the shard's answer to a write that is done into the client's. A
+// retry gets the attributes of the first try while its event lives.
 func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
-	if err := writeError(a.Status); err != nil {
-		return Registered{}, err
-	}
 	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes}
 	if len(a.Sealed) > 0 {
 		ref := faceRef(g, a.Subject, a.Event)
@@ -253,11 +256,13 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	if err != nil {
 		return err
 	}
-	return writeError(a.Status)
+	return r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
 }
 
-func operationsFull() error {
-	return &Error{Kind: Busy, Message: "too many recent writes are remembered; try again later", RetryAfter: time.Minute}
+// operationsFull returns the error for a write that a group has no room to remember. After
+// that time there may be room.
+func operationsFull(after time.Duration) error {
+	return &Error{Kind: Busy, Message: "too many recent writes are remembered; try again later", RetryAfter: after}
 }
 
 func keyReused() error {

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 
+	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 )
 
@@ -28,7 +29,7 @@ func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string)
 	if err != nil {
 		return err
 	}
-	return tagError(a.Status, name)
+	return r.tagError(ctx, access.Tenant, a.Status, name)
 }
 
 // RenameTag renames a tag. Events keep it. The error is NotFound for an unknown
@@ -38,7 +39,7 @@ func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to str
 	if err != nil {
 		return err
 	}
-	return tagError(a.Status, to)
+	return r.tagError(ctx, access.Tenant, a.Status, to)
 }
 
 // DeleteTag removes a tag. Events stay unchanged. The error is NotFound for an
@@ -48,12 +49,12 @@ func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string)
 	if err != nil {
 		return err
 	}
-	return tagError(a.Status, name)
+	return r.tagError(ctx, access.Tenant, a.Status, name)
 }
 
 // tagError returns the error for a status with which meta refuses a change of tags,
 // and nil for success.
-func tagError(s metafsm.Status, name string) error {
+func (r *tagRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.Status, name string) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -66,7 +67,7 @@ func tagError(s metafsm.Status, name string) error {
 	case metafsm.UnknownGallery:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	default:
-		return manageError("change tags", s)
+		return r.manageError(ctx, "change tags", of, metafsm.Write{}, s)
 	}
 }
 

@@ -134,7 +134,9 @@ func (c *Client) do(ctx context.Context, r request) (answer, error) {
 			}
 			err = refused
 		} else {
-			list.rest(node, time.Now())
+			if ctx.Err() == nil { // the caller's end says nothing about the node
+				list.rest(node, time.Now())
+			}
 			err = fmt.Errorf("%s: %w", operation, err)
 		}
 		doubt = doubt || refused == nil || refused.Status >= http.StatusInternalServerError

@@ -19,8 +19,8 @@ const (
 	tryTimeoutDefault = 45 * time.Second // the service's own limit is 30 s
 	backoffMin        = 100 * time.Millisecond
 	backoffMax        = 3 * time.Second
-	retryAfterMax     = 30 * time.Second // a longer Retry-After is cut
-	restTime          = 5 * time.Second  // how long a node without an answer is left alone
+	retryAfterMax     = time.Minute     // a refusal with a longer Retry-After is final
+	restTime          = 5 * time.Second // how long a node without an answer is left alone
 	dialTimeout       = 5 * time.Second
 	answerBytesMax    = 64 << 20
 	idleConnections   = 64 // for each node

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -24,7 +25,7 @@ var (
 	ErrNotVerified    = errors.New("not verified")     // 404 of verify; Error.Score is set
 	ErrNotFound       = errors.New("not found")        // other 404s
 	ErrForbidden      = errors.New("forbidden")        // 403: signature, role or API key
-	ErrBusy           = errors.New("busy")             // 429, still after all tries
+	ErrBusy           = errors.New("busy")             // 429
 )
 
 var (
@@ -77,8 +78,11 @@ func (e *Error) Is(target error) bool {
 	return kindsByType[e.Type] == target || kindsByReason[e.Reason] == target || kindsByStatus[e.Status] == target
 }
 
-// again reports whether the same request may succeed later.
+// again reports whether the same request may succeed soon.
 func (e *Error) again() bool {
+	if e.RetryAfter > retryAfterMax || e.Reason == "Quota" && e.RetryAfter == 0 {
+		return false
+	}
 	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
 }
 
@@ -100,7 +104,7 @@ func readError(operation string, a answer) *Error {
 		e.Message = http.StatusText(a.status)
 	}
 	if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s > 0 {
-		e.RetryAfter = min(time.Duration(s)*time.Second, retryAfterMax)
+		e.RetryAfter = time.Duration(min(s, math.MaxInt32)) * time.Second
 	}
 	return e
 }

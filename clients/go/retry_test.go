@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -155,6 +156,23 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	}
 }
 
+// Time makes no room soon, or none at all.
+func TestLongWaitIsFinal(t *testing.T) {
+	t.Parallel()
+	const quota = `{"message":"m","reason":"Quota","quota":"writes"}`
+	for want, step := range map[time.Duration]func(http.ResponseWriter){
+		0:            say(429, quota),
+		86400e9:      say(429, quota, "Retry-After: 86400"),
+		2147483647e9: say(429, quota, "Retry-After: 9223372036854775807"),
+	} {
+		s, c := play(t, client.Config{}, step)
+		err := c.Health(t.Context())
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.RetryAfter != want || !errors.Is(err, client.ErrBusy) || len(s.requests()) != 1 {
+			t.Errorf("wait %s: %d tries, %v", want, len(s.requests()), err)
+		}
+	}
+}
+
 func TestTriesEnd(t *testing.T) {
 	t.Parallel()
 	s, c := play(t, client.Config{Tries: 3}, say(500, failed))
@@ -176,6 +194,45 @@ func TestContextEndsAPause(t *testing.T) {
 	}
 	if n := len(s.requests()); n != 1 {
 		t.Errorf("%d tries", n)
+	}
+}
+
+// A caller that gives up says nothing about the node.
+func TestCanceledCallLeavesNodeInUse(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	var calls [2]atomic.Int64
+	var servers []*httptest.Server
+	for i := range calls {
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			calls[i].Add(1)
+			if slow.Load() {
+				<-r.Context().Done()
+				return
+			}
+			_, _ = io.WriteString(w, `{"status":"OK"}`)
+		}))
+		t.Cleanup(s.Close)
+		servers = append(servers, s)
+	}
+	c := testClient(t, client.Config{}, servers...)
+	slow.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := c.Health(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	slow.Store(false)
+	before := [2]int64{calls[0].Load(), calls[1].Load()}
+	for range 4 {
+		if err := c.Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range calls {
+		if n := calls[i].Load() - before[i]; n != 2 {
+			t.Errorf("node %d gets %d of 4 calls", i, n)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *Port) mayBeCut(ctx context.Context, who id.Node) error {
 	}
 	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
 		err := needs(at.Shard, at.Voters, records[i].Member, there)
-		if err == nil && at.Moving && slices.Contains(at.Holders(), records[i].Member) {
+		if err == nil && slices.Contains(at.Holders(), records[i].Member) {
 			err = p.needsNow(ctx, at, records[i].Member, there)
 		}
 		if err != nil {
@@ -77,15 +77,22 @@ func (p *Port) mayBeCut(ctx context.Context, who id.Node) error {
 	return nil
 }
 
-// needsNow does the work of needs for a shard on the move. The map doesn't say who votes now,
-// so needsNow asks the group's leader.
+// needsNow does the work of needs with the present voters of a shard and those of their
+// replicas that serve. The map knows neither: a new replica has no vote yet, a damaged one has
+// lost it or is closed although its node is there. So needsNow asks the group's leader, and
+// each voter.
 func (p *Port) needsNow(ctx context.Context, at metafsm.ShardVoters, who id.Member, there map[id.Member]bool) error {
-	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Holders())
+	others := slices.DeleteFunc(at.Holders(), func(m id.Member) bool { return !there[m] })
+	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, append(others, who))
 	if !ok {
-		return router.Errorf(router.InvalidRequest, "", "%s is on the move and no leader confirms who votes in it: start its nodes that are down and try again; "+
+		return router.Errorf(router.InvalidRequest, "", "no leader of %s confirms who votes in it: start its nodes that are down and try again; "+
 			"if the node is down for good, --force removes it, and the shard may be lost", replicas.Name(at.Shard))
 	}
-	return needs(at.Shard, replicas.VotersBut(leader.Servers, ""), who, there)
+	serves := map[id.Member]bool{}
+	for _, m := range replicas.VotersBut(leader.Servers, who) {
+		serves[m] = there[m] && p.cfg.Replicas.CaughtUp(ctx, at.Shard, leader.Commit, []id.Member{m}) == 1
+	}
+	return needs(at.Shard, replicas.VotersBut(leader.Servers, ""), who, serves)
 }
 
 // needs returns an error if a member has one of the votes, and the others that are there are
@@ -99,7 +106,7 @@ func needs(number id.Shard, voters []id.Member, who id.Member, there map[id.Memb
 		return router.Errorf(router.InvalidRequest, "", "the only replica of %s is on the node, and its data would be lost: start the node if it is down, and drain it first",
 			replicas.Name(number))
 	default:
-		return router.Errorf(router.InvalidRequest, "", "group %d needs the node's vote: %d of its other %d voters are there; start the node if it is down, and drain the node first",
+		return router.Errorf(router.InvalidRequest, "", "group %d needs the node's vote: %d of its other %d voters serve; start the node if it is down, and drain the node first",
 			number, len(left), len(voters)-1)
 	}
 }

@@ -37,6 +37,7 @@ func (l clearingListener) Accept() (net.Conn, error) {
 type clearingConn struct {
 	*tls.Conn
 	buffer []byte // of fasthttp's reader, while it is this connection's
+	line   lineEnd
 
 	mu      sync.Mutex // guards closing
 	closing bool
@@ -44,13 +45,16 @@ type clearingConn struct {
 
 // Read reads from the connection. It leaves larger memory as it is: that is the handler's.
 func (c *clearingConn) Read(p []byte) (int, error) {
-	if len(p) <= headerBytesMax {
-		clear(p)
-		if c.buffer == nil { // the first read is for the whole buffer
-			c.buffer = p
-		}
+	if len(p) > headerBytesMax {
+		return c.Conn.Read(p)
 	}
-	return c.Conn.Read(p)
+	clear(p)
+	if c.buffer == nil { // the first read is for the whole buffer
+		c.buffer = p
+	}
+	n, err := c.Conn.Read(p)
+	c.line.scan(p[:n])
+	return n, err
 }
 
 // Write writes to the connection. After an error no request follows.

@@ -61,6 +61,7 @@ func TestAmbiguousRequestIsRefused(t *testing.T) {
 	f("two Idempotency-Keys", post("{}", "Idempotency-Key: a", "Idempotency-Key: b", "Content-Length: 2"), 400)
 	f("folded header", get("/v1.1/health", "x-api-key: a", " b"), 400)
 	f("fold with a tab", get("/v1.1/health", "x-api-key: a", "\tb"), 400)
+	f("bare line feed after the request line", strings.Replace(get("/v1.1/health"), "\r\n", "\n", 1), 400)
 	f("bare line feed in a header", get("/v1.1/health", "A: b\nx-api-key: c"), 400)
 	f("bare carriage return", get("/v1.1/health", "A: b\rc"), 400)
 	f("NUL in a header", get("/v1.1/health", "A: b\x00c"), 400)
@@ -101,6 +102,37 @@ func TestAmbiguousRequestIsRefused(t *testing.T) {
 	}
 	f("large header", get("/v1.1/health", "A: "+strings.Repeat("b", headerBytesMax)), 431)
 	f("long target", get("/"+strings.Repeat("a", headerBytesMax)), 431)
+}
+
+// The pieces in which a request line comes do not hide its end.
+func TestBareLineFeedIsFoundInPieces(t *testing.T) {
+	t.Parallel()
+	f := func(text string, want bool) {
+		t.Helper()
+		for size := 1; size <= len(text); size++ {
+			var e lineEnd
+			for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+				e.scan([]byte(rest[:min(size, len(rest))]))
+			}
+			if e.bare != want {
+				t.Errorf("%q in pieces of %d bytes: bare %v", text, size, e.bare)
+			}
+		}
+	}
+	f("GET / HTTP/1.1\nHost: a\r\n\r\n", true)
+	f("GET / HTTP/1.1\r\n\r\nGET / HTTHTTP/1.1\nA: b", true)
+	f("GET / HTTP/1.1\r\nA: HTTP/1.1\r\n\r\nHTTP/1.", false)
+	r := start(t, nil)
+	c := r.dial()
+	for _, piece := range []string{"GET /v1.1/health HTT", "P/1.1", "\nHost: facet.test\r\n\r\n"} {
+		if _, err := io.WriteString(c, piece); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if a := read(t, bufio.NewReader(c), "GET"); a.status != 400 {
+		t.Errorf("in three pieces: %d %s", a.status, a.body)
+	}
 }
 
 // An underscore is not a hyphen: no header is found under another's name.

@@ -105,6 +105,10 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	if c.head, err = readHead(&rc.Request.Header, s.cfg.Limits.BodyBytes); err != nil {
 		return answer{}, err
 	}
+	if err := checkLineEnd(rc); err != nil {
+		c.segments = nil // finish then closes the connection
+		return answer{}, err
+	}
 	if s.preflight(rc, c) {
 		return answer{status: fasthttp.StatusNoContent}, nil
 	}

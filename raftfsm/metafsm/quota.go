@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/raftfsm/operation"
 )
 
 // Quota is a bound on what one tenant takes, so that it leaves room for the others. The
@@ -151,6 +152,20 @@ func (m *Machine) changedTooMuch(by id.Tenant, keyed bool) bool {
 	}
 	most, _ := t.record.Most(QuotaChanges)
 	return uint64(m.ops.Owned(by, keyed)) >= most
+}
+
+// RoomAt returns the time from which on meta has room to remember a change of a tenant, by its
+// own bound and by the tenant's quota, if it remembers nothing else until then. It is in the
+// past if there is room.
+func (m *Machine) RoomAt(by id.Tenant, keyed bool) int64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	at := m.ops.RoomAt(operation.Name{Keyed: keyed})
+	if t := m.state.tenants[by]; t != nil && m.state.levelNow() >= LevelQuotas {
+		most, _ := t.record.Most(QuotaChanges)
+		at = max(at, m.ops.OwnerRoomAt(by, keyed, int(most)))
+	}
+	return at
 }
 
 // used returns how much of a quota that meta keeps a tenant has used. Galleries under

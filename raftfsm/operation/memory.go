@@ -2,7 +2,6 @@ package operation
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/tidwall/btree"
 
@@ -52,21 +51,21 @@ type Outcome struct {
 // numbers are not part of the state.
 type queue struct {
 	btree.Map[uint64, *Outcome]
-	// owned counts the outcomes of each owner, without zeroes.
-	owned map[id.Tenant]int
+	// owned holds the times of each owner's outcomes, oldest first. No list is empty.
+	owned map[id.Tenant][]int64
 	// last is the number of the newest outcome, even if that is forgotten.
 	last uint64
 	// files hold the queue's outcomes of the newest snapshot.
 	files []segment.Batch
 }
 
-func newQueue() *queue { return &queue{owned: make(map[id.Tenant]int)} }
+func newQueue() *queue { return &queue{owned: make(map[id.Tenant][]int64)} }
 
 func (q *queue) push(o *Outcome) {
 	q.last++
 	q.Set(q.last, o)
 	if !o.Owner.IsZero() {
-		q.owned[o.Owner]++
+		q.owned[o.Owner] = append(q.owned[o.Owner], o.Time)
 	}
 }
 
@@ -76,7 +75,9 @@ func (q *queue) drop(o *Outcome) {
 	if o.Owner.IsZero() {
 		return
 	}
-	if q.owned[o.Owner]--; q.owned[o.Owner] == 0 {
+	if rest := q.owned[o.Owner][1:]; len(rest) > 0 {
+		q.owned[o.Owner] = rest
+	} else {
 		delete(q.owned, o.Owner)
 	}
 }
@@ -141,15 +142,49 @@ func (m *Memory) Full(n Name) bool {
 // Owned returns how many operations of one kind, keyed or not, the memory remembers for a
 // tenant.
 func (m *Memory) Owned(by id.Tenant, keyed bool) int {
-	return m.queueOf(Name{Keyed: keyed}).owned[by]
+	return len(m.queueOf(Name{Keyed: keyed}).owned[by])
+}
+
+// RoomAt returns the time from which on the memory is not full for an operation with this
+// name, if it remembers nothing else until then. It is in the past if the memory has room.
+func (m *Memory) RoomAt(n Name) int64 {
+	q, most := m.plain, m.limits.Plain
+	if n.Keyed {
+		q, most = m.keyed, m.limits.Keyed
+	}
+	if last := q.Len() - most; last >= 0 { // the last one to forget
+		_, o, _ := q.GetAt(last)
+		return forgottenAt(o.Time, n.Keyed)
+	}
+	return 0
+}
+
+// OwnerRoomAt returns the time from which on a tenant owns fewer than most operations of a
+// kind, as RoomAt.
+func (m *Memory) OwnerRoomAt(by id.Tenant, keyed bool, most int) int64 {
+	owned := m.queueOf(Name{Keyed: keyed}).owned[by]
+	if last := len(owned) - max(most, 1); last >= 0 {
+		return forgottenAt(owned[last], keyed)
+	}
+	return 0
+}
+
+// forgottenAt returns when an operation of this time is forgotten.
+func forgottenAt(time int64, keyed bool) int64 {
+	if keyed {
+		return time + keyedMillis + 1
+	}
+	return time + plainMillis + 1
 }
 
 // Owners returns, for each tenant with remembered operations, the larger of its two numbers
 // of Owned.
 func (m *Memory) Owners() map[id.Tenant]int {
-	most := maps.Clone(m.plain.owned)
-	for by, n := range m.keyed.owned {
-		most[by] = max(most[by], n)
+	most := make(map[id.Tenant]int)
+	for _, q := range []*queue{m.plain, m.keyed} {
+		for by, owned := range q.owned {
+			most[by] = max(most[by], len(owned))
+		}
 	}
 	return most
 }

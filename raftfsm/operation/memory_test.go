@@ -87,6 +87,47 @@ func TestKindsHaveSeparateBounds(t *testing.T) {
 	}
 }
 
+func TestRoomComesWhenOldestIsForgotten(t *testing.T) {
+	t.Parallel()
+	tenant := id.Tenant{UUID: id.UUID{7}}
+	f := func(keyed bool, keep int64) {
+		t.Helper()
+		m := operation.New(operation.Limits{Plain: 4, Keyed: 4})
+		name := outcome(9, keyed).Name
+		for n := range byte(4) {
+			if at := m.RoomAt(name); at > m.Clock() {
+				t.Errorf("with %d of 4: room at %d", n, at)
+			}
+			m.Advance(int64(n+1) * 1000)
+			o := outcome(n, keyed)
+			if n > 0 { // the oldest belongs to nobody
+				o.Owner = tenant
+			}
+			m.Remember(o)
+		}
+		if got, want := m.RoomAt(name), 1000+keep+1; got != want {
+			t.Errorf("full memory: room at %d, want %d", got, want)
+		}
+		for most, want := range map[int]int64{0: 4000 + keep + 1, 1: 4000 + keep + 1, 2: 3000 + keep + 1, 3: 2000 + keep + 1, 4: 0} {
+			if got := m.OwnerRoomAt(tenant, keyed, most); got != want {
+				t.Errorf("3 of %d: room at %d, want %d", most, got, want)
+			}
+		}
+		if got := m.OwnerRoomAt(tenant, !keyed, 1); got != 0 {
+			t.Errorf("the other kind: room at %d", got)
+		}
+		at := m.OwnerRoomAt(tenant, keyed, 3)
+		if m.Advance(at - 1); m.Owned(tenant, keyed) != 3 {
+			t.Errorf("before the time of room: %d are owned", m.Owned(tenant, keyed))
+		}
+		if m.Advance(at); m.Owned(tenant, keyed) != 2 {
+			t.Errorf("at the time of room: %d are owned", m.Owned(tenant, keyed))
+		}
+	}
+	f(false, 10*minute)
+	f(true, 24*hour)
+}
+
 func read(b []byte) (*operation.Memory, error) { return readWith(b, limits, nil) }
 
 func TestLoadedMemoryForgetsAlike(t *testing.T) {

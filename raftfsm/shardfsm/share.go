@@ -1,6 +1,9 @@
 package shardfsm
 
-import "facet/internal/id"
+import (
+	"facet/internal/id"
+	"facet/raftfsm/operation"
+)
 
 // A shard does not know the quotas of tenants. So the proposer sends a tenant's share with
 // each command that takes room. It is the quota for one shard (metafsm.QuotaWrites and the
@@ -48,4 +51,26 @@ func (m *Machine) Taken() map[id.Tenant]Taken {
 		taken[t] = of
 	}
 	return taken
+}
+
+// RoomAt returns when the machine has room for an operation that is new: for the group's own
+// bound, or for the tenant's share, with the status that refuses the operation until then.
+// The status is 0 if the operation has room at the time now, or was done before. Apply does
+// not depend on it: no command need come at now.
+func (m *Machine) RoomAt(now int64, name operation.Name, share Share) (at int64, refusal Status) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, done := m.ops.Recall(name.Op); done {
+		return 0, 0
+	}
+	if at = m.ops.RoomAt(name); at > now {
+		return at, OpsFull
+	}
+	if share.Tenant.IsZero() {
+		return 0, 0
+	}
+	if at = m.ops.OwnerRoomAt(share.Tenant, name.Keyed, int(share.Writes)); at > now {
+		return at, OverWrites
+	}
+	return 0, 0
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // signed is a request as a client signs it.
@@ -34,7 +35,7 @@ func TestMeaningJudgesChanges(t *testing.T) {
 	f("host: h:1", "HOST:\th:1 ", true)
 	f("k  k", "k k", true)
 	f("PUT ", "\r\nPUT ", true)
-	f("HTTP/1.1\r\n", "HTTP/1.1\n", true)
+	f("HTTP/1.1\r\n", "HTTP/1.1\n", false)
 	f("k  k\r\n", "k  k\n", false)
 	f(", Signature", ",Signature", true)
 	f("\r\nContent", "\r\naccept: z\r\nContent", true)
@@ -51,6 +52,15 @@ func TestMeaningJudgesChanges(t *testing.T) {
 	f("Signature=s", "Signature=S", false)
 	f(";x-api-key", "", false)
 	f("x-api-key: ", "x-api-key: k\r\nx-api-key: ", false)
+}
+
+func TestTableShowsShortTimes(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{412_340: "410µs", 12_345_678: "12.35ms"} {
+		if got := short(d).String(); got != want {
+			t.Errorf("%s is shown as %s, want %s", d, got, want)
+		}
+	}
 }
 
 func TestScanLooksIntoFrames(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -78,7 +77,7 @@ func (a floods) flood(c *tally) error {
 		close(stop)
 		watching.Wait()
 		all := slices.Sorted(slices.Values(slices.Concat(times[:]...)))
-		c.note("a good client meanwhile: %d requests, p50 %d ms, p99 %d ms", len(all), at(all, .5).Milliseconds(), at(all, .99).Milliseconds())
+		c.note("a good client meanwhile: %d requests, p50 %s, p99 %s", len(all), short(at(all, .5)), short(at(all, .99)))
 		return nil
 	}, a.pids()...)
 	if err != nil {
@@ -119,6 +118,9 @@ func (a floods) idle(c *tally) {
 			open[i] = conn
 		}
 	})
+	if made := len(slices.DeleteFunc(slices.Clone(open), func(conn net.Conn) bool { return conn == nil })); made <= perAddress {
+		c.got("only %d idle connections were opened, so this shows nothing", made)
+	}
 	left := keptOpen(open)
 	for late := time.Now().Add(idleWait); left > perAddress && time.Now().Before(late); left = keptOpen(open) {
 		time.Sleep(idlePause)
@@ -149,8 +151,7 @@ func keptOpen(list []net.Conn) int {
 func isOpen(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
 	_, err := c.Read(make([]byte, 1))
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
+	return isTimeout(err)
 }
 
 // halfRequest returns a signed request with a body of 1 MB, whose body is missing.
@@ -164,6 +165,7 @@ func (a floods) halfRequest(i int) []byte {
 // it in time.
 func (a floods) slow(c *tally, what string, begin func(i int) []byte) {
 	var work sync.WaitGroup
+	var opened atomic.Int64
 	slots := make(chan struct{}, 16)
 	for i := range slowClients {
 		slots <- struct{}{}
@@ -174,6 +176,7 @@ func (a floods) slow(c *tally, what string, begin func(i int) []byte) {
 			if err != nil {
 				return // refused
 			}
+			opened.Add(1)
 			defer func() { _ = conn.NetConn().Close() }()
 			began := time.Now()
 			if _, err := conn.Write(begin(i)); err != nil {
@@ -195,6 +198,9 @@ func (a floods) slow(c *tally, what string, begin func(i int) []byte) {
 		})
 	}
 	work.Wait()
+	if opened.Load() < slowClients/2 {
+		c.got("slow %s: only %d of %d connections were opened, so this shows nothing", what, opened.Load(), slowClients)
+	}
 }
 
 // deaf sends requests and never reads the answers.

@@ -98,8 +98,8 @@ func (a guessing) beside(c *tally, bad badClient, gateway address, alone []time.
 	if err != nil {
 		return err
 	}
-	c.note("bad client with %s: %d × 403, %d × 429, longest %d ms; good client p50 %d ms, p99 %d ms (alone %d, %d)", bad.what, free.Load(), slowed.Load(),
-		longest.Load(), at(beside, .5).Milliseconds(), at(beside, .99).Milliseconds(), at(alone, .5).Milliseconds(), at(alone, .99).Milliseconds())
+	c.note("bad client with %s: %d × 403, %d × 429, longest %d ms; good client p50 %s, p99 %s (alone %s, %s)", bad.what, free.Load(), slowed.Load(),
+		longest.Load(), short(at(beside, .5)), short(at(beside, .99)), short(at(alone, .5)), short(at(alone, .99)))
 	// Tries that are on their way at the twentieth failure are not slowed yet.
 	if most := int64(failuresFree + 2*guessers + time.Since(began).Seconds()/3 + 2); bad.slowed && (free.Load() > most || slowed.Load() == 0) {
 		c.got("a bad client with %s is not slowed: %d × 403, want at most %d, %d × 429", bad.what, free.Load(), most, slowed.Load())
@@ -136,6 +136,9 @@ func (a guessing) honest(c *tally, who credentials, from address) (times []time.
 func at(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
+
+// short returns a time for the table: an answer over loopback takes less than a millisecond.
+func short(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
 // unproven shows the limit of the promise: a client whose key and address failed too often
 // before it first proved itself has to wait.

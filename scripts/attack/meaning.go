@@ -35,12 +35,8 @@ var once = []string{
 // meaningOf reads a request. It shares no code with facet: a mistake in facet's reader must
 // not hide itself. ok is false if raw is no request.
 func meaningOf(raw []byte) (m meaning, ok bool) {
-	// A reader skips an empty line before a request, and may take a bare line feed for the
-	// end of the request line (RFC 9112, §2.2). facet does; it refuses one in a header.
+	// A reader skips an empty line before a request (RFC 9112, §2.2).
 	raw = bytes.TrimPrefix(raw, []byte("\r\n"))
-	if at := bytes.IndexByte(raw, '\n'); at > 0 && raw[at-1] != '\r' {
-		raw = slices.Concat(raw[:at], []byte("\r"), raw[at:])
-	}
 	head, body, found := bytes.Cut(raw, []byte("\r\n\r\n"))
 	lines := strings.Split(string(head), "\r\n")
 	first := strings.Split(lines[0], " ")

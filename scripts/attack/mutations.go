@@ -86,6 +86,9 @@ func (a *attack) mutate(c *tally) error {
 	for range mutators {
 		(<-lines).close()
 	}
+	if silent.Load() > int64(len(list))/20 {
+		return fmt.Errorf("%d of %d changed requests got no answer: that is no refusal", silent.Load(), len(list))
+	}
 	c.note("%d refused, %d without an answer, %d of the same meaning taken", refused.Load(), silent.Load(), accepted.Load())
 	return nil
 }

@@ -121,7 +121,14 @@ func (a answer) refusedSignature() bool {
 	case http.StatusTooManyRequests:
 		return a.body == "" || strings.Contains(a.body, "WrongSignatures") // HEAD has no body
 	}
-	return a.closes
+	return a.closes && a.status/100 == 4
+}
+
+// isTimeout reports whether err is the end of a wait: the other end has neither answered nor
+// closed the connection.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // dial connects to the public port of a node.

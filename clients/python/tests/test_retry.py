@@ -147,6 +147,15 @@ def test_retry_after_is_obeyed(play: Callable[..., Script]) -> None:
     assert second.at - first.at >= 1 and first.headers["authorization"] != second.headers["authorization"]
 
 
+def test_long_wait_is_final(play: Callable[..., Script]) -> None:
+    quota = '{"message":"m","reason":"Quota","quota":"writes"}'
+    for step, want in [(say(429, quota), 0.0), (say(429, quota, Retry_After="86400"), 86400.0)]:
+        s = play(step)
+        with s.client() as client, pytest.raises(facet_client.Busy) as e:
+            client.health()
+        assert e.value.retry_after == want and len(s.seen) == 1
+
+
 def test_tries_end(play: Callable[..., Script]) -> None:
     s = play(say(500, FAILED))
     with s.client(tries=3) as client, pytest.raises(facet_client.ServerFault) as e:

@@ -46,6 +46,9 @@ func (b *bench) loadPart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(t.Refused) == 0 {
+		return fmt.Errorf("of %d searches none was refused: that was no overload", t.Sum())
+	}
 	time.Sleep(restTime)
 	after, err := b.alone(20*time.Millisecond, b.phase/5)
 	if err != nil {

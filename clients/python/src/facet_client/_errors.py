@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-_RETRY_AFTER_MAX = 30.0  # seconds; a longer Retry-After is cut
+_RETRY_AFTER_MAX = 60.0  # seconds; a refusal with a longer Retry-After is final
 
 
 class FacetError(Exception):
@@ -32,7 +32,7 @@ class Refusal(FacetError):
         self.score: int | None = body.get("score")
         """The score of a verification below its threshold, else None."""
         after = headers.get("Retry-After", "")
-        self.retry_after: float = min(float(after), _RETRY_AFTER_MAX) if after.isdecimal() else 0.0
+        self.retry_after: float = float(after) if after.isdecimal() else 0.0
         """The wait in seconds that the service asks for, or 0."""
         self.request_id: str = headers.get("X-Request-Id", "")
         """Identifies the request in the service's logs."""
@@ -42,7 +42,9 @@ class Refusal(FacetError):
 
     @property
     def again(self) -> bool:
-        """Reports whether the same request may succeed later."""
+        """Reports whether the same request may succeed soon."""
+        if self.retry_after > _RETRY_AFTER_MAX or (self.reason == "Quota" and not self.retry_after):
+            return False
         return self.status >= 500 or self.status in (408, 429)
 
 
@@ -99,7 +101,7 @@ class NotVerified(Refusal):
 
 
 class Busy(Refusal):
-    """429 at every try."""
+    """429."""
 
 
 _BY_REASON: dict[tuple[int, str], type[Refusal]] = {
