@@ -164,14 +164,9 @@ func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 			c.found(nodeNames(n)...)
 			c.propose("x")
 			c.agree()
-			slow := 0 // now and then two members are candidates at once, and timers decide
 			for round := range 10 {
-				took := failover(t, c)
-				if took >= heartbeatDefault {
-					slow++
-				}
-				if slow > 2 || took >= 4*heartbeatDefault {
-					t.Errorf("%d members, round %d: a write %s after the leader's end, the %d. that is slow", n, round, took, slow)
+				if took := failover(t, c); took >= heartbeatDefault/2 {
+					t.Errorf("%d members, round %d: a write %s after the leader's end", n, round, took)
 				}
 				time.Sleep(time.Duration(round) * 37 * time.Millisecond) // at another phase of the timers
 			}
@@ -201,17 +196,12 @@ func TestSlowVotersElectFirstCandidate(t *testing.T) {
 		c.found(nodeNames(3)...)
 		c.propose("x")
 		c.agree()
-		slow := 0 // now and then the logs grow between two polls, and both members are first
 		for delay := 50 * time.Millisecond; delay <= 150*time.Millisecond; delay += 25 * time.Millisecond {
 			for _, m := range c.members {
 				m.disk.slow(delay)
 			}
-			took := failover(t, c)
-			if took > heartbeatDefault {
-				slow++
-			}
-			if slow > 1 {
-				t.Errorf("disks that take %s: a write %s after the leader's end, the %d. that is slow", delay, took, slow)
+			if took := failover(t, c); took > heartbeatDefault {
+				t.Errorf("disks that take %s: a write %s after the leader's end", delay, took)
 			}
 		}
 		c.close()

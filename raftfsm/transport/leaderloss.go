@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,10 @@ import (
 // The follower polls the voters. If a majority says that the leader is gone, the voter with
 // the longest log starts an election at once, as if the leader had transferred the
 // leadership to it. The others start one a little later if no leader is elected.
+//
+// Two candidates of one term would cost each other the votes. So a poll also asks the
+// others to leave the election to this member. A voter with a shorter log does so for a
+// while, and one that stands for election itself says that the leader is not gone.
 //
 // A leader that is cut off, or whose machine lost its power, closes no connection. A voter
 // that has not heard from it for Config.Silence asks it once more, and then polls the voters
@@ -45,9 +50,13 @@ const (
 	pollTimeout = 600 * time.Millisecond
 	// silenceTick is how often a follower checks when it last heard from its leader.
 	silenceTick = 100 * time.Millisecond
+	// electionTime is how long a member leaves an election to another one, and how long its
+	// own election counts as under way.
+	electionTime = pollTimeout
 	// goneVersion marks the question whether a leader is gone (see question.go). The field
-	// Leader names the leader. In the answer, Success reports that the leader is gone, and
-	// Term is the last index of the voter's log.
+	// Leader names the leader. LastLogIndex is the last index of the log of a member that
+	// would stand for election; others send 0. In the answer, Success reports that the leader
+	// is gone, and Term is the last index of the voter's log.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
@@ -59,6 +68,41 @@ type leaderLoss struct {
 	began     atomic.Pointer[time.Time] // when silence is counted from at the earliest
 	asking    atomic.Bool               // this member polls the voters
 	answering atomic.Bool
+
+	mu     sync.Mutex // guards stands and yields
+	stands time.Time  // until then this member's own election is under way
+	yields time.Time  // until then this member leaves the election to another
+}
+
+// stand begins an election of this member's, unless it left the election to another.
+func (l *leaderLoss) stand() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Now().Before(l.yields) {
+		return false
+	}
+	l.stands = time.Now().Add(electionTime)
+	return true
+}
+
+// yield leaves the election to a member that outranks this one. It returns false while this
+// member's own election is under way.
+func (l *leaderLoss) yield(other, own vote) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Now().Before(l.stands) {
+		return false
+	}
+	if l.compare(other, own) < 0 {
+		l.yields = time.Now().Add(electionTime)
+	}
+	return true
+}
+
+// compare orders votes: those of the longest logs first, and equal ones in an order that
+// differs from group to group.
+func (l *leaderLoss) compare(a, b vote) int {
+	return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(l.t.group, id.Member(a.member)), Spread(l.t.group, id.Member(b.member))))
 }
 
 // begin sets flag, and reports whether it was unset and the transport is open. The caller
@@ -133,7 +177,7 @@ func (l *leaderLoss) answers(leader raft.ServerID) bool {
 	}
 	leads := make(chan bool, 1)
 	l.t.wg.Go(func() { // ends with its call
-		gone, _, err := l.askGone(leader, leader)
+		gone, _, err := l.askGone(leader, leader, 0)
 		leads <- err == nil && !gone
 	})
 	late := time.NewTimer(pollTimeout)
@@ -176,7 +220,7 @@ func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bo
 		if dead {
 			agreed++
 		}
-		if dead && (first && !contested || agreed > pollPatience) && l.following(r, leader) {
+		if dead && (first && !contested || agreed > pollPatience) && l.following(r, leader) && l.stand() {
 			l.t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: l.t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
@@ -214,7 +258,7 @@ func (l *leaderLoss) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool)
 		default:
 			asked++
 			l.t.wg.Go(func() { // ends with its call
-				gone, last, err := l.askGone(s.ID, leader)
+				gone, last, err := l.askGone(s.ID, leader, own.last)
 				votes <- vote{s.ID, err == nil && gone, last}
 			})
 		}
@@ -233,9 +277,7 @@ func (l *leaderLoss) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool)
 			return false, false
 		}
 	}
-	slices.SortFunc(candidates, func(a, b vote) int {
-		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(l.t.group, id.Member(a.member)), Spread(l.t.group, id.Member(b.member))))
-	})
+	slices.SortFunc(candidates, l.compare)
 	return voter && len(candidates) > voters/2, candidates[0].member == own.member
 }
 
@@ -252,7 +294,7 @@ func (l *leaderLoss) gone(leader raft.ServerID) bool {
 	if err := conn.Close(); err != nil {
 		return false
 	}
-	gone, _, err := l.askGone(leader, leader)
+	gone, _, err := l.askGone(leader, leader, 0)
 	return err == nil && gone
 }
 
@@ -261,9 +303,10 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// askGone asks a member whether leader is gone. last is the last index of the member's log.
-func (l *leaderLoss) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
-	q := raft.InstallSnapshotRequest{RPCHeader: l.t.self.header(), SnapshotVersion: goneVersion, Leader: []byte(leader)}
+// askGone asks a member whether leader is gone. own is the last index of this member's log if
+// this member would stand for election, or 0. last is that of the asked member's log.
+func (l *leaderLoss) askGone(to, leader raft.ServerID, own uint64) (gone bool, last uint64, err error) {
+	q := raft.InstallSnapshotRequest{RPCHeader: l.t.self.header(), SnapshotVersion: goneVersion, Leader: []byte(leader), LastLogIndex: own}
 	var a raft.InstallSnapshotResponse
 	err = retryBroken(func() error {
 		a = raft.InstallSnapshotResponse{}
@@ -274,8 +317,8 @@ func (l *leaderLoss) askGone(to, leader raft.ServerID) (gone bool, last uint64, 
 
 // answerGone answers askGone. It answers one question at a time, because it may have to
 // dial the leader.
-func (l *leaderLoss) answerGone(rpc raft.RPC, leader raft.ServerID) {
-	r := l.t.raft.Load()
+func (l *leaderLoss) answerGone(rpc raft.RPC, q *raft.InstallSnapshotRequest) {
+	r, leader := l.t.raft.Load(), raft.ServerID(q.Leader)
 	if r == nil || l.t.health.Failed() != nil || !l.begin(&l.answering) {
 		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
 		return
@@ -286,7 +329,11 @@ func (l *leaderLoss) answerGone(rpc raft.RPC, leader raft.ServerID) {
 		gone := r.State() != raft.Leader && known == "" ||
 			string(leader) == string(l.t.self.self) && (r.State() != raft.Leader || l.t.health.Silent()) ||
 			l.following(r, leader) && (l.silent(r) || l.gone(leader))
-		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: r.LastIndex(), Success: gone}, nil)
+		last := r.LastIndex()
+		if gone && q.LastLogIndex > 0 {
+			gone = l.yield(vote{raft.ServerID(q.ID), true, q.LastLogIndex}, vote{raft.ServerID(l.t.self.self), true, last})
+		}
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: last, Success: gone}, nil)
 	})
 }
 

@@ -39,7 +39,7 @@ func (t *Transport) question(rpc raft.RPC) bool {
 		return false
 	}
 	if q.SnapshotVersion == goneVersion {
-		t.loss.answerGone(rpc, raft.ServerID(q.Leader))
+		t.loss.answerGone(rpc, q)
 		return true
 	}
 	if t.segments == nil || t.health.Failed() != nil || !t.asked.CompareAndSwap(false, true) {
