@@ -52,10 +52,11 @@ LONGSEED ?= 31
 LONGIMAGES ?= 20000
 OLDEST := 093556b
 .PHONY: test-long
-test-long: setup venv build ## what takes longer: 20,000 images beside another reader, an upgrade, attacks, planted bugs (25 minutes)
+test-long: setup venv build ## what takes longer: 20,000 images beside another reader, an upgrade, attacks, intruders, planted bugs (25 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
 	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 3m
+	@$(GO) run -tags hashicorpmetrics ./scripts/attack
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
 
 race: setup venv s3 build ## the tests under the race detector

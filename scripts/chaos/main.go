@@ -69,7 +69,7 @@ func main() {
 	flag.StringVar(&s.photos, "photos", "", "folder of portraits, one of each person: faces are found by the real models, not by a hash of the image")
 	flag.BoolVar(&s.backups, "backups", false, "make backups meanwhile, restore some of them in the end, and compare")
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
-	flag.BoolVar(&s.baseline, "baseline", true, "with -mutants: run each hunter without a bug first; make test runs those that are tests, too")
+	flag.BoolVar(&s.baseline, "baseline", true, "with -mutants: run each hunter without a bug first; make test and make test-long run them all, too")
 	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
 	flag.BoolVar(&s.loopback, "loopback", os.Geteuid() != 0, "no network namespaces: only stop, pause and kill")
 	flag.Parse()

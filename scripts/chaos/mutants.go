@@ -212,7 +212,7 @@ func (a *hunt) all(ctx context.Context, bugs []planted) []chan verdict {
 // faults at random.
 func (a *hunt) one(ctx context.Context, p planted) verdict {
 	v := verdict{without: "not run"}
-	if a.settings.baseline || p.by.tests == "" {
+	if a.settings.baseline {
 		if err := a.sound[p.by](); err != nil {
 			v.without, v.how = "**fails**", fmt.Sprintf("not tried: %.300v", err)
 			return v
