@@ -74,7 +74,7 @@ func withoutTables(file []byte) []byte {
 	return file
 }
 
-// inNodes returns the pieces that the memory of any node has.
+// inNodes returns the runs of the photos that the memory of any node has.
 func inNodes(t *testing.T, c *served, p *memscan.Pieces) memscan.Found {
 	t.Helper()
 	all := memscan.Found{}
@@ -138,7 +138,8 @@ const forgetTime = 10 * time.Second
 var noCore = regexp.MustCompile(`(?m)^Max core file size +0 +0 `)
 
 // Nodes answer requests with photos, and the connections stay open. Some seconds later the
-// nodes' memory has no piece of the photos.
+// nodes' memory has no run of the photos, except where a signal interrupted a copy
+// (docs/decisions/0029).
 func TestMemoryForgetsPhotos(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -160,8 +161,12 @@ func TestMemoryForgetsPhotos(t *testing.T) {
 		sendPhoto(t, k, name)
 	}
 	time.Sleep(forgetTime)
-	if found := inNodes(t, c, pieces); len(found) > 0 {
-		t.Errorf("the nodes' memory has %d of %d pieces: %v", len(found), pieces.Len(), found.Kinds())
+	registers, found := inNodes(t, c, pieces).Registers()
+	if len(registers) > 0 {
+		t.Logf("signal frames have %v", registers)
+	}
+	if len(found) > 0 {
+		t.Errorf("the nodes' memory has %d runs, in bytes: %v", len(found), found)
 	}
 	for _, n := range c.nodes {
 		limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", n.cmd.Process.Pid))

@@ -9,10 +9,14 @@ import (
 	"strings"
 )
 
-// stepBytes is how much of a process is read at once.
-const stepBytes = 16 << 20
+const (
+	// stepBytes is how much of a process is read at once.
+	stepBytes = 16 << 20
+	// overlapBytes is how much of it is read again with the next step.
+	overlapBytes = 4 << 10
+)
 
-// In returns the pieces that the writable memory of a process has. Pages that are not in
+// In returns the runs that the writable memory of a process has. Pages that are not in
 // memory or in swap have nothing and are passed by.
 func (p *Pieces) In(pid int) (found Found, bytesRead int, err error) {
 	open := func(name string) *os.File {
@@ -35,20 +39,26 @@ func (p *Pieces) In(pid int) (found Found, bytesRead int, err error) {
 		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); err != nil || !strings.HasPrefix(rights, "rw") {
 			continue
 		}
-		place := placeOf(lines.Text())
+		mapping := nameOf(lines.Text())
 		for _, run := range resident(pages, from, to) {
-			for at := run[0]; at < run[1]; at += stepBytes - PieceBytes {
+			for at := run[0]; at < run[1]; at += stepBytes - overlapBytes {
 				n, _ := memory.ReadAt(b[:min(run[1]-at, stepBytes)], at) // a page may be gone by now
 				bytesRead += n
-				p.search(b[:n], place, found)
+				p.search(b[:n], at, func(f find) {
+					if at > run[0] && f.address < at+overlapBytes/2 {
+						return // the step before has it whole
+					}
+					f.mapping = mapping
+					found[place{pid, f.address, f.kind}] = f
+				})
 			}
 		}
 	}
 	return found, bytesRead, nil
 }
 
-// placeOf returns the name of a mapping; most have none.
-func placeOf(line string) string {
+// nameOf returns the name of a mapping; most have none.
+func nameOf(line string) string {
 	if at := strings.IndexByte(line, '['); at >= 0 {
 		return line[at:]
 	}
