@@ -54,7 +54,7 @@ func enlargedPNG(t *testing.T, n int) []byte {
 func TestMemoryOfLargeImagesIsReturned(t *testing.T) {
 	const (
 		images = 4
-		more   = 32 << 20 // than before
+		more   = 48 << 20 // than before: each worker keeps up to 12 MB of pixels
 		within = 20 * time.Second
 	)
 	e := enginetest.New(t, engine.Config{Workers: images})
