@@ -165,7 +165,7 @@ func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 			c.propose("x")
 			c.agree()
 			for round := range 10 {
-				if took := failover(t, c); took >= heartbeatDefault/2 {
+				if took := failover(t, c); took >= heartbeatDefault/5 {
 					t.Errorf("%d members, round %d: a write %s after the leader's end", n, round, took)
 				}
 				time.Sleep(time.Duration(round) * 37 * time.Millisecond) // at another phase of the timers

@@ -53,6 +53,11 @@ const (
 	// electionTime is how long a member leaves an election to another one, and how long its
 	// own election counts as under way.
 	electionTime = pollTimeout
+	// answersMax is how many questions of others a member answers at a time: one of each voter,
+	// and two late ones.
+	answersMax = 6
+	// requestTime is how long a candidate's requests for votes may be under way.
+	requestTime = 100 * time.Millisecond
 	// goneVersion marks the question whether a leader is gone (see question.go). The field
 	// Leader names the leader. LastLogIndex is the last index of the log of a member that
 	// would stand for election; others send 0. In the answer, Success reports that the leader
@@ -67,17 +72,20 @@ type leaderLoss struct {
 	closed    atomic.Bool
 	began     atomic.Pointer[time.Time] // when silence is counted from at the earliest
 	asking    atomic.Bool               // this member polls the voters
-	answering atomic.Bool
+	answering atomic.Int32              // questions
 
-	mu     sync.Mutex // guards stands and yields
-	stands time.Time  // until then this member's own election is under way
-	yields time.Time  // until then this member leaves the election to another
+	mu     sync.Mutex    // guards all below
+	stands time.Time     // until then this member's own election is under way
+	yields time.Time     // until then this member leaves the election to another
+	lost   raft.ServerID // the leader that the elections are for
 }
 
-// stand begins an election of this member's, unless it left the election to another.
-func (l *leaderLoss) stand() bool {
+// stand begins an election of this member's after the loss of leader, unless it left the
+// election to another.
+func (l *leaderLoss) stand(leader raft.ServerID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.lose(leader)
 	if time.Now().Before(l.yields) {
 		return false
 	}
@@ -85,13 +93,22 @@ func (l *leaderLoss) stand() bool {
 	return true
 }
 
-// yield leaves the election to a member that outranks this one. It returns false while this
-// member's own election is under way.
-func (l *leaderLoss) yield(other, own vote) bool {
+// lose forgets the elections after the loss of another leader. The caller holds mu.
+func (l *leaderLoss) lose(leader raft.ServerID) {
+	if l.lost != leader {
+		l.lost, l.stands, l.yields = leader, time.Time{}, time.Time{}
+	}
+}
+
+// yield leaves the election after the loss of leader to a member that outranks this one. It returns false while this
+// member's own election is under way, unless the other has a longer log: it refuses its vote.
+// Until it has got the request for it, though, both would stand in one term.
+func (l *leaderLoss) yield(leader raft.ServerID, other, own vote) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Now().Before(l.stands) {
-		return false
+	l.lose(leader)
+	if left := time.Until(l.stands); left > 0 {
+		return other.last > own.last && left < electionTime-requestTime
 	}
 	if l.compare(other, own) < 0 {
 		l.yields = time.Now().Add(electionTime)
@@ -201,7 +218,8 @@ func (l *leaderLoss) following(r *raft.Raft, leader raft.ServerID) bool {
 // campaign polls the voters, and starts an election when it is this member's turn. It
 // returns when another member leads. A new term shows that another member stands for
 // election, and a second candidate might cost it the votes. So this member then leaves it
-// the time of pollPatience.
+// the time of pollPatience, unless this member's log is longer, so that the other needs a
+// majority without it.
 func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -210,9 +228,9 @@ func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bo
 		if !l.following(r, leader) || l.t.mayLead() != nil || l.t.health.Silent() {
 			return
 		}
-		var dead, first bool
+		var dead, first, longest bool
 		if gone() {
-			dead, first = l.poll(r, leader)
+			dead, first, longest = l.poll(r, leader)
 		}
 		if now := r.CurrentTerm(); now != term {
 			agreed, term, contested = 0, now, true
@@ -220,7 +238,7 @@ func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bo
 		if dead {
 			agreed++
 		}
-		if dead && (first && !contested || agreed > pollPatience) && l.following(r, leader) && l.stand() {
+		if dead && (first && !contested || longest || agreed > pollPatience) && l.following(r, leader) && l.stand(leader) {
 			l.t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: l.t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
@@ -240,8 +258,10 @@ type vote struct {
 }
 
 // poll asks the other voters. This member says that the leader is gone. dead reports that a
-// majority says so. first reports that this member is the first candidate.
-func (l *leaderLoss) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
+// majority says so. first reports that this member comes first of all that answer: a voter
+// that stands for election says that the leader is not gone. longest reports that its log is
+// longer than those of all others.
+func (l *leaderLoss) poll(r *raft.Raft, leader raft.ServerID) (dead, first, longest bool) {
 	own := vote{raft.ServerID(l.t.self.self), true, r.LastIndex()}
 	var asked, voters int
 	votes := make(chan vote, len(r.GetConfiguration().Configuration().Servers))
@@ -263,22 +283,25 @@ func (l *leaderLoss) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool)
 			})
 		}
 	}
-	candidates := []vote{own}
+	candidates, agreed := []vote{own}, 1
 	late := time.After(pollTimeout)
 	for asked > 0 {
 		select {
 		case v := <-votes:
-			if asked--; v.gone {
-				candidates = append(candidates, v)
+			asked--
+			candidates = append(candidates, v)
+			if v.gone {
+				agreed++
 			}
 		case <-late:
 			asked = 0
 		case <-l.t.done:
-			return false, false
+			return false, false, false
 		}
 	}
 	slices.SortFunc(candidates, l.compare)
-	return voter && len(candidates) > voters/2, candidates[0].member == own.member
+	first = candidates[0].member == own.member
+	return voter && agreed > voters/2, first, first && len(candidates) > 1 && candidates[1].last < own.last
 }
 
 // gone reports whether the leader's process has ended, or no longer leads.
@@ -315,23 +338,24 @@ func (l *leaderLoss) askGone(to, leader raft.ServerID, own uint64) (gone bool, l
 	return a.Success, a.Term, err
 }
 
-// answerGone answers askGone. It answers one question at a time, because it may have to
+// answerGone answers askGone. It answers a few questions at a time, because it may have to
 // dial the leader.
 func (l *leaderLoss) answerGone(rpc raft.RPC, q *raft.InstallSnapshotRequest) {
 	r, leader := l.t.raft.Load(), raft.ServerID(q.Leader)
-	if r == nil || l.t.health.Failed() != nil || !l.begin(&l.answering) {
+	if l.answering.Add(1) > answersMax || r == nil || l.t.health.Failed() != nil || l.closed.Load() {
+		l.answering.Add(-1)
 		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
 		return
 	}
 	l.t.wg.Go(func() { // ends with its connection
-		defer l.answering.Store(false)
+		defer l.answering.Add(-1)
 		_, known := r.LeaderWithID()
 		gone := r.State() != raft.Leader && known == "" ||
 			string(leader) == string(l.t.self.self) && (r.State() != raft.Leader || l.t.health.Silent()) ||
 			l.following(r, leader) && (l.silent(r) || l.gone(leader))
 		last := r.LastIndex()
 		if gone && q.LastLogIndex > 0 {
-			gone = l.yield(vote{raft.ServerID(q.ID), true, q.LastLogIndex}, vote{raft.ServerID(l.t.self.self), true, last})
+			gone = l.yield(leader, vote{raft.ServerID(q.ID), true, q.LastLogIndex}, vote{raft.ServerID(l.t.self.self), true, last})
 		}
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: last, Success: gone}, nil)
 	})
