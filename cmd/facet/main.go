@@ -15,6 +15,8 @@ import (
 const (
 	exitFailed = 1 // the command was tried and failed
 	exitUsage  = 2 // the command line was wrong
+	exitWarned = 3 // facet status: there are warnings
+	exitBroken = 4 // facet status: a part of the data can't be read or written
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -38,6 +40,10 @@ func run(args []string) int {
 	if err == nil {
 		return 0
 	}
+	exit, hasStatus := errors.AsType[*exitError](err)
+	if hasStatus && exit.err == nil {
+		return exit.status
+	}
 	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
 	if _, usage := errors.AsType[*usageError](err); usage {
 		if !cmd.HasSubCommands() {
@@ -45,6 +51,9 @@ func run(args []string) int {
 		}
 		fmt.Fprintf(os.Stderr, "more:  %s --help\n", cmd.CommandPath())
 		return exitUsage
+	}
+	if hasStatus {
+		return exit.status
 	}
 	return exitFailed
 }
