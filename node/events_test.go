@@ -105,7 +105,8 @@ func (p promises) eventsAreManaged(t *testing.T) {
 	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 5"))
 }
 
-// equalWritesAreOne signs one registration again until two signatures are of one second.
+// equalWritesAreOne signs one registration again until two signatures are of one second, and
+// then in another second.
 func (p promises) equalWritesAreOne(t *testing.T) {
 	c := p.open(t, 10)
 	sign := func(headers ...sigv4.Header) nodetest.Request {
@@ -131,6 +132,13 @@ func (p promises) equalWritesAreOne(t *testing.T) {
 	}
 	if a, b := send(one), send(two); a != b {
 		t.Errorf("equal writes of one second made %v and %v", a, b)
+	}
+	later := sign()
+	for slices.Equal(later.Headers, one.Headers) {
+		later = sign()
+	}
+	if a, b := send(one), send(later); a.ID == b.ID {
+		t.Errorf("a photo that was signed in two seconds made one subject, %v", a)
 	}
 	a, b := send(sign(sigv4.Header{Name: "idempotency-key", Value: "a"})), send(sign(sigv4.Header{Name: "idempotency-key", Value: "b"}))
 	if a.ID == b.ID {

@@ -147,6 +147,8 @@ func readCluster(n *Node, to send) {
 	to(metrics.ReplicasWanted, float64(cluster.WantedReplicas()))
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
+	to(metrics.BackupLast, since1970(n.backups.Last()))
+	to(metrics.BackupInterval, n.cfg.BackupEvery.Seconds())
 	to(metrics.Clock, since1970(time.Now()))
 	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
 	for name, source := range map[string]*cert.Source{"node": n.keys.Node(), "server": n.keys.Server()} {

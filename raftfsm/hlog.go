@@ -11,19 +11,22 @@ import (
 
 // raftEvents are the messages of raft that report a change. Others come many times a second
 // while a member is away, and are logged at debug level.
+//
+// Elections, handed over leaderships and new members are normal, also at a first start:
+// they are no warnings. facet_group_leaderships_total counts elections, for an alert.
 var raftEvents = map[string]slog.Level{
 	"entering leader state":                               slog.LevelInfo,
 	"entering follower state":                             slog.LevelInfo,
 	"updating configuration":                              slog.LevelInfo,
 	"Installed remote snapshot":                           slog.LevelInfo,
 	"removed ourself, transitioning to follower":          slog.LevelInfo,
-	"failed to contact quorum of nodes, stepping down":    slog.LevelWarn,
-	"heartbeat timeout reached, starting election":        slog.LevelWarn,
-	"failed to take snapshot":                             slog.LevelWarn,
-	"not part of stable configuration, aborting election": slog.LevelWarn,
-	"clearing log suffix":                                 slog.LevelWarn,
-	"peer has newer term, stopping replication":           slog.LevelWarn,
+	"heartbeat timeout reached, starting election":        slog.LevelInfo,
+	"not part of stable configuration, aborting election": slog.LevelInfo,
+	"clearing log suffix":                                 slog.LevelInfo,
+	"peer has newer term, stopping replication":           slog.LevelInfo,
 	"newer term discovered, fallback to follower":         slog.LevelInfo,
+	"failed to contact quorum of nodes, stepping down":    slog.LevelWarn,
+	"failed to take snapshot":                             slog.LevelWarn,
 	"failed to install snapshot":                          slog.LevelWarn,
 	"failed to send snapshot to":                          slog.LevelWarn,
 }

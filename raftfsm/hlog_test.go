@@ -26,4 +26,11 @@ func TestRaftLogReachesSlog(t *testing.T) {
 	f(slog.LevelDebug, "failed to heartbeat to", "level=DEBUG")
 	f(slog.LevelInfo, "updating configuration", "servers=\"[a b]\"", "servers", hclog.Fmt("%v", []string{"a", "b"}))
 	f(slog.LevelInfo, "updating configuration", "wait=1s", "wait", time.Second)
+	f(slog.LevelInfo, "failed to contact quorum of nodes, stepping down", "level=WARN")
+	for _, normal := range []string{
+		"heartbeat timeout reached, starting election", "not part of stable configuration, aborting election",
+		"peer has newer term, stopping replication", "clearing log suffix",
+	} {
+		f(slog.LevelInfo, normal, "level=INFO")
+	}
 }

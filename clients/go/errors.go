@@ -78,7 +78,7 @@ func (e *Error) Is(target error) bool {
 	return kindsByType[e.Type] == target || kindsByReason[e.Reason] == target || kindsByStatus[e.Status] == target
 }
 
-// again reports whether the same request may succeed soon.
+// again reports whether another try may succeed soon.
 func (e *Error) again() bool {
 	if e.RetryAfter > retryAfterMax || e.Reason == "Quota" && e.RetryAfter == 0 {
 		return false

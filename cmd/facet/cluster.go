@@ -190,7 +190,17 @@ func tokenOf(args []string, in io.Reader) (string, error) {
 }
 
 func newClusterStatus() *cobra.Command {
-	return newStatusOf("nodes with roles, certificates and keys, and warnings (facet status: groups and lag)", admin.WriteCluster)
+	cmd := &cobra.Command{
+		Use: "status", Short: "nodes with roles, certificates and keys, and warnings (facet status: groups and lag)",
+		Args: usage(cobra.NoArgs),
+	}
+	asJSON := jsonFlag(cmd)
+	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), s)
+		}
+		return admin.WriteCluster(cmd.OutOrStdout(), s)
+	})
 }
 
 func newClusterRenew() *cobra.Command {

@@ -25,7 +25,8 @@ func newImport() *cobra.Command {
 		Short: "register folders of photos",
 		Long: "Register every photo (.jpg, .jpeg, .png) of folders and of those below them as a subject of its own.\n\n" +
 			"The photos are copied to the tenant's place in the object store, registered by jobs, and the copies\n" +
-			"are removed. An import that is interrupted leaves the jobs that it began to the cluster.\n\n" +
+			"are removed. An import that is interrupted leaves the jobs that it began to the cluster.\n" +
+			"A second import of a photo is another request: it registers another subject, unless enrolmentGuard is on.\n\n" +
 			"--connection names a file like the dev.json of facet dev (base_urls, ca_file, access_key,\n" +
 			"secret_key), for other clusters; --bucket is then the tenant's place, such as\n" +
 			"\"s3://photos?prefix=TENANT-ID/&region=eu-central-1\".",

@@ -15,6 +15,8 @@ import (
 const (
 	exitFailed = 1 // the command was tried and failed
 	exitUsage  = 2 // the command line was wrong
+	exitWarned = 3 // facet status: there are warnings
+	exitBroken = 4 // facet status: a part of the data can't be read or written
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -31,14 +33,27 @@ func run(args []string) int {
 	defer context.AfterFunc(ctx, stop)() // afterwards signals have their default effect
 	root := newRoot()
 	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := unknownCommand(args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	if err == nil {
 		return 0
 	}
+	exit, hasStatus := errors.AsType[*exitError](err)
+	if hasStatus && exit.err == nil {
+		return exit.status
+	}
 	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
 	if _, usage := errors.AsType[*usageError](err); usage {
-		fmt.Fprintf(os.Stderr, "usage: %s\nmore:  %s --help\n", cmd.UseLine(), cmd.CommandPath())
+		if !cmd.HasSubCommands() {
+			fmt.Fprintf(os.Stderr, "usage: %s\n", cmd.UseLine())
+		}
+		fmt.Fprintf(os.Stderr, "more:  %s --help\n", cmd.CommandPath())
 		return exitUsage
+	}
+	if hasStatus {
+		return exit.status
 	}
 	return exitFailed
 }
@@ -69,15 +84,17 @@ func newRoot() *cobra.Command {
 		Long:          "facet registers faces, searches and verifies them, on a cluster of nodes that keeps every acknowledged write.",
 		SilenceErrors: true, // run prints them
 		SilenceUsage:  true,
-		Args: usage(func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("there is no command %q", args[0])
-			}
-			return nil
-		}),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          cobra.ArbitraryArgs, // unknownCommand has refused any
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), welcome)
+			return err
+		},
 	}
+	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
+	root.InitDefaultHelpFlag()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	return root
 }

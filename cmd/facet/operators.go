@@ -16,7 +16,6 @@ import (
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/dev"
 	"facet/node/datadir"
-	"facet/node/wire"
 )
 
 // target contains the flags that name a cluster.
@@ -101,23 +100,6 @@ func newTenant() *cobra.Command {
 		return err
 	})
 	return newGroup(&cobra.Command{Use: "tenant", Short: "tenants, their first access keys and their quotas"}, create, newTenantShow(), newTenantSet())
-}
-
-func newStatus() *cobra.Command {
-	return newStatusOf("nodes, groups, leaders, lag and warnings", admin.Write)
-}
-
-// newStatusOf returns a command that prints the cluster's status with write, or as
-// JSON.
-func newStatusOf(short string, write func(io.Writer, wire.Status) error) *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: short, Args: usage(cobra.NoArgs)}
-	asJSON := jsonFlag(cmd)
-	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), s)
-		}
-		return write(cmd.OutOrStdout(), s)
-	})
 }
 
 func newCerts() *cobra.Command {

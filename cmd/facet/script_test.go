@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,11 +38,17 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 			t.Errorf("stop: %v: %s", err, out)
 		}
 	})
+	warns := func(want string, args ...string) {
+		t.Helper()
+		out, err := run(args...)
+		out = strings.Join(strings.Fields(out), " ") // warnings are wrapped
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitWarned || !strings.Contains(out, want) {
+			t.Errorf("cluster.sh %v: %v, want exit status %d and %q: %s", args, err, exitWarned, want, out)
+		}
+	}
 	f("n3 is up at", "start")
 	f("n2 (process", "kill", "2")
-	if out := f("one more death stops", "status"); !strings.Contains(out, "2 of 3 replicas") {
-		t.Errorf("status: %s", out)
-	}
+	warns("2 of 3 replicas: one more death stops", "status")
 	f("access key", "tenant", "acme")
 	f("n2 is up again", "restart", "2")
 	f("n3 hangs", "pause", "3")
@@ -58,7 +65,7 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	if out := f("it was 3", "facet", "cluster", "replicas", "1", "--force", "--wait"); !strings.Contains(out, "nothing is on the move") {
 		t.Errorf("one replica: %s", out)
 	}
-	f("one replica each, as ordered", "facet", "status")
+	warns("one replica each, as ordered", "facet", "status")
 	f("each shard gets 4 replicas", "facet", "cluster", "replicas", "5")
 	f("nothing is on the move", "facet", "cluster", "replicas", "3", "--wait")
 	f("has ended", "stop")

@@ -172,8 +172,9 @@ func facet(args ...string) (out string, err error) {
 
 // status is the part of `facet status --json` that the tests use.
 type status struct {
-	Founded bool
-	Nodes   []struct {
+	Founded  bool
+	Warnings []string
+	Nodes    []struct {
 		ID, Name string
 		Answers  bool
 		Groups   []struct {
@@ -189,10 +190,10 @@ type status struct {
 func (c *cluster) status() (status, error) {
 	var s status
 	out, err := facet("status", "--dir", c.dir, "--json")
-	if err != nil {
-		return s, fmt.Errorf("facet status: %w: %s", err, out)
+	if unread := json.Unmarshal([]byte(out), &s); unread != nil { // else err is about the cluster's health
+		return s, fmt.Errorf("facet status: %w: %s", errors.Join(err, unread), out)
 	}
-	return s, json.Unmarshal([]byte(out), &s)
+	return s, nil
 }
 
 // leader returns the index in info.Nodes of the node that leads a group.

@@ -42,17 +42,17 @@ func died(t *testing.T, n nodeInfo, pid int) {
 // doubled returns the warnings of facet status about a second process.
 func (c *cluster) doubled(t *testing.T) string {
 	t.Helper()
-	out, err := facet("status", "--dir", c.dir)
+	s, err := c.status()
 	if err != nil {
-		t.Fatalf("facet status: %v: %s", err, out)
+		t.Fatal(err)
 	}
 	var list []string
-	for line := range strings.Lines(out) {
-		if strings.Contains(line, "two processes") {
-			list = append(list, line)
+	for _, warning := range s.Warnings {
+		if strings.Contains(warning, "two processes") {
+			list = append(list, warning)
 		}
 	}
-	return strings.Join(list, "")
+	return strings.Join(list, "\n")
 }
 
 func TestKilledNodeComesUp(t *testing.T) {

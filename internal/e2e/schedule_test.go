@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,8 +35,30 @@ func (c *served) finished(t *testing.T, url string) (names []string, made map[st
 	return names, made
 }
 
+// metric returns the greatest value of a metric without labels on the running nodes.
+func (c *served) metric(t *testing.T, name string) (most float64) {
+	t.Helper()
+	for _, n := range c.nodes {
+		if n.cmd == nil {
+			continue
+		}
+		out, err := exec.Command("curl", "-sk", "--fail", "https://"+n.admin+"/metrics").Output()
+		if err != nil {
+			t.Fatalf("metrics of %s: %v", n.name, err)
+		}
+		_, value, found := strings.Cut(string(out), "\n"+name+" ")
+		value, _, _ = strings.Cut(value, "\n")
+		v, err := strconv.ParseFloat(value, 64)
+		if !found || err != nil {
+			t.Fatalf("%s has no %s: %v", n.name, name, err)
+		}
+		most = max(most, v)
+	}
+	return most
+}
+
 // A schedule with intervals of seconds runs on real processes. The node that makes
-// the backups is killed, and the newest backups are kept.
+// the backups is killed, and the newest backups are kept. The metrics show the newest.
 func TestScheduleSurvivesLeader(t *testing.T) {
 	url := "file://" + t.TempDir()
 	c := serve(t, program, 3, 1, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", "3")
@@ -78,6 +102,11 @@ func TestScheduleSurvivesLeader(t *testing.T) {
 		times = append(times, at)
 	}
 	slices.SortFunc(times, time.Time.Compare)
+	before = len(times) - 2 // the leader may not have looked since the newest
+	if last, every := c.metric(t, "facet_backup_last_timestamp_seconds"), c.metric(t, "facet_backup_interval_seconds"); last < float64(times[before].Unix()) ||
+		every != scheduleEvery.Seconds() {
+		t.Errorf("the metrics say: last backup at %f, every %f s; want %s, or later", last, every, times[before])
+	}
 	for i, at := range times[1:] {
 		if gap := at.Sub(times[i]); gap < scheduleEvery-time.Second { // the list has whole seconds
 			t.Errorf("two backups within %s", gap)

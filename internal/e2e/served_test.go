@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -167,10 +168,10 @@ func (n *servedNode) end(s syscall.Signal) {
 
 func (c *served) status() (s status, err error) {
 	out, err := facet(append([]string{"status", "--json"}, c.where()...)...)
-	if err != nil {
-		return s, fmt.Errorf("facet status: %w: %s", err, out)
+	if unread := json.Unmarshal([]byte(out), &s); unread != nil { // else err is about the cluster's health
+		return s, fmt.Errorf("facet status: %w: %s", errors.Join(err, unread), out)
 	}
-	return s, json.Unmarshal([]byte(out), &s)
+	return s, nil
 }
 
 // waitWhole waits until the running nodes answer and all groups have a leader and

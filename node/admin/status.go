@@ -203,7 +203,6 @@ func warnings(s wire.Status) []string {
 	}
 	answering := map[id.Shard]int{}
 	voters := map[id.Shard]int{}
-	led := map[id.Shard]bool{}
 	for _, node := range s.Nodes {
 		if !node.Answers {
 			list = append(list, fmt.Sprintf("node %s (%s) does not answer", node.Name, node.ID))
@@ -216,7 +215,6 @@ func warnings(s wire.Status) []string {
 				answering[g.Group]++
 			}
 			voters[g.Group] = max(voters[g.Group], g.Voters)
-			led[g.Group] = led[g.Group] || g.Role == "leader"
 		}
 	}
 	list = append(list, linkWarnings(s)...)
@@ -226,7 +224,8 @@ func warnings(s wire.Status) []string {
 	if alone {
 		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
 	}
-	var silent, lone []id.Shard
+	silent := s.Leaderless()
+	var lone []id.Shard
 	thin := map[[2]int][]id.Shard{} // by the numbers of replicas that answer and that are wanted
 	for number := range id.Shard(s.Shards + 1) {
 		wanted := voters[number]
@@ -234,8 +233,7 @@ func warnings(s wire.Status) []string {
 			wanted = max(wanted, s.Replicas)
 		}
 		switch have := answering[number]; {
-		case !led[number]:
-			silent = append(silent, number)
+		case slices.Contains(silent, number):
 		case have == 1 && wanted == 1 && !alone:
 			lone = append(lone, number)
 		case have == voters[number]/2+1 && !alone:

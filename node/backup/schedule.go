@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"facet/node/bucket"
@@ -56,6 +57,7 @@ func (s *Service) due(ctx context.Context) (name string, due bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
+	s.note(list)
 	name = scheduledPrefix + time.Now().UTC().Format(backupNameFormat)
 	for _, l := range list { // ordered by name, and so by time
 		began, err := time.Parse(scheduledPrefix+backupNameFormat, l.Name)
@@ -68,6 +70,26 @@ func (s *Service) due(ctx context.Context) (name string, due bool, err error) {
 		}
 	}
 	return name, true, nil
+}
+
+// note keeps the time of the newest finished scheduled backup for Last.
+func (s *Service) note(list []Listed) {
+	var last time.Time
+	for _, l := range list {
+		if l.Finished && strings.HasPrefix(l.Name, scheduledPrefix) && l.Created.After(last) {
+			last = l.Created
+		}
+	}
+	s.last.Store(&last)
+}
+
+// Last returns when the newest finished scheduled backup was made, as this node saw it when it
+// last led meta. It is zero if this node has seen none.
+func (s *Service) Last() time.Time {
+	if last := s.last.Load(); last != nil {
+		return *last
+	}
+	return time.Time{}
 }
 
 func (s *Service) prune(ctx context.Context) error {

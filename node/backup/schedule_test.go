@@ -40,9 +40,13 @@ func TestStoreDecidesIfBackupIsDue(t *testing.T) {
 			}
 		}
 		now := func() string { return scheduledPrefix + time.Now().UTC().Format(backupNameFormat) }
+		var last time.Time
 		f := func(what, want string) {
 			t.Helper()
 			name, due, err := s.due(t.Context())
+			if !s.Last().Equal(last) {
+				t.Errorf("%s: the last backup is of %s, want %s", what, s.Last(), last)
+			}
 			if err != nil || name != want || due != (want != "") {
 				t.Errorf("%s: due %v under %q, %v; want %q", what, due, name, err, want)
 			}
@@ -56,6 +60,7 @@ func TestStoreDecidesIfBackupIsDue(t *testing.T) {
 		f("with one that was begun", begun)
 		time.Sleep(time.Second)
 		f("with one that was begun long ago", now())
+		last = time.Now()
 		add(now(), true)
 		f("with a new one", "")
 		time.Sleep(24*time.Hour - time.Second)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"facet/internal/id"
@@ -75,6 +76,8 @@ type Service struct {
 	// its job when a scheduled backup has already started after it.
 	now, before wire.BackupProgress
 	wanted      map[string]bool // attempts of this node to have parts written
+
+	last atomic.Pointer[time.Time] // of Last
 }
 
 // Open returns the service of a node. The caller closes it.

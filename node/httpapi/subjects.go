@@ -118,7 +118,7 @@ func parseID(text, reason, message string) (id.UUID, error) {
 }
 
 // write returns the identity of the request as a write (D8): its Idempotency-Key,
-// or else its signature. A byte-identical replay has the same identity.
+// or else its signature. The same photo, signed again, is another write.
 func (c *call) write() (router.Write, error) {
 	w := router.Write{}
 	copy(w.Request[:], c.body.hash[:])

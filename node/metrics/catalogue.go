@@ -122,9 +122,12 @@ var (
 	ReplicasWanted  = cluster.gauge("facet_replicas_wanted", "Replicas that each shard should have (facet cluster replicas).")
 	ShardsUnder     = cluster.gauge("facet_shards_under_replicated", "Shards that have fewer replicas on nodes that are alive than wanted.")
 	ShardsAtRisk    = cluster.gauge("facet_shards_at_risk", "Shards that the death of one more node would stop: no more than a quorum of their voters is alive.")
-	CertExpiry      = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
-	Clock           = cluster.gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with its own timestamp().")
-	BuildInfo       = cluster.gauge("facet_build_info", "1; the labels say what runs here. pack begins with the model pack's identity.", "version", "revision", "goversion", "pack")
+	BackupLast      = cluster.gauge("facet_backup_last_timestamp_seconds",
+		"When the newest whole backup by the clock was made, in seconds since 1970, as this node has seen it; 0 is none. Meta's leader looks every minute, so take the max over nodes.")
+	BackupInterval = cluster.gauge("facet_backup_interval_seconds", "Time between backups by the clock (backup-every); 0 without a schedule.")
+	CertExpiry     = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
+	Clock          = cluster.gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with its own timestamp().")
+	BuildInfo      = cluster.gauge("facet_build_info", "1; the labels say what runs here. pack begins with the model pack's identity.", "version", "revision", "goversion", "pack")
 )
 
 // Bulk registration.

@@ -106,6 +106,24 @@ type Status struct {
 	Warnings []string `json:"warnings"`
 }
 
+// Leaderless returns the groups of which no node that answers is the leader. Their data can't be
+// read or written.
+func (s Status) Leaderless() []id.Shard {
+	led := map[id.Shard]bool{}
+	for _, n := range s.Nodes {
+		for _, g := range n.Groups {
+			led[g.Group] = led[g.Group] || g.Role == "leader"
+		}
+	}
+	var list []id.Shard
+	for g := range id.Shard(s.Shards + 1) {
+		if !led[g] {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
 // Member describes one node. Alive reports whether gossip believes it alive, Answers whether
 // it answered just now. Groups and the fields after it are set only if it answered.
 type Member struct {

@@ -94,7 +94,7 @@ func (c *cluster) facetBy(ctx context.Context, nodes []*process, args ...string)
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("facet %s: %w: %s", args[0], err, strings.TrimSpace(problems.String()))
+		return out.Bytes(), fmt.Errorf("facet %s: %w: %s", args[0], err, strings.TrimSpace(problems.String()))
 	}
 	return out.Bytes(), nil
 }
@@ -108,7 +108,7 @@ func (c *cluster) status(ctx context.Context) (wire.Status, error) {
 func (c *cluster) statusBy(ctx context.Context, nodes []*process) (wire.Status, error) {
 	var s wire.Status
 	out, err := c.facetBy(ctx, nodes, "status", "--json")
-	if err != nil {
+	if len(out) == 0 { // else err is about the cluster's health
 		return s, err
 	}
 	if err := json.Unmarshal(out, &s); err != nil {

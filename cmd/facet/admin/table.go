@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,20 +16,25 @@ import (
 	"facet/node/wire"
 )
 
-// Write prints s as two tables, nodes and groups, followed by the warnings.
+// Write prints s as two tables, nodes and groups, followed by the warnings. No line has more
+// than 100 columns.
 func Write(w io.Writer, s wire.Status) error {
-	founded := "founded"
+	head := []string{"cluster " + s.Cluster.String(), "founded", fmt.Sprintf("%d shards × %d", s.Shards, s.Replicas), "model pack " + short(s.Pack)}
 	if !s.Founded {
-		founded = "not founded yet"
+		head[1] = "not founded yet"
 	}
-	bound := ""
-	for _, n := range s.Nodes {
-		if n.SearchMiss > 0 {
-			bound = " · probable searches"
+	if slices.ContainsFunc(s.Nodes, func(n wire.Member) bool { return n.SearchMiss > 0 }) {
+		head = append(head, "probable searches")
+	}
+	fmt.Fprintf(w, "%s\n\n", wrap(head, " · ", 0))
+	err := writeTable(w, func(limit int) []row {
+		rows := []row{{cells: nodeTitles}}
+		for _, n := range s.Nodes {
+			rows = append(rows, row{cells: nodeCells(n, limit)})
 		}
-	}
-	fmt.Fprintf(w, "cluster %s · %s · %d shards × %d · model pack %s%s\n\n", s.Cluster, founded, s.Shards, s.Replicas, short(s.Pack), bound)
-	if err := WriteNodes(w, s); err != nil {
+		return rows
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -38,55 +44,66 @@ func Write(w io.Writer, s wire.Status) error {
 	if err := WriteMoves(w, s); err != nil {
 		return err
 	}
-	if err := writeParts(w, s); err != nil {
-		return err
+	parts := failing(s)
+	for _, text := range parts {
+		if err := writeMarked(w, "~", "%s", text); err != nil {
+			return err
+		}
+	}
+	if len(parts) > 0 && len(s.Warnings) == 0 {
+		return nil // what fails is no reason to say that all is well
 	}
 	return writeWarnings(w, s)
 }
 
-// writeParts prints the parts that do not run, or whose last round failed.
-func writeParts(w io.Writer, s wire.Status) error {
+// failing describes the parts of nodes that do not run, or whose last round failed.
+func failing(s wire.Status) []string {
+	var list []string
 	for _, n := range s.Nodes {
 		for _, p := range n.Parts {
-			var err error
 			switch {
 			case !p.Running:
-				_, err = fmt.Fprintf(w, "~ %s: %s does not run\n", n.Name, p.Name)
+				list = append(list, fmt.Sprintf("%s: %s does not run", n.Name, p.Name))
 			case p.Error != "":
-				_, err = fmt.Fprintf(w, "~ %s: the last round of %s, at %s, failed: %s\n", n.Name, p.Name, p.Last.UTC().Format(time.RFC3339), p.Error)
-			}
-			if err != nil {
-				return err
+				list = append(list, fmt.Sprintf("%s: the last round of %s, at %s, failed: %s", n.Name, p.Name, p.Last.UTC().Format(time.RFC3339), p.Error))
 			}
 		}
 	}
-	return nil
+	return list
 }
 
-// WriteNodes prints the nodes of s.
+// WriteNodes prints the nodes of s, with their whole names and their ids.
 func WriteNodes(w io.Writer, s wire.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tSTATE\tZONE\tURL\tSHARDS\tLEADS\tEVENTS\tLAG\tVERSION\tID")
+	t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
+	fmt.Fprintln(t, strings.Join(append(slices.Clone(nodeTitles), "ID"), "\t"))
 	for _, n := range s.Nodes {
-		holds, leads, events := 0, 0, 0
-		var lag uint64
-		for _, g := range n.Groups {
-			lag = max(lag, g.Lag)
-			if g.Group != id.Meta {
-				holds++
-			}
-			if g.Role == roleLeader {
-				leads++
-				events += g.Events
-			}
-		}
-		figures := []string{"-", "-", "-", "-"}
-		if n.Answers {
-			figures = []string{strconv.Itoa(holds), strconv.Itoa(leads), strconv.Itoa(events), strconv.FormatUint(lag, 10)}
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, state(n), cmp.Or(n.Zone, "-"), n.URL, strings.Join(figures, "\t"), n.Version, n.ID)
+		fmt.Fprintln(t, strings.Join(append(nodeCells(n, math.MaxInt), n.ID.String()), "\t"))
 	}
 	return t.Flush()
+}
+
+var nodeTitles = []string{"NODE", "STATE", "ZONE", "URL", "SHARDS", "LEADS", "EVENTS", "LAG", "VERSION"}
+
+// nodeCells returns the cells of a node. Those with names have at most limit characters.
+func nodeCells(n wire.Member, limit int) []string {
+	holds, leads, events := 0, 0, 0
+	var lag uint64
+	for _, g := range n.Groups {
+		lag = max(lag, g.Lag)
+		if g.Group != id.Meta {
+			holds++
+		}
+		if g.Role == roleLeader {
+			leads++
+			events += g.Events
+		}
+	}
+	figures := []string{"-", "-", "-", "-"}
+	if n.Answers {
+		figures = []string{strconv.Itoa(holds), strconv.Itoa(leads), strconv.Itoa(events), strconv.FormatUint(lag, 10)}
+	}
+	names := []string{shorten(n.Name, limit), state(n), shorten(cmp.Or(n.Zone, "-"), limit), shorten(cmp.Or(n.URL, "-"), limit)}
+	return slices.Concat(names, figures, []string{cmp.Or(n.Version, "-")})
 }
 
 const roleLeader = "leader"
@@ -124,9 +141,9 @@ func WriteMoves(w io.Writer, s wire.Status) error {
 	for _, m := range s.Moves {
 		var err error
 		if len(m.To) > 0 {
-			_, err = fmt.Fprintf(w, "> shard %d moves to %s (%d entries behind)%s\n", m.Shard, names.list(m.To), m.Behind, away(names.list(m.From)))
+			err = writeMarked(w, ">", "shard %d moves to %s (%d entries behind)%s", m.Shard, names.list(m.To), m.Behind, away(names.list(m.From)))
 		} else {
-			_, err = fmt.Fprintf(w, "> shard %d has moved; %s has still to leave\n", m.Shard, names.list(m.From))
+			err = writeMarked(w, ">", "shard %d has moved; %s has still to leave", m.Shard, names.list(m.From))
 		}
 		if err != nil {
 			return err
@@ -154,8 +171,7 @@ func writeVoting(w io.Writer, s wire.Status) error {
 	if active < s.Replicas {
 		few = fmt.Sprintf("; that takes %d active nodes, and there are %d", s.Replicas, active)
 	}
-	_, err := fmt.Fprintf(w, "> each shard should have %d replicas: %s%s\n", s.Replicas, strings.Join(have, ", "), few)
-	return err
+	return writeMarked(w, ">", "each shard should have %d replicas: %s%s", s.Replicas, strings.Join(have, ", "), few)
 }
 
 // nodeNames contains the names of nodes.
@@ -186,20 +202,17 @@ func WriteGroups(w io.Writer, s wire.Status) error {
 			groups[g.Group] = append(groups[g.Group], replica{n.Name, g})
 		}
 	}
-	ids := make([]id.Shard, 0, len(groups))
-	for g := range groups {
-		ids = append(ids, g)
-	}
-	slices.Sort(ids)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "GROUP\tLEADER\tTERM\tVOTERS\tCOMMIT\tEVENTS\tREPLICAS (LAG)")
-	for _, g := range ids {
-		writeGroup(t, g, groups[g])
-	}
-	return t.Flush()
+	return writeTable(w, func(limit int) []row {
+		rows := []row{{cells: []string{"GROUP", "LEADER", "TERM", "VOTERS", "COMMIT", "EVENTS"}, list: []string{"REPLICAS (LAG)"}}}
+		for _, g := range slices.Sorted(maps.Keys(groups)) {
+			rows = append(rows, groupRow(g, groups[g], limit))
+		}
+		return rows
+	})
 }
 
-func writeGroup(w io.Writer, g id.Shard, replicas []replica) {
+// groupRow returns the row of a group. Names have at most limit characters.
+func groupRow(g id.Shard, replicas []replica, limit int) row {
 	name := "shard " + strconv.Itoa(int(g))
 	if g == id.Meta {
 		name = "meta"
@@ -210,18 +223,19 @@ func writeGroup(w io.Writer, g id.Shard, replicas []replica) {
 		if r.Term > newest.Term {
 			newest = r
 		}
-		lags = append(lags, fmt.Sprintf("%s %s (%d)", r.node, r.Role, r.Lag))
+		lags = append(lags, fmt.Sprintf("%s %s (%d)", shorten(r.node, limit), r.Role, r.Lag))
 	}
 	for _, r := range replicas {
 		if r.Role == roleLeader && r.Term == newest.Term {
-			leader, newest = r.node, r
+			leader, newest = shorten(r.node, limit), r
 		}
 	}
 	events := strconv.Itoa(newest.Events)
 	if g == id.Meta {
 		events = "-"
 	}
-	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", name, leader, newest.Term, newest.Voters, newest.Commit, events, strings.Join(lags, ", "))
+	figures := []string{strconv.FormatUint(newest.Term, 10), strconv.Itoa(newest.Voters), strconv.FormatUint(newest.Commit, 10), events}
+	return row{cells: append([]string{name, leader}, figures...), list: lags}
 }
 
 // short returns the first 12 characters of a hash.

@@ -123,7 +123,9 @@ func writeWarnings(w io.Writer, s wire.Status) error {
 	}
 	fmt.Fprintln(w)
 	for _, warning := range s.Warnings {
-		fmt.Fprintln(w, "!", warning)
+		if err := writeMarked(w, "!", "%s", named(warning, s)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -12,6 +12,14 @@ import (
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
+// Rows returns the height of a terminal, or 24 if it does not tell.
+func Rows(f *os.File) int {
+	if _, rows, err := term.GetSize(int(f.Fd())); err == nil && rows > 0 {
+		return rows
+	}
+	return 24
+}
+
 // AskSecret prints a prompt on the terminal and returns the line that is typed there.
 // The terminal does not show the line. When ctx ends, the terminal is as it was before.
 func AskSecret(ctx context.Context, prompt string) (string, error) {

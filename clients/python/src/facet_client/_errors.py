@@ -42,7 +42,7 @@ class Refusal(FacetError):
 
     @property
     def again(self) -> bool:
-        """Reports whether the same request may succeed soon."""
+        """Reports whether another try may succeed soon."""
         if self.retry_after > _RETRY_AFTER_MAX or (self.reason == "Quota" and not self.retry_after):
             return False
         return self.status >= 500 or self.status in (408, 429)
