@@ -49,13 +49,13 @@ test: setup venv s3 build emulated ## all tests: units, transcripts, outside sig
 
 # The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
 LONGSEED ?= 31
-LONGIMAGES ?= 20000
+LONGIMAGES ?= 10000
 OLDEST := 093556b
 .PHONY: test-long
-test-long: setup venv build ## what takes longer: 20,000 images beside another reader, an upgrade, attacks, intruders, planted bugs (25 minutes)
+test-long: setup venv build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs (25 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
 	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
-	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 3m
+	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
 	@$(GO) run -tags hashicorpmetrics ./scripts/attack
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
 
