@@ -48,7 +48,7 @@ func TestPageNamesLimitsOfImages(t *testing.T) {
 	thousands := fmt.Sprintf("%d,%03d", imaging.MaxSide/1000, imaging.MaxSide%1000)
 	for _, limit := range []string{
 		fmt.Sprintf("%d to %s pixels a side", imaging.MinSide, thousands), fmt.Sprintf("%d million in all", imaging.MaxPixels/1_000_000),
-		"JPEG, PNG, GIF, BMP, WebP, TIFF or HEIC", "20 MiB with the base64 text", "two equal writes signed in one second",
+		"JPEG, PNG, GIF, BMP, WebP, TIFF or HEIC", "20 MiB with the base64 text", "signed twice in one second it is the same request",
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(page), "\n  ", " "), limit) {
 			t.Errorf("docs/interface.md does not say %q", limit)
