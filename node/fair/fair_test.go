@@ -198,24 +198,27 @@ func TestFloodAtMostDoublesLatency(t *testing.T) {
 	}
 }
 
+// entered starts to wait for a turn in a bubble, and returns a channel for it.
+func entered(t *testing.T, q *fair.Queue, who id.Tenant) chan *fair.Turn {
+	begun := make(chan *fair.Turn, 1)
+	go func() {
+		turn, err := q.Enter(t.Context(), who)
+		if err != nil {
+			t.Error(err)
+		}
+		begun <- turn
+	}()
+	synctest.Wait()
+	return begun
+}
+
 // A turn is lent once, to a quiet tenant and not to jobs. The lender goes on before others
 // start.
 func TestTurnIsLentOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(1, 64)
-		enter := func(who id.Tenant) chan *fair.Turn {
-			begun := make(chan *fair.Turn, 1)
-			go func() {
-				turn, err := q.Enter(t.Context(), who)
-				if err != nil {
-					t.Error(err)
-				}
-				begun <- turn
-			}()
-			synctest.Wait()
-			return begun
-		}
+		enter := func(who id.Tenant) chan *fair.Turn { return entered(t, q, who) }
 		lender := <-enter(alice)
 		job, more := enter(id.Tenant{}), enter(alice)
 		if lender.Wanted() {
@@ -260,15 +263,7 @@ func TestCancelledLenderLosesItsTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begun := make(chan *fair.Turn)
-		go func() {
-			turn, err := q.Enter(t.Context(), bob)
-			if err != nil {
-				t.Error(err)
-			}
-			begun <- turn
-		}()
-		synctest.Wait()
+		begun := entered(t, q, bob)
 		back := make(chan error)
 		go func() { back <- lender.Lend(ctx) }()
 		borrower := <-begun

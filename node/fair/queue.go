@@ -120,8 +120,8 @@ func (q *Queue) join(t *Turn) error {
 	return nil
 }
 
-// advance gives free slots to the turn that has lent its own, and then to waiters. It
-// forgets idle lines whose time is not above the clock, and all idle lines while no turn
+// advance starts turns while slots are free: first the one that has lent its slot, then those
+// of waiters. It forgets idle lines whose time is not above the clock, and all idle lines while no turn
 // runs. The caller holds mu.
 func (q *Queue) advance() {
 	if q.busy < q.slots && q.lent != nil {
@@ -160,7 +160,7 @@ func (q *Queue) begin(l *line) {
 	q.start(t)
 }
 
-// start gives a slot to t. The caller holds mu.
+// start lets t run in a free slot. The caller holds mu.
 func (q *Queue) start(t *Turn) {
 	q.busy++
 	t.running, t.since = true, time.Now()
@@ -241,9 +241,8 @@ func (q *Queue) use(who id.Tenant, took time.Duration) {
 }
 
 // Lend lends the turn's slot to a quiet tenant, and waits until the turn has a slot again. It
-// returns at once when no such tenant waits, when the turn was lent before,
-// or while another turn is lent. It returns the error of ctx when ctx ends first; then the
-// turn has no slot any more.
+// returns at once when no such tenant waits, when the turn was lent before, or while another
+// turn is lent. It returns the error of ctx when ctx ends first. The caller then ends the turn.
 func (t *Turn) Lend(ctx context.Context) error {
 	q := t.q
 	q.mu.Lock()

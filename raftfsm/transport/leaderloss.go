@@ -80,8 +80,8 @@ type leaderLoss struct {
 	lost   raft.ServerID // the leader that the elections are for
 }
 
-// stand begins an election of this member's after the loss of leader, unless it left the
-// election to another.
+// stand reports whether this member may stand for election after the loss of leader, and notes
+// that it does. It may not if it left the election to another.
 func (l *leaderLoss) stand(leader raft.ServerID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,9 +100,10 @@ func (l *leaderLoss) lose(leader raft.ServerID) {
 	}
 }
 
-// yield leaves the election after the loss of leader to a member that outranks this one. It returns false while this
-// member's own election is under way, unless the other has a longer log: it refuses its vote.
-// Until it has got the request for it, though, both would stand in one term.
+// yield leaves the election after the loss of leader to a member that outranks this one. It
+// returns false while this member's own election is under way. A member with a longer log
+// refuses this one its vote and need not wait, but for the time that the request for the vote
+// takes: before it both would stand in one term.
 func (l *leaderLoss) yield(leader raft.ServerID, other, own vote) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
