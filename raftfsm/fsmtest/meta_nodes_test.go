@@ -10,7 +10,7 @@ import (
 )
 
 // knownLevel is the level that the machines of the test know.
-const knownLevel = int(metafsm.LevelQuotas)
+const knownLevel = int(metafsm.Level)
 
 func nodeID(n int) id.Node { return id.Node{UUID: id.UUID{0xf, byte(n)}} }
 

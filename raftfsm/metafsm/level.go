@@ -15,7 +15,7 @@ import (
 // and records of meta and shards, and of the requests between nodes. A release with a form
 // that the release before can't read has the next level. It uses the form only when
 // Machine.Level has reached that level.
-const Level uint32 = 4
+const Level uint32 = 5
 
 // The levels from which newer forms are sent and proposed.
 const (
@@ -38,6 +38,9 @@ const (
 	// LevelQuotas allows SetTenant, the owners of remembered operations, and the shares in
 	// the commands of shards. From this level on meta keeps quotas of tenants.
 	LevelQuotas uint32 = 4
+	// LevelSubjects allows what subjects have beside faces: external ids, user data and
+	// times of expiry.
+	LevelSubjects uint32 = 5
 )
 
 // ErrLevel is returned when the cluster's level is higher than this software knows.
