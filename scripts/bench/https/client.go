@@ -108,7 +108,7 @@ func (c *Client) Dial(url string, from net.Addr) (*Connection, error) {
 	}
 	config := c.TLS.Clone()
 	config.ServerName = name
-	dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: from, Timeout: AnswerTimeout}, Config: config}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: from, Timeout: AnswerTimeout, Control: smallSegments}, Config: config}
 	ctx, cancel := context.WithTimeout(context.Background(), AnswerTimeout)
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "tcp", host)
