@@ -79,6 +79,8 @@ const (
 	failoverEvery = 10 * time.Millisecond
 	// failoverInFlight bounds the writes to one shard that wait for their answer.
 	failoverInFlight = 64
+	// failoverLong is the gap from which on the nodes' logs are shown.
+	failoverLong = 500 * time.Millisecond
 )
 
 // fleet is a cluster whose nodes are processes of their own.
@@ -321,8 +323,29 @@ func (f *fleet) round(s syscall.Signal) (gaps, slowest []time.Duration, refused,
 		g, slow := p.gap(from)
 		gaps, slowest = append(gaps, g), append(slowest, slow)
 	}
+	if slices.Max(append(gaps, 0)) > failoverLong {
+		f.printLogs(from)
+	}
 	f.b.Logf("node %d led %v: gaps %v, slowest writes %v", victim+1, led[victim], gaps, slowest)
 	return gaps, slowest, refused, lost
+}
+
+// printLogs prints what the nodes logged around a fault. The benchmark's own log is cut.
+func (f *fleet) printLogs(from time.Time) {
+	for i := range f.procs {
+		raw, err := os.ReadFile(f.file(i, "log"))
+		if err != nil {
+			f.b.Error(err)
+			continue
+		}
+		for line := range strings.Lines(string(raw)) {
+			stamp, _, _ := strings.Cut(strings.TrimPrefix(line, "time="), " ")
+			at, err := time.Parse(time.RFC3339Nano, stamp)
+			if err == nil && at.After(from.Add(-time.Second)) && at.Before(from.Add(2*time.Second)) {
+				fmt.Fprintf(os.Stderr, "node %d: %s", i+1, line)
+			}
+		}
+	}
 }
 
 // BenchmarkFailover ends a node of three, each a process of its own, that leads
