@@ -173,11 +173,12 @@ func (f *fleet) end(i int, s syscall.Signal) {
 func (f *fleet) leads() [][]int {
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
 		led := make([][]int, len(f.procs))
-		all := 0
+		all, serving := 0, 0
 		for i, m := range f.cluster.Nodes {
 			if _, ready := ask(m, wire.PathReady); !ready {
 				break
 			}
+			serving++
 			samples, _ := ask(m, wire.PathMetrics)
 			for shard := 1; shard <= failoverShards; shard++ {
 				if strings.Contains(samples, fmt.Sprintf("facet_group_leader{group=\"%d\"} 1\n", shard)) {
@@ -186,7 +187,7 @@ func (f *fleet) leads() [][]int {
 				}
 			}
 		}
-		if all == failoverShards {
+		if all == failoverShards && serving == len(f.procs) {
 			return led
 		}
 	}
@@ -324,6 +325,7 @@ func (f *fleet) round(s syscall.Signal) (gaps, slowest []time.Duration, refused,
 		gaps, slowest = append(gaps, g), append(slowest, slow)
 	}
 	if slices.Max(append(gaps, 0)) > failoverLong {
+		fmt.Fprintf(os.Stderr, "node %d ended at %v; gaps of shards %v: %v\n", victim+1, from.UTC().Format(time.StampMilli), led[victim], gaps)
 		f.printLogs(from)
 	}
 	f.b.Logf("node %d led %v: gaps %v, slowest writes %v", victim+1, led[victim], gaps, slowest)
