@@ -32,8 +32,8 @@ type client struct {
 	cost    time.Duration
 }
 
-// shares runs clients for a virtual while. It returns the engine time that each
-// tenant got, and how many of its images were refused.
+// shares runs clients for a virtual while. Their images lend their turns. It returns the
+// engine time that each tenant got, and how many of its images were refused.
 func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]time.Duration, refused map[id.Tenant]int) {
 	t.Helper()
 	had, refused = map[id.Tenant]time.Duration{}, map[id.Tenant]int{}
@@ -45,11 +45,8 @@ func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]t
 		for range c.workers {
 			work.Go(func() {
 				for ctx.Err() == nil {
-					turn, err := q.Enter(ctx, c.who)
-					if err == nil {
-						time.Sleep(c.cost)
-						turn.End()
-					} else {
+					err := steps(ctx, q, c.who, c.cost)
+					if err != nil {
 						time.Sleep(10 * time.Millisecond)
 					}
 					mu.Lock()

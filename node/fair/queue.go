@@ -28,7 +28,9 @@ import (
 //
 // A turn can be lent before its end. When a tenant's only image waits for a worker, the next
 // turn of a tenant that lately had more lends its worker at the end of a step, once, until
-// that image is done. So a quiet tenant beside a flood waits for a step and not for a whole image.
+// that image is done. So a quiet tenant beside a flood waits for a step and not for a whole
+// image. Its line, too, has had no more: nobody gets more than a share by sending one image
+// after the other.
 
 const (
 	// turnFirst is the assumed time of a turn until the first turn has ended.
@@ -203,15 +205,15 @@ func (t *Turn) Wanted() bool {
 }
 
 // borrower returns the line of a tenant that t shall be lent to, or nil: one whose only image
-// waits, and that lately had no more time than t's tenant. The caller holds mu.
+// waits, and that had no more time than t's tenant, by the lines and lately. The caller holds mu.
 func (q *Queue) borrower(t *Turn) *line {
 	if t.lent || q.lent != nil {
 		return nil
 	}
 	now := time.Now()
-	most := q.lately[t.who].at(now)
+	most, had := q.lately[t.who].at(now), q.lines[t.who].had
 	for who, l := range q.lines {
-		if len(l.waiting) == 1 && l.turns == 0 && who != (id.Tenant{}) && q.lately[who].at(now) <= most {
+		if len(l.waiting) == 1 && l.turns == 0 && who != (id.Tenant{}) && l.had <= had && q.lately[who].at(now) <= most {
 			return l
 		}
 	}
