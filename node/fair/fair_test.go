@@ -88,6 +88,7 @@ func TestFloodGetsOnlyItsShare(t *testing.T) {
 	f("large photos beside small ones", 1, []client{{alice, 20, 200 * ms}, {bob, 20, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
 	f("one large photo at a time beside small ones", 1, []client{{alice, 1, 400 * ms}, {bob, 20, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
 	f("three on two workers", 2, []client{{alice, 300, 20 * ms}, {bob, 30, 20 * ms}, {carol, 10, 20 * ms}}, map[id.Tenant]float64{alice: .667, bob: .667, carol: .667})
+	f("one large photo at a time beside two floods", 2, []client{{alice, 20, 20 * ms}, {bob, 20, 400 * ms}, {carol, 1, 400 * ms}}, map[id.Tenant]float64{alice: .667, bob: .667, carol: .667})
 	f("alone", 2, []client{{alice, 50, 20 * ms}}, map[id.Tenant]float64{alice: 2})
 }
 

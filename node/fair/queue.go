@@ -21,7 +21,7 @@ import (
 //	b        ●           4.16 s   ← next: charged with a typical turn when it starts,
 //	c        ● ●         4.31 s     with the difference when it ends
 //
-// The clock is the "time had" of the line that had the last turn. A new line starts at
+// The clock is the "time had" of the line that last had the next turn. A new line starts at
 // the clock, so no tenant saves time up by staying away. A line is kept while it is above
 // the clock, so no tenant loses a debt by going away (start-time fair queueing: Goyal,
 // Vin and Cheng 1996).
@@ -140,6 +140,7 @@ func (q *Queue) advance() {
 		if next == nil {
 			break
 		}
+		q.clock = max(q.clock, next.had)
 		q.begin(next)
 	}
 	for who, l := range q.lines {
@@ -149,13 +150,14 @@ func (q *Queue) advance() {
 	}
 }
 
-// begin starts the first turn that waits in l. The caller holds mu.
+// begin starts the first turn that waits in l. The clock stays: a turn that borrows comes
+// before others with less time, and they must not lose what they have not had. The caller
+// holds mu.
 func (q *Queue) begin(l *line) {
 	t := l.waiting[0]
 	l.waiting = slices.Delete(l.waiting, 0, 1)
 	q.places.Give(t.who, 1)
 	l.had = max(l.had, q.clock)
-	q.clock = l.had
 	t.charged = q.typical
 	l.had += t.charged
 	l.turns++
