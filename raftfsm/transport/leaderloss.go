@@ -167,7 +167,7 @@ func (l *leaderLoss) watchSilence() {
 			return
 		}
 		r := l.t.raft.Load()
-		if r == nil || r.State() != raft.Follower || !l.silent(r) || !l.votes(r) || l.t.mayLead() != nil {
+		if r == nil || r.State() != raft.Follower || !l.silent(r) || !isVoter(r, l.t.self.self) || l.t.mayLead() != nil {
 			continue
 		}
 		_, leader := r.LeaderWithID()
@@ -181,10 +181,10 @@ func (l *leaderLoss) silent(r *raft.Raft) bool {
 	return l.t.Gate.Admitted() && min(time.Since(*l.began.Load()), time.Since(r.LastContact())) > l.silence
 }
 
-// votes reports whether this member is a voter.
-func (l *leaderLoss) votes(r *raft.Raft) bool {
+// isVoter reports whether member is a voter, as far as this member knows.
+func isVoter(r *raft.Raft, member []byte) bool {
 	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool {
-		return s.Suffrage == raft.Voter && string(s.ID) == string(l.t.self.self)
+		return s.Suffrage == raft.Voter && string(s.ID) == string(member)
 	})
 }
 
@@ -355,7 +355,7 @@ func (l *leaderLoss) answerGone(rpc raft.RPC, q *raft.InstallSnapshotRequest) {
 			string(leader) == string(l.t.self.self) && (r.State() != raft.Leader || l.t.health.Silent()) ||
 			l.following(r, leader) && (l.silent(r) || l.gone(leader))
 		last := r.LastIndex()
-		if gone && q.LastLogIndex > 0 {
+		if gone && q.LastLogIndex > 0 && isVoter(r, q.ID) {
 			gone = l.yield(leader, vote{raft.ServerID(q.ID), true, q.LastLogIndex}, vote{raft.ServerID(l.t.self.self), true, last})
 		}
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: last, Success: gone}, nil)

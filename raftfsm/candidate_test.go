@@ -1,0 +1,66 @@
+package raftfsm
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/transport"
+)
+
+// ranked returns members in the order in which they stand for election if their logs are equal.
+func ranked(n int) []id.Member {
+	list := nodeNames(n)
+	slices.SortFunc(list, func(a, b id.Member) int {
+		return cmp.Compare(transport.Spread(7, a), transport.Spread(7, b))
+	})
+	return list
+}
+
+// failsOver fails the test if writes stop for long at any of several deaths of a leader, which
+// is not first.
+func failsOver(t *testing.T, c *cluster, first id.Member) {
+	t.Helper()
+	for round := range 5 {
+		if c.leader().name == first {
+			t.Fatalf("round %d: %s leads", round, first)
+		}
+		if took := failover(t, c); took >= heartbeatDefault/5 {
+			t.Errorf("round %d: a write %s after the leader's end", round, took)
+		}
+		time.Sleep(time.Duration(round) * 37 * time.Millisecond) // at another phase of the timers
+	}
+}
+
+// failsOverBeside adds a member that may not vote, and does the work of failsOver.
+func failsOverBeside(t *testing.T, c *cluster, nonvoter id.Member) {
+	t.Helper()
+	leader := c.leader()
+	_, index, err := leader.Servers()
+	if err == nil {
+		err = leader.AddNonvoter(t.Context(), nonvoter, index)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.agree()
+	failsOver(t, c, nonvoter)
+}
+
+// Nobody leaves an election to a member that may not vote.
+func TestVotersDoNotWaitForNonvoter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		all := ranked(4)
+		c.found(all[1:]...)
+		c.propose("x")
+		c.open(all[0])
+		failsOverBeside(t, c, all[0])
+		c.close()
+		settle()
+	})
+}
