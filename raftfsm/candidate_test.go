@@ -64,3 +64,22 @@ func TestVotersDoNotWaitForNonvoter(t *testing.T) {
 		settle()
 	})
 }
+
+// Nobody waits for a member that votes and takes no leadership.
+func TestVotersDoNotWaitForResignedMember(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		all := ranked(5)
+		c.found(all...)
+		c.propose("x")
+		c.agree()
+		if err := c.members[all[0]].Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.leader(all[1:]...)
+		failsOver(t, c, all[0])
+		c.close()
+		settle()
+	})
+}

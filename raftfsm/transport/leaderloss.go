@@ -61,7 +61,7 @@ const (
 	// goneVersion marks the question whether a leader is gone (see question.go). The field
 	// Leader names the leader. LastLogIndex is the last index of the log of a member that
 	// would stand for election; others send 0. In the answer, Success reports that the leader
-	// is gone, and Term is the last index of the voter's log.
+	// is gone, and Term is the last index of the voter's log, or 0 if the voter can't lead.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
@@ -357,6 +357,9 @@ func (l *leaderLoss) answerGone(rpc raft.RPC, q *raft.InstallSnapshotRequest) {
 		last := r.LastIndex()
 		if gone && q.LastLogIndex > 0 && isVoter(r, q.ID) {
 			gone = l.yield(leader, vote{raft.ServerID(q.ID), true, q.LastLogIndex}, vote{raft.ServerID(l.t.self.self), true, last})
+		}
+		if l.t.mayLead() != nil {
+			last = 0 // others need not wait for this member
 		}
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: last, Success: gone}, nil)
 	})
