@@ -65,6 +65,29 @@ func TestVotersDoNotWaitForNonvoter(t *testing.T) {
 	})
 }
 
+// Nobody waits for the word of an empty member as if it were the voter whose node it has.
+func TestVotersDoNotWaitForWipedNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		all := ranked(5)
+		c.found(all...)
+		c.propose("x")
+		c.agree()
+		node, err := all[0].Node()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stop(all[0])
+		empty := id.NewMember(node, 2)
+		c.open(empty)
+		c.address.Store(all[0], string(empty)) // the same node at the same address
+		failsOverBeside(t, c, empty)
+		c.close()
+		settle()
+	})
+}
+
 // Nobody waits for a member that votes and takes no leadership.
 func TestVotersDoNotWaitForResignedMember(t *testing.T) {
 	t.Parallel()

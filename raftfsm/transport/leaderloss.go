@@ -336,7 +336,13 @@ func (l *leaderLoss) askGone(to, leader raft.ServerID, own uint64) (gone bool, l
 		a = raft.InstallSnapshotResponse{}
 		return l.t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
 	})
-	return a.Success, a.Term, err
+	if err == nil && to != leader { // another member on the leader's node shows that the leader is gone
+		err = l.t.answersFor(to, a.RPCHeader)
+	}
+	if err != nil {
+		return false, 0, err
+	}
+	return a.Success, a.Term, nil
 }
 
 // answerGone answers askGone. It answers a few questions at a time, because it may have to
