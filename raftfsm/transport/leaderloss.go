@@ -93,9 +93,10 @@ func (l *leaderLoss) stand(leader raft.ServerID) bool {
 	return true
 }
 
-// lose forgets the elections after the loss of another leader. The caller holds mu.
+// lose forgets the elections after the loss of another leader. A member that has not heard who
+// led names no leader and takes part in the elections that it finds. The caller holds mu.
 func (l *leaderLoss) lose(leader raft.ServerID) {
-	if l.lost != leader {
+	if l.lost != leader && leader != "" {
 		l.lost, l.stands, l.yields = leader, time.Time{}, time.Time{}
 	}
 }
