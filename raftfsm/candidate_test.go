@@ -2,7 +2,10 @@ package raftfsm
 
 import (
 	"cmp"
+	"context"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,6 +105,51 @@ func TestVotersDoNotWaitForResignedMember(t *testing.T) {
 		}
 		c.leader(all[1:]...)
 		failsOver(t, c, all[0])
+		c.close()
+		settle()
+	})
+}
+
+// hanging is the network of a member. Dials to and from cut get no answer.
+type hanging struct {
+	transport.StreamLayer
+	self id.Member
+	cut  *atomic.Value // id.Member
+}
+
+func (h hanging) Dial(ctx context.Context, address string) (net.Conn, error) {
+	if cut := h.cut.Load(); cut == id.Member(address) || cut == h.self {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.StreamLayer.Dial(ctx, address)
+}
+
+// A leader's streams end, and then its machine is silent. The followers that dial it in vain do
+// not miss the silence.
+func TestSilenceIsNoticedAfterStreamsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, cut := newWires(), new(atomic.Value)
+		c := newCluster(t, w, func(cfg *Config) { cfg.Stream = hanging{cfg.Stream, cfg.Self, cut} })
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		for round := range 5 {
+			old := c.leader()
+			rest := c.others(old)
+			start := time.Now()
+			cut.Store(old.name)
+			w.part(1, old.name) // ends the streams
+			w.part(0, old.name)
+			c.propose("after the leader's silence", rest...)
+			if took := time.Since(start); took > heartbeatDefault*5/4 {
+				t.Errorf("round %d: a write %s after the leader's silence", round, took)
+			}
+			cut.Store(id.Member(""))
+			time.Sleep(3 * electionDefault)
+			c.agree()
+		}
 		c.close()
 		settle()
 	})

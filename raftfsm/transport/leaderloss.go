@@ -141,18 +141,17 @@ func (l *leaderLoss) leaderGone(node id.Node) {
 	if n, err := id.Member(leader).Node(); err != nil || n != node {
 		return
 	}
-	l.suspect(r, leader, func() bool { return l.gone(leader) })
+	l.suspect(r, leader)
 }
 
-// suspect starts to poll the voters about leader, unless a poll is under way. gone reports
-// whether this member takes the leader for gone.
-func (l *leaderLoss) suspect(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+// suspect starts to poll the voters about leader, unless a poll is under way.
+func (l *leaderLoss) suspect(r *raft.Raft, leader raft.ServerID) {
 	if !l.following(r, leader) || !l.begin(&l.asking) {
 		return
 	}
 	l.t.wg.Go(func() { // ends after pollRounds, or with done
 		defer l.asking.Store(false)
-		l.campaign(r, leader, gone)
+		l.campaign(r, leader)
 	})
 }
 
@@ -172,7 +171,7 @@ func (l *leaderLoss) watchSilence() {
 			continue
 		}
 		_, leader := r.LeaderWithID()
-		l.suspect(r, leader, func() bool { return l.silent(r) && !l.answers(leader) && l.silent(r) })
+		l.suspect(r, leader)
 	}
 }
 
@@ -211,6 +210,11 @@ func (l *leaderLoss) answers(leader raft.ServerID) bool {
 	}
 }
 
+// mute reports whether this member has not heard from leader for too long, nor gets an answer.
+func (l *leaderLoss) mute(r *raft.Raft, leader raft.ServerID) bool {
+	return l.silent(r) && !l.answers(leader) && l.silent(r)
+}
+
 // following reports whether this member follows leader, or no leader.
 func (l *leaderLoss) following(r *raft.Raft, leader raft.ServerID) bool {
 	_, now := r.LeaderWithID()
@@ -222,7 +226,7 @@ func (l *leaderLoss) following(r *raft.Raft, leader raft.ServerID) bool {
 // election, and a second candidate might cost it the votes. So this member then leaves it
 // the time of pollPatience, unless this member's log is longer, so that the other needs a
 // majority without it.
-func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	agreed, term, contested := 0, r.CurrentTerm(), false
@@ -231,7 +235,7 @@ func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bo
 			return
 		}
 		var dead, first, longest bool
-		if gone() {
+		if l.mute(r, leader) || l.gone(leader) {
 			dead, first, longest = l.poll(r, leader)
 		}
 		if now := r.CurrentTerm(); now != term {
