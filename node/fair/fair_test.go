@@ -32,8 +32,8 @@ type client struct {
 	cost    time.Duration
 }
 
-// shares runs clients for a virtual while. It returns the engine time that each
-// tenant got, and how many of its images were refused.
+// shares runs clients for a virtual while. Their images lend their turns. It returns the
+// engine time that each tenant got, and how many of its images were refused.
 func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]time.Duration, refused map[id.Tenant]int) {
 	t.Helper()
 	had, refused = map[id.Tenant]time.Duration{}, map[id.Tenant]int{}
@@ -45,11 +45,8 @@ func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]t
 		for range c.workers {
 			work.Go(func() {
 				for ctx.Err() == nil {
-					turn, err := q.Enter(ctx, c.who)
-					if err == nil {
-						time.Sleep(c.cost)
-						turn.End()
-					} else {
+					err := steps(ctx, q, c.who, c.cost)
+					if err != nil {
 						time.Sleep(10 * time.Millisecond)
 					}
 					mu.Lock()
@@ -91,6 +88,7 @@ func TestFloodGetsOnlyItsShare(t *testing.T) {
 	f("large photos beside small ones", 1, []client{{alice, 20, 200 * ms}, {bob, 20, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
 	f("one large photo at a time beside small ones", 1, []client{{alice, 1, 400 * ms}, {bob, 20, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
 	f("three on two workers", 2, []client{{alice, 300, 20 * ms}, {bob, 30, 20 * ms}, {carol, 10, 20 * ms}}, map[id.Tenant]float64{alice: .667, bob: .667, carol: .667})
+	f("one large photo at a time beside two floods", 2, []client{{alice, 20, 20 * ms}, {bob, 20, 400 * ms}, {carol, 1, 400 * ms}}, map[id.Tenant]float64{alice: .667, bob: .667, carol: .667})
 	f("alone", 2, []client{{alice, 50, 20 * ms}}, map[id.Tenant]float64{alice: 2})
 }
 

@@ -21,14 +21,16 @@ import (
 //	b        ●           4.16 s   ← next: charged with a typical turn when it starts,
 //	c        ● ●         4.31 s     with the difference when it ends
 //
-// The clock is the "time had" of the line that had the last turn. A new line starts at
+// The clock is the "time had" of the line that last had the next turn. A new line starts at
 // the clock, so no tenant saves time up by staying away. A line is kept while it is above
 // the clock, so no tenant loses a debt by going away (start-time fair queueing: Goyal,
 // Vin and Cheng 1996).
 //
 // A turn can be lent before its end. When a tenant's only image waits for a worker, the next
 // turn of a tenant that lately had more lends its worker at the end of a step, once, until
-// that image is done. So a quiet tenant beside a flood waits for a step and not for a whole image.
+// that image is done. So a quiet tenant beside a flood waits for a step and not for a whole
+// image. Its line, too, has had no more: nobody gets more than a share by sending one image
+// after the other.
 
 const (
 	// turnFirst is the assumed time of a turn until the first turn has ended.
@@ -138,6 +140,7 @@ func (q *Queue) advance() {
 		if next == nil {
 			break
 		}
+		q.clock = max(q.clock, next.had)
 		q.begin(next)
 	}
 	for who, l := range q.lines {
@@ -147,13 +150,14 @@ func (q *Queue) advance() {
 	}
 }
 
-// begin starts the first turn that waits in l. The caller holds mu.
+// begin starts the first turn that waits in l. The clock stays: a turn that borrows comes
+// before others with less time, and they must not lose what they have not had. The caller
+// holds mu.
 func (q *Queue) begin(l *line) {
 	t := l.waiting[0]
 	l.waiting = slices.Delete(l.waiting, 0, 1)
 	q.places.Give(t.who, 1)
 	l.had = max(l.had, q.clock)
-	q.clock = l.had
 	t.charged = q.typical
 	l.had += t.charged
 	l.turns++
@@ -203,15 +207,15 @@ func (t *Turn) Wanted() bool {
 }
 
 // borrower returns the line of a tenant that t shall be lent to, or nil: one whose only image
-// waits, and that lately had no more time than t's tenant. The caller holds mu.
+// waits, and that had no more time than t's tenant, by the lines and lately. The caller holds mu.
 func (q *Queue) borrower(t *Turn) *line {
 	if t.lent || q.lent != nil {
 		return nil
 	}
 	now := time.Now()
-	most := q.lately[t.who].at(now)
+	most, had := q.lately[t.who].at(now), q.lines[t.who].had
 	for who, l := range q.lines {
-		if len(l.waiting) == 1 && l.turns == 0 && who != (id.Tenant{}) && q.lately[who].at(now) <= most {
+		if len(l.waiting) == 1 && l.turns == 0 && who != (id.Tenant{}) && l.had <= had && q.lately[who].at(now) <= most {
 			return l
 		}
 	}

@@ -61,7 +61,7 @@ const (
 	// goneVersion marks the question whether a leader is gone (see question.go). The field
 	// Leader names the leader. LastLogIndex is the last index of the log of a member that
 	// would stand for election; others send 0. In the answer, Success reports that the leader
-	// is gone, and Term is the last index of the voter's log.
+	// is gone, and Term is the last index of the voter's log, or 0 if the voter can't lead.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
@@ -93,9 +93,10 @@ func (l *leaderLoss) stand(leader raft.ServerID) bool {
 	return true
 }
 
-// lose forgets the elections after the loss of another leader. The caller holds mu.
+// lose forgets the elections after the loss of another leader. A member that has not heard who
+// led names no leader and takes part in the elections that it finds. The caller holds mu.
 func (l *leaderLoss) lose(leader raft.ServerID) {
-	if l.lost != leader {
+	if l.lost != leader && leader != "" {
 		l.lost, l.stands, l.yields = leader, time.Time{}, time.Time{}
 	}
 }
@@ -140,18 +141,17 @@ func (l *leaderLoss) leaderGone(node id.Node) {
 	if n, err := id.Member(leader).Node(); err != nil || n != node {
 		return
 	}
-	l.suspect(r, leader, func() bool { return l.gone(leader) })
+	l.suspect(r, leader)
 }
 
-// suspect starts to poll the voters about leader, unless a poll is under way. gone reports
-// whether this member takes the leader for gone.
-func (l *leaderLoss) suspect(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+// suspect starts to poll the voters about leader, unless a poll is under way.
+func (l *leaderLoss) suspect(r *raft.Raft, leader raft.ServerID) {
 	if !l.following(r, leader) || !l.begin(&l.asking) {
 		return
 	}
 	l.t.wg.Go(func() { // ends after pollRounds, or with done
 		defer l.asking.Store(false)
-		l.campaign(r, leader, gone)
+		l.campaign(r, leader)
 	})
 }
 
@@ -167,11 +167,11 @@ func (l *leaderLoss) watchSilence() {
 			return
 		}
 		r := l.t.raft.Load()
-		if r == nil || r.State() != raft.Follower || !l.silent(r) || !l.votes(r) || l.t.mayLead() != nil {
+		if r == nil || r.State() != raft.Follower || !l.silent(r) || !isVoter(r, l.t.self.self) || l.t.mayLead() != nil {
 			continue
 		}
 		_, leader := r.LeaderWithID()
-		l.suspect(r, leader, func() bool { return l.silent(r) && !l.answers(leader) && l.silent(r) })
+		l.suspect(r, leader)
 	}
 }
 
@@ -181,10 +181,10 @@ func (l *leaderLoss) silent(r *raft.Raft) bool {
 	return l.t.Gate.Admitted() && min(time.Since(*l.began.Load()), time.Since(r.LastContact())) > l.silence
 }
 
-// votes reports whether this member is a voter.
-func (l *leaderLoss) votes(r *raft.Raft) bool {
+// isVoter reports whether member is a voter, as far as this member knows.
+func isVoter(r *raft.Raft, member []byte) bool {
 	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool {
-		return s.Suffrage == raft.Voter && string(s.ID) == string(l.t.self.self)
+		return s.Suffrage == raft.Voter && string(s.ID) == string(member)
 	})
 }
 
@@ -210,6 +210,11 @@ func (l *leaderLoss) answers(leader raft.ServerID) bool {
 	}
 }
 
+// mute reports whether this member has not heard from leader for too long, nor gets an answer.
+func (l *leaderLoss) mute(r *raft.Raft, leader raft.ServerID) bool {
+	return l.silent(r) && !l.answers(leader) && l.silent(r)
+}
+
 // following reports whether this member follows leader, or no leader.
 func (l *leaderLoss) following(r *raft.Raft, leader raft.ServerID) bool {
 	_, now := r.LeaderWithID()
@@ -221,7 +226,7 @@ func (l *leaderLoss) following(r *raft.Raft, leader raft.ServerID) bool {
 // election, and a second candidate might cost it the votes. So this member then leaves it
 // the time of pollPatience, unless this member's log is longer, so that the other needs a
 // majority without it.
-func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	agreed, term, contested := 0, r.CurrentTerm(), false
@@ -230,7 +235,7 @@ func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bo
 			return
 		}
 		var dead, first, longest bool
-		if gone() {
+		if l.mute(r, leader) || l.gone(leader) {
 			dead, first, longest = l.poll(r, leader)
 		}
 		if now := r.CurrentTerm(); now != term {
@@ -336,7 +341,13 @@ func (l *leaderLoss) askGone(to, leader raft.ServerID, own uint64) (gone bool, l
 		a = raft.InstallSnapshotResponse{}
 		return l.t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
 	})
-	return a.Success, a.Term, err
+	if err == nil && to != leader { // another member on the leader's node shows that the leader is gone
+		err = l.t.answersFor(to, a.RPCHeader)
+	}
+	if err != nil {
+		return false, 0, err
+	}
+	return a.Success, a.Term, nil
 }
 
 // answerGone answers askGone. It answers a few questions at a time, because it may have to
@@ -355,8 +366,11 @@ func (l *leaderLoss) answerGone(rpc raft.RPC, q *raft.InstallSnapshotRequest) {
 			string(leader) == string(l.t.self.self) && (r.State() != raft.Leader || l.t.health.Silent()) ||
 			l.following(r, leader) && (l.silent(r) || l.gone(leader))
 		last := r.LastIndex()
-		if gone && q.LastLogIndex > 0 {
+		if gone && q.LastLogIndex > 0 && isVoter(r, q.ID) {
 			gone = l.yield(leader, vote{raft.ServerID(q.ID), true, q.LastLogIndex}, vote{raft.ServerID(l.t.self.self), true, last})
+		}
+		if l.t.mayLead() != nil {
+			last = 0 // others need not wait for this member
 		}
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: last, Success: gone}, nil)
 	})
