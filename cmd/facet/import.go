@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet.internal/client"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/importing"
 )
@@ -30,7 +31,7 @@ func newImport() *cobra.Command {
 			"--connection names a file like the dev.json of facet dev (base_urls, ca_file, access_key,\n" +
 			"secret_key), for other clusters; --bucket is then the tenant's place, such as\n" +
 			"\"s3://photos?prefix=TENANT-ID/&region=eu-central-1\".",
-		Args: usage(cobra.MinimumNArgs(1)),
+		Args: cli.Args(cobra.MinimumNArgs(1)),
 	}
 	f := cmd.Flags()
 	f.StringVar(&dir, "dir", devDir, "folder of a cluster of facet dev")
@@ -44,7 +45,7 @@ func newImport() *cobra.Command {
 			key = os.Getenv("FACET_GALLERY_KEY")
 		}
 		if key == "" {
-			return &usageError{errors.New("--gallery-key is needed: an API key of the gallery")}
+			return cli.Misuse(errors.New("--gallery-key is needed: an API key of the gallery"))
 		}
 		cfg.Folders, cfg.Out = args, os.Stdout
 		if connection == "" {
@@ -58,7 +59,7 @@ func newImport() *cobra.Command {
 			}
 		}
 		if cfg.Bucket == "" {
-			return &usageError{errors.New("--bucket is needed: the tenant's place in the object store")}
+			return cli.Misuse(errors.New("--bucket is needed: the tenant's place in the object store"))
 		}
 		c, err := client.FromDev(connection)
 		if err != nil {

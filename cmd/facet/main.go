@@ -9,14 +9,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-)
 
-// Exit codes.
-const (
-	exitFailed = 1 // the command was tried and failed
-	exitUsage  = 2 // the command line was wrong
-	exitWarned = 3 // facet status: there are warnings
-	exitBroken = 4 // facet status: a part of the data can't be read or written
+	"facet/cmd/facet/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -40,41 +34,22 @@ func run(args []string) int {
 	if err == nil {
 		return 0
 	}
-	exit, hasStatus := errors.AsType[*exitError](err)
-	if hasStatus && exit.err == nil {
-		return exit.status
+	exit, hasStatus := errors.AsType[*cli.ExitError](err)
+	if hasStatus && exit.Err == nil {
+		return exit.Status
 	}
 	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
-	if _, usage := errors.AsType[*usageError](err); usage {
+	if _, usage := errors.AsType[*cli.UsageError](err); usage {
 		if !cmd.HasSubCommands() {
 			fmt.Fprintf(os.Stderr, "usage: %s\n", cmd.UseLine())
 		}
 		fmt.Fprintf(os.Stderr, "more:  %s --help\n", cmd.CommandPath())
-		return exitUsage
+		return cli.ExitUsage
 	}
 	if hasStatus {
-		return exit.status
+		return exit.Status
 	}
-	return exitFailed
-}
-
-// usageError is an error of the command line.
-type usageError struct{ err error }
-
-// Error returns the text of the cause.
-func (e *usageError) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *usageError) Unwrap() error { return e.err }
-
-// usage turns the errors of an argument check into usage errors.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{err}
-		}
-		return nil
-	}
+	return cli.ExitFailed
 }
 
 func newRoot() *cobra.Command {
@@ -91,7 +66,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(newHelp())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
 	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
 	root.InitDefaultHelpFlag()
 	root.InitDefaultHelpCmd()

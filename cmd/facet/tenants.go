@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/node/wire"
 )
 
@@ -22,9 +23,9 @@ func newTenantShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [NAME]",
 		Short: "quotas of a tenant, or of all, and what is used of them",
-		Args:  usage(cobra.MaximumNArgs(1)),
+		Args:  cli.Args(cobra.MaximumNArgs(1)),
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
 		list, err := c.Tenants(cmd.Context())
 		if err != nil {
@@ -37,7 +38,7 @@ func newTenantShow() *cobra.Command {
 			}
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), list)
+			return cli.PrintJSON(cmd.OutOrStdout(), list)
 		}
 		return writeTenants(cmd.OutOrStdout(), list)
 	})
@@ -50,9 +51,9 @@ func newTenantSet() *cobra.Command {
 		Long: "Set quotas of a tenant. A value is a number from 1 on, or \"" + quotaDefault + "\". What the tenant has beyond a quota\n" +
 			"stays and works; the tenant gets no more of it. facet tenant show lists the quotas.",
 		Example: "  facet tenant set bank galleries=20 subjects=1000000 requests=" + quotaDefault,
-		Args:    usage(cobra.MinimumNArgs(2)),
+		Args:    cli.Args(cobra.MinimumNArgs(2)),
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	var order wire.SetTenant
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		order.Name = args[0]
@@ -65,7 +66,7 @@ func newTenantSet() *cobra.Command {
 			return fmt.Errorf("set quotas: %w", err)
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), t)
+			return cli.PrintJSON(cmd.OutOrStdout(), t)
 		}
 		return writeTenants(cmd.OutOrStdout(), []wire.Tenant{t})
 	})
@@ -82,7 +83,7 @@ func readQuotas(args []string) (map[string]uint64, error) {
 		}
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || n == 0 {
-			return nil, &usageError{errors.New("give each quota as NAME=NUMBER, from 1 on, or NAME=" + quotaDefault + ", not " + strconv.Quote(arg))}
+			return nil, cli.Misuse(errors.New("give each quota as NAME=NUMBER, from 1 on, or NAME=" + quotaDefault + ", not " + strconv.Quote(arg)))
 		}
 		quotas[name] = n
 	}
