@@ -45,7 +45,7 @@ func newStatus() *cobra.Command {
 	watching := cmd.Flags().BoolP("watch", "w", false, "draw it again every two seconds, until Ctrl-C; it ends with the last exit status")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *asJSON && *watching {
-			return cli.Misuse(errors.New("--json and --watch exclude each other"))
+			return cli.Misuse(errors.New("-o json and --watch exclude each other"))
 		}
 		return nil
 	}

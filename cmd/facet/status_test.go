@@ -62,6 +62,9 @@ func TestWatchDrawsEveryTwoSeconds(t *testing.T) {
 func TestStatusTellsWhatItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	exits(t, cli.ExitUsage, "exclude each other", "status", "--json", "--watch")
+	exits(t, cli.ExitUsage, "exclude each other", "status", "-o", "json", "--watch")
+	exits(t, cli.ExitUsage, "it is table or json", "status", "-o", "yaml")
+	exits(t, cli.ExitFailed, "no cluster", "status", "-o", "table", "--dir", t.TempDir())
 	exits(t, cli.ExitFailed, "no cluster", "status", "--dir", t.TempDir())
 	exits(t, cli.ExitUsage, "belong together", "status", "--admin", "127.0.0.1:1")
 	exits(t, 0, "It is 4 if a part of", "status", "--help")

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -65,8 +66,36 @@ func Group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// JSONFlag adds --json to cmd.
-func JSONFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("json", false, "print JSON") }
+// JSONFlag adds -o to cmd, and --json, which stands for "-o json". It returns whether the output
+// is JSON.
+func JSONFlag(cmd *cobra.Command) *bool {
+	asJSON := cmd.Flags().Bool("json", false, "the same as -o json")
+	cmd.Flags().VarP((*form)(asJSON), "output", "o", "\"table\" for people or \"json\" for programs")
+	return asJSON
+}
+
+// form is the form of the output: whether it is JSON.
+type form bool
+
+// Set reads the value of -o.
+func (f *form) Set(text string) error {
+	if text != "json" && text != "table" {
+		return errors.New("it is table or json")
+	}
+	*f = text == "json"
+	return nil
+}
+
+// String returns the value of -o.
+func (f *form) String() string {
+	if *f {
+		return "json"
+	}
+	return "table"
+}
+
+// Type returns the word for a value in a help text.
+func (f *form) Type() string { return "FORM" }
 
 // PrintJSON prints v with line breaks and indents.
 func PrintJSON(w io.Writer, v any) error {
