@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/tenant"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -68,6 +69,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
 	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
+	root.AddCommand(tenant.Commands()...)
 	root.InitDefaultHelpFlag()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

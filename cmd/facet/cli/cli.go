@@ -17,6 +17,8 @@ const (
 	ExitUsage  = 2 // the command line was wrong
 	ExitWarned = 3 // facet status: there are warnings
 	ExitBroken = 4 // facet status: a part of the data can't be read or written
+	// ExitNoMatch: facet search found no candidate, or facet verify another person.
+	ExitNoMatch = 5
 )
 
 // UsageError is an error of the command line.

@@ -1,0 +1,114 @@
+package tenant
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"facet.internal/client"
+	"facet/cmd/facet/cli"
+)
+
+const (
+	// profileVariable names a profile for all commands of a shell.
+	profileVariable = "FACET_PROFILE"
+	// secretVariable has the secret key for a profile without one.
+	secretVariable = "FACET_SECRET_KEY"
+	// keyVariable has the API key of the gallery.
+	keyVariable = "FACET_API_KEY"
+	// devFolder is the folder of facet dev, devProfile the profile in it.
+	devFolder, devProfile = "./dev", "dev.json"
+)
+
+// Profile is a tenant's profile: a file that names a cluster and the keys for it. The dev.json
+// of facet dev is one. client.ReadProfile reads it.
+type Profile struct {
+	BaseURLs  []string `json:"base_urls"`
+	CA        string   `json:"ca,omitempty"` // the authority of the nodes' certificates, PEM
+	AccessKey string   `json:"access_key"`
+	SecretKey string   `json:"secret_key"`
+}
+
+// Write writes the profile to a new file that only its owner may read.
+func (p Profile) Write(name string) error {
+	b, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the profile: %w", err)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the profile: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write the profile: %w", err)
+	}
+	return nil
+}
+
+// Connection has the flags that name a profile.
+type Connection struct {
+	profile, dir string
+	set          *pflag.FlagSet
+}
+
+// Flags adds the flags.
+func (c *Connection) Flags(f *pflag.FlagSet) {
+	c.set = f
+	f.StringVar(&c.profile, "profile", "", "the tenant's profile (default: "+profileVariable+", else the cluster of facet dev)")
+	f.StringVar(&c.dir, "dir", devFolder, "folder of a cluster of facet dev")
+}
+
+// Find returns the name of the profile: --profile, or that of --dir, or the variable's, or that
+// of the cluster in ./dev.
+func (c *Connection) Find() (string, error) {
+	dir := c.set.Changed("dir")
+	if c.profile != "" && dir {
+		return "", cli.Misuse(errors.New("--profile and --dir each name a cluster: give one of them"))
+	}
+	if c.profile != "" {
+		return c.profile, nil
+	}
+	if name := os.Getenv(profileVariable); name != "" && !dir {
+		return name, nil
+	}
+	name := filepath.Join(c.dir, devProfile)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("no cluster is named and facet dev runs none in %s: start one with \"facet dev\", or name the tenant's profile with --profile or %s",
+			c.dir, profileVariable)
+	}
+	return name, nil
+}
+
+// Open returns a client of the profile's tenant, and the profile's configuration.
+func (c *Connection) Open() (*client.Client, client.Config, error) {
+	name, err := c.Find()
+	if err != nil {
+		return nil, client.Config{}, err
+	}
+	cfg, err := client.ReadProfile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cfg, fmt.Errorf("there is no profile %s", name)
+	}
+	if err != nil {
+		return nil, cfg, fmt.Errorf("%w: this needs a tenant's profile, which facet tenant create and facet key create write with --save, not an operator's", err)
+	}
+	if cfg.SecretKey == "" {
+		cfg.SecretKey = os.Getenv(secretVariable)
+	} else if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+		fmt.Fprintf(os.Stderr, "facet: others can read the secret key in %s: chmod 600 %s\n", name, name)
+	}
+	if cfg.SecretKey == "" {
+		return nil, cfg, fmt.Errorf("the profile %s has no secret_key: set %s", name, secretVariable)
+	}
+	opened, err := client.New(cfg)
+	if err != nil {
+		return nil, cfg, fmt.Errorf("open the profile %s: %w", name, err)
+	}
+	return opened, cfg, nil
+}

@@ -1,0 +1,180 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"facet.internal/client"
+	"facet/cmd/facet/cli"
+	"facet/cmd/facet/table"
+)
+
+// Commands returns the commands of a tenant.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{newGallery(), newApplication(), newEnrol(), newSearch(), newVerify(), newSubject(), newTag(), newJob()}
+}
+
+// session is what one command works with.
+type session struct {
+	*client.Client
+	cfg  client.Config
+	cmd  *cobra.Command
+	out  io.Writer
+	json bool
+}
+
+// run is the work of a command.
+type run func(ctx context.Context, s *session, args []string) error
+
+// onTenant completes a command that calls the tenant's cluster. It adds the flags that name the
+// profile, and -o.
+func onTenant(cmd *cobra.Command, do run) *cobra.Command {
+	var where Connection
+	where.Flags(cmd.Flags())
+	asJSON := cli.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, cfg, err := where.Open()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return words(do(cmd.Context(), &session{c, cfg, cmd, cmd.OutOrStdout(), *asJSON}, args))
+	}
+	return cmd
+}
+
+// onGallery is onTenant for a command that works on one gallery. It adds the flags that name it.
+// The session's client has the gallery's API key.
+func onGallery(cmd *cobra.Command, do run) *cobra.Command {
+	var choice Choice
+	choice.Flags(cmd.Flags())
+	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
+		inside, err := choice.Client(ctx, s.Client, s.cfg)
+		if err != nil {
+			return err
+		}
+		s.Client = inside
+		return do(ctx, s, args)
+	})
+}
+
+// Choice has the flags that name a gallery.
+type Choice struct{ gallery, apiKey string }
+
+// Flags adds the flags.
+func (c *Choice) Flags(f *pflag.FlagSet) {
+	f.StringVarP(&c.gallery, "gallery", "g", "", "name or id of the gallery, for an admin's access key (default: the only one)")
+	f.StringVar(&c.apiKey, "api-key", "", "API key of an application of the gallery, for other access keys (default: "+keyVariable+")")
+}
+
+// Client returns a client of the gallery. Without a flag that is the gallery of the variable's
+// API key, or of the profile's, or the tenant's only one.
+func (c *Choice) Client(ctx context.Context, all *client.Client, cfg client.Config) (*client.Client, error) {
+	if c.gallery != "" && c.apiKey != "" {
+		return nil, cli.Misuse(errors.New("--gallery and --api-key each name a gallery: give one of them"))
+	}
+	key := c.apiKey
+	if key == "" && c.gallery == "" {
+		if key = os.Getenv(keyVariable); key == "" {
+			key = cfg.APIKey
+		}
+	}
+	if key != "" {
+		return all.WithAPIKey(key), nil
+	}
+	entry, err := findGallery(ctx, all, c.gallery)
+	if errors.Is(err, client.ErrForbidden) {
+		return nil, &refusedError{"this access key may not list galleries (or it is not valid): name the gallery with --api-key or " + keyVariable, err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, err := all.Gallery(ctx, entry.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(g.Applications) == 0 {
+		return nil, fmt.Errorf("the gallery %q has no application, so no API key: facet application create NAME --gallery %q", g.Name, g.Name)
+	}
+	return all.WithAPIKey(g.Applications[0].APIKey), nil // the oldest
+}
+
+// findGallery returns the gallery with a name or an id, or the only one without.
+func findGallery(ctx context.Context, c *client.Client, named string) (client.Gallery, error) {
+	list, err := c.Galleries(ctx)
+	if err != nil {
+		return client.Gallery{}, err
+	}
+	var names []string
+	for _, g := range list {
+		if g.ID == named || g.Name == named {
+			return g, nil
+		}
+		names = append(names, fmt.Sprintf("%q", g.Name))
+	}
+	switch {
+	case len(list) == 0:
+		return client.Gallery{}, errors.New("there is no gallery yet: facet gallery create NAME")
+	case named == "" && len(list) == 1:
+		return list[0], nil
+	case named == "":
+		return client.Gallery{}, fmt.Errorf("name a gallery with --gallery: %s", strings.Join(names, ", "))
+	default:
+		return client.Gallery{}, fmt.Errorf("there is no gallery %q; there is %s", named, strings.Join(names, ", "))
+	}
+}
+
+// print prints v as JSON if -o asks for it, and else calls text.
+func (s *session) print(v any, text func(w io.Writer) error) error {
+	if s.json {
+		return cli.PrintJSON(s.out, v)
+	}
+	return text(s.out)
+}
+
+// say prints v as JSON if -o asks for it, and else a line.
+func (s *session) say(v any, format string, args ...any) error {
+	return s.print(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format+"\n", args...)
+		return err
+	})
+}
+
+// writeTable prints a table. A cell that cells shortens to limit is a name.
+func writeTable[T any](w io.Writer, titles []string, list []T, cells func(v T, limit int) []string) error {
+	return table.Write(w, func(limit int) []table.Row {
+		rows := []table.Row{{Cells: titles}}
+		for _, v := range list {
+			rows = append(rows, table.Row{Cells: cells(v, limit)})
+		}
+		return rows
+	})
+}
+
+// writePairs prints pairs of a title and a value, one a line, without those that are empty.
+func writePairs(w io.Writer, pairs ...string) error {
+	wide := 0
+	for i := 0; i < len(pairs); i += 2 {
+		wide = max(wide, len(pairs[i]))
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", wide, pairs[i], pairs[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at returns a time for people.
+func at(t time.Time) string { return t.UTC().Format(time.DateTime + "Z") }
