@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
-	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
+	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newDemo(), newBench(), newModels(), newVersion())
 	root.AddCommand(tenant.Commands()...)
 	root.InitDefaultHelpFlag()
 	root.InitDefaultHelpCmd()

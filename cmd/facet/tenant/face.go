@@ -118,8 +118,8 @@ func newVerify() *cobra.Command {
 			"The exit status is 0 for the same person, 5 for another one, and 1 if the verification failed.",
 		Example: "  facet verify passport.jpg selfie.jpg\n  facet verify selfie.jpg 5b0b9b32-8392-8002-b506-6b5b46edb7fa --gallery staff",
 	}
-	var choice Choice
-	choice.Flags(cmd.Flags())
+	var which choice
+	which.flags(cmd.Flags())
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		if args[0] == stdin && args[1] == stdin {
 			return cli.Misuse(errors.New("only one photo can come from the standard input"))
@@ -127,7 +127,7 @@ func newVerify() *cobra.Command {
 		return nil
 	}
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
-		score, err := s.verify(ctx, &choice, args[0], args[1])
+		score, err := s.verify(ctx, &which, args[0], args[1])
 		refused, ok := errors.AsType[*client.Error](err)
 		below := ok && errors.Is(err, client.ErrNotVerified) && refused.Score != nil
 		if below {
@@ -148,7 +148,7 @@ func newVerify() *cobra.Command {
 }
 
 // verify compares the photo probe with a photo or a subject.
-func (s *session) verify(ctx context.Context, choice *Choice, probe, with string) (score int, err error) {
+func (s *session) verify(ctx context.Context, which *choice, probe, with string) (score int, err error) {
 	image, err := readPhoto(s.cmd, probe)
 	if err != nil {
 		return 0, err
@@ -160,7 +160,7 @@ func (s *session) verify(ctx context.Context, choice *Choice, probe, with string
 		}
 		return s.VerifyFaces(ctx, face, image)
 	}
-	inside, err := choice.Client(ctx, s.Client, s.cfg)
+	inside, err := which.client(ctx, s)
 	if err != nil {
 		return 0, err
 	}

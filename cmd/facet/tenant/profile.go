@@ -51,22 +51,22 @@ func (p Profile) Write(name string) error {
 	return nil
 }
 
-// Connection has the flags that name a profile.
-type Connection struct {
+// connection has the flags that name a profile.
+type connection struct {
 	profile, dir string
 	set          *pflag.FlagSet
 }
 
-// Flags adds the flags.
-func (c *Connection) Flags(f *pflag.FlagSet) {
+// flags adds the flags.
+func (c *connection) flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringVar(&c.profile, "profile", "", "the tenant's profile (default: "+profileVariable+", else the cluster of facet dev)")
 	f.StringVar(&c.dir, "dir", devFolder, "folder of a cluster of facet dev")
 }
 
-// Find returns the name of the profile: --profile, or that of --dir, or the variable's, or that
+// find returns the name of the profile: --profile, or that of --dir, or the variable's, or that
 // of the cluster in ./dev.
-func (c *Connection) Find() (string, error) {
+func (c *connection) find() (string, error) {
 	dir := c.set.Changed("dir")
 	if c.profile != "" && dir {
 		return "", cli.Misuse(errors.New("--profile and --dir each name a cluster: give one of them"))
@@ -85,18 +85,18 @@ func (c *Connection) Find() (string, error) {
 	return name, nil
 }
 
-// Open returns a client of the profile's tenant, and the profile's configuration.
-func (c *Connection) Open() (*client.Client, client.Config, error) {
-	name, err := c.Find()
+// open returns a session of the profile's tenant.
+func (c *connection) open() (*session, error) {
+	name, err := c.find()
 	if err != nil {
-		return nil, client.Config{}, err
+		return nil, err
 	}
 	cfg, err := client.ReadProfile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cfg, fmt.Errorf("there is no profile %s", name)
+		return nil, fmt.Errorf("there is no profile %s", name)
 	}
 	if err != nil {
-		return nil, cfg, fmt.Errorf("%w: this needs a tenant's profile, which facet tenant create and facet key create write with --save, not an operator's", err)
+		return nil, fmt.Errorf("%w: this needs a tenant's profile, which facet tenant create and facet key create write with --save, not an operator's", err)
 	}
 	if cfg.SecretKey == "" {
 		cfg.SecretKey = os.Getenv(secretVariable)
@@ -104,11 +104,11 @@ func (c *Connection) Open() (*client.Client, client.Config, error) {
 		fmt.Fprintf(os.Stderr, "facet: others can read the secret key in %s: chmod 600 %s\n", name, name)
 	}
 	if cfg.SecretKey == "" {
-		return nil, cfg, fmt.Errorf("the profile %s has no secret_key: set %s", name, secretVariable)
+		return nil, fmt.Errorf("the profile %s has no secret_key: set %s", name, secretVariable)
 	}
 	opened, err := client.New(cfg)
 	if err != nil {
-		return nil, cfg, fmt.Errorf("open the profile %s: %w", name, err)
+		return nil, fmt.Errorf("open the profile %s: %w", name, err)
 	}
-	return opened, cfg, nil
+	return &session{Client: opened, cfg: cfg, profile: name}, nil
 }

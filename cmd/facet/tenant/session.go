@@ -19,16 +19,17 @@ import (
 
 // Commands returns the commands of a tenant.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newGallery(), newApplication(), newEnrol(), newSearch(), newVerify(), newSubject(), newTag(), newJob()}
+	return []*cobra.Command{newGallery(), newApplication(), newEnrol(), newSearch(), newVerify(), newSubject(), newTag(), newJob(), newImport()}
 }
 
 // session is what one command works with.
 type session struct {
 	*client.Client
-	cfg  client.Config
-	cmd  *cobra.Command
-	out  io.Writer
-	json bool
+	cfg     client.Config
+	profile string // its file
+	cmd     *cobra.Command
+	out     io.Writer
+	json    bool
 }
 
 // run is the work of a command.
@@ -37,16 +38,17 @@ type run func(ctx context.Context, s *session, args []string) error
 // onTenant completes a command that calls the tenant's cluster. It adds the flags that name the
 // profile, and -o.
 func onTenant(cmd *cobra.Command, do run) *cobra.Command {
-	var where Connection
-	where.Flags(cmd.Flags())
+	var where connection
+	where.flags(cmd.Flags())
 	asJSON := cli.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, cfg, err := where.Open()
+		s, err := where.open()
 		if err != nil {
 			return err
 		}
-		defer c.Close()
-		return words(do(cmd.Context(), &session{c, cfg, cmd, cmd.OutOrStdout(), *asJSON}, args))
+		defer s.Close()
+		s.cmd, s.out, s.json = cmd, cmd.OutOrStdout(), *asJSON
+		return words(do(cmd.Context(), s, args))
 	}
 	return cmd
 }
@@ -54,10 +56,10 @@ func onTenant(cmd *cobra.Command, do run) *cobra.Command {
 // onGallery is onTenant for a command that works on one gallery. It adds the flags that name it.
 // The session's client has the gallery's API key.
 func onGallery(cmd *cobra.Command, do run) *cobra.Command {
-	var choice Choice
-	choice.Flags(cmd.Flags())
+	var which choice
+	which.flags(cmd.Flags())
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
-		inside, err := choice.Client(ctx, s.Client, s.cfg)
+		inside, err := which.client(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -66,45 +68,45 @@ func onGallery(cmd *cobra.Command, do run) *cobra.Command {
 	})
 }
 
-// Choice has the flags that name a gallery.
-type Choice struct{ gallery, apiKey string }
+// choice has the flags that name a gallery.
+type choice struct{ gallery, apiKey string }
 
-// Flags adds the flags.
-func (c *Choice) Flags(f *pflag.FlagSet) {
+// flags adds the flags.
+func (c *choice) flags(f *pflag.FlagSet) {
 	f.StringVarP(&c.gallery, "gallery", "g", "", "name or id of the gallery, for an admin's access key (default: the only one)")
 	f.StringVar(&c.apiKey, "api-key", "", "API key of an application of the gallery, for other access keys (default: "+keyVariable+")")
 }
 
-// Client returns a client of the gallery. Without a flag that is the gallery of the variable's
+// client returns a client of the gallery. Without a flag that is the gallery of the variable's
 // API key, or of the profile's, or the tenant's only one.
-func (c *Choice) Client(ctx context.Context, all *client.Client, cfg client.Config) (*client.Client, error) {
+func (c *choice) client(ctx context.Context, s *session) (*client.Client, error) {
 	if c.gallery != "" && c.apiKey != "" {
 		return nil, cli.Misuse(errors.New("--gallery and --api-key each name a gallery: give one of them"))
 	}
 	key := c.apiKey
 	if key == "" && c.gallery == "" {
 		if key = os.Getenv(keyVariable); key == "" {
-			key = cfg.APIKey
+			key = s.cfg.APIKey
 		}
 	}
 	if key != "" {
-		return all.WithAPIKey(key), nil
+		return s.WithAPIKey(key), nil
 	}
-	entry, err := findGallery(ctx, all, c.gallery)
+	entry, err := findGallery(ctx, s.Client, c.gallery)
 	if errors.Is(err, client.ErrForbidden) {
 		return nil, &refusedError{"this access key may not list galleries (or it is not valid): name the gallery with --api-key or " + keyVariable, err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	g, err := all.Gallery(ctx, entry.ID)
+	g, err := s.Gallery(ctx, entry.ID)
 	if err != nil {
 		return nil, err
 	}
 	if len(g.Applications) == 0 {
 		return nil, fmt.Errorf("the gallery %q has no application, so no API key: facet application create NAME --gallery %q", g.Name, g.Name)
 	}
-	return all.WithAPIKey(g.Applications[0].APIKey), nil // the oldest
+	return s.WithAPIKey(g.Applications[0].APIKey), nil // the oldest
 }
 
 // findGallery returns the gallery with a name or an id, or the only one without.
