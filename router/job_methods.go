@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard/job"
 )
@@ -122,13 +123,20 @@ type pieceAnswer struct {
 	Records     []job.Record     `cbor:"4,keyasint"`
 }
 
+// works reports whether the files of a gallery may be registered. Those of a disabled tenant rest.
+func (r *cluster) works(gallery id.Gallery) bool {
+	meta := r.groups.Meta()
+	g, ok := meta.Gallery(gallery)
+	return !ok || meta.TenantState(g.Tenant) == metafsm.TenantActive
+}
+
 // jobTake lends a piece of at most n items to the caller.
 var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
 	_, book, err := r.leadingJobs(group)
 	if err != nil {
 		return pieceAnswer{}, err
 	}
-	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax))), nil
+	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax)), r.works), nil
 }}
 
 // finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives

@@ -68,15 +68,23 @@ func newKeyMake(name, short string) *cobra.Command {
 		byDefault, help = router.RoleAdmin.String(), rolesHelp
 	}
 	role := cmd.Flags().String("role", byDefault, help)
+	var save saving
+	save.flag(cmd)
 	return aboutKeys(cmd, func(cmd *cobra.Command, c *admin.Client, k keyFlags, _ []string) error {
+		if err := save.open(cmd.Context(), c); err != nil {
+			return err
+		}
 		pair, err := c.NewKey(cmd.Context(), wire.NewKey{Tenant: k.tenant, Role: *role, Rotate: name == "rotate"})
 		if err != nil {
-			return fmt.Errorf("%s access key: %w", name, err)
+			return errors.Join(fmt.Errorf("%s access key: %w", name, err), save.drop())
+		}
+		if pair.SecretKey, err = save.write(pair.AccessKey, pair.SecretKey); err != nil {
+			return err
 		}
 		if k.asJSON {
 			return cli.PrintJSON(cmd.OutOrStdout(), pair)
 		}
-		return writePair(cmd.OutOrStdout(), pair)
+		return writePair(cmd.OutOrStdout(), pair, save.describe(pair.SecretKey))
 	}, func() error {
 		if *role == "" {
 			return cli.Misuse(errors.New("--role is needed: " + rolesHelp))
@@ -88,8 +96,8 @@ func newKeyMake(name, short string) *cobra.Command {
 	})
 }
 
-func writePair(w io.Writer, pair wire.KeyPair) error {
-	_, err := fmt.Fprintf(w, "tenant      %s\nrole        %s\naccess key  %s\nsecret key  %s\n", pair.Tenant, pair.Role, pair.AccessKey, pair.SecretKey)
+func writePair(w io.Writer, pair wire.KeyPair, secret string) error {
+	_, err := fmt.Fprintf(w, "tenant      %s\nrole        %s\naccess key  %s\n%s", pair.Tenant, pair.Role, pair.AccessKey, secret)
 	if err != nil || pair.Old == "" {
 		return err
 	}

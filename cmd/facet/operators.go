@@ -80,28 +80,6 @@ func profileTarget(name string) (admin.Target, error) {
 	return p.Target(), err
 }
 
-func newTenant() *cobra.Command {
-	create := &cobra.Command{
-		Use:   "create NAME",
-		Short: "create a tenant and its first access key; the secret is shown once",
-		Args:  cli.Args(cobra.ExactArgs(1)),
-	}
-	asJSON := cli.JSONFlag(create)
-	onCluster(create, func(cmd *cobra.Command, c *admin.Client, args []string) error {
-		keys, err := c.CreateTenant(cmd.Context(), args[0])
-		if err != nil {
-			return fmt.Errorf("create tenant: %w", err)
-		}
-		if *asJSON {
-			return cli.PrintJSON(cmd.OutOrStdout(), keys)
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant      %s (%s)\naccess key  %s\nsecret key  %s\n",
-			keys.Name, keys.Tenant, keys.AccessKey, keys.SecretKey)
-		return err
-	})
-	return cli.Group(&cobra.Command{Use: "tenant", Short: "tenants, their first access keys and their quotas"}, create, newTenantShow(), newTenantSet())
-}
-
 func newCerts() *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "certs",

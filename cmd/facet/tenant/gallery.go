@@ -72,7 +72,7 @@ func newGalleryCreate() *cobra.Command {
 		}
 		return s.print(made, func(w io.Writer) error {
 			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "API key", made.APIKey,
-				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q", made.Name))
+				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags()))
 		})
 	})
 }

@@ -34,18 +34,26 @@ type Profile struct {
 	SecretKey string   `json:"secret_key"`
 }
 
-// Write writes the profile to a new file that only its owner may read.
+// Reserve makes a new file for a profile that only its owner may read, so that Write finds a
+// place for a secret that is shown once.
+func (p Profile) Reserve(name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("there is a file %s already: name a new one for the profile", name)
+	}
+	if err != nil {
+		return fmt.Errorf("make the profile: %w", err)
+	}
+	return f.Close()
+}
+
+// Write writes the profile to the file that Reserve made.
 func (p Profile) Write(name string) error {
 	b, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the profile: %w", err)
+	if err == nil {
+		err = os.WriteFile(name, append(b, '\n'), 0o600)
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("write the profile: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write the profile: %w", err)
 	}
 	return nil

@@ -134,6 +134,17 @@ func findGallery(ctx context.Context, c *client.Client, named string) (client.Ga
 	}
 }
 
+// flags returns the flags that named the profile, for a command to type next.
+func (s *session) flags() string {
+	text := ""
+	for _, name := range []string{"profile", "dir"} {
+		if f := s.cmd.Flag(name); f.Changed {
+			text += fmt.Sprintf(" --%s %s", name, f.Value)
+		}
+	}
+	return text
+}
+
 // print prints v as JSON if -o asks for it, and else calls text.
 func (s *session) print(v any, text func(w io.Writer) error) error {
 	if s.json {

@@ -47,6 +47,8 @@ func words(err error) error {
 		}
 	}
 	switch {
+	case e.Reason == "TenantDisabled":
+		return &refusedError{plain(e.Message), err}
 	case errors.Is(e, client.ErrForbidden):
 		return &refusedError{"refused (403: " + plain(e.Message) + "): the access key lacks this right, or it, its secret or the API key is not valid", err}
 	case e.Status >= 500 || errors.Is(e, client.ErrBusy):
