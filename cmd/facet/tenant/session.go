@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ import (
 func Commands() []*cobra.Command {
 	return []*cobra.Command{newGallery(), newApplication(), newEnrol(), newSearch(), newVerify(), newSubject(), newTag(), newJob(), newImport()}
 }
+
+// roleRefused is the whole message of the service for an access key without the right.
+const roleRefused = "Forbidden"
 
 // session is what one command works with.
 type session struct {
@@ -93,8 +97,8 @@ func (c *choice) client(ctx context.Context, s *session) (*client.Client, error)
 		return s.WithAPIKey(key), nil
 	}
 	entry, err := findGallery(ctx, s.Client, c.gallery)
-	if errors.Is(err, client.ErrForbidden) {
-		return nil, &refusedError{"this access key may not list galleries (or it is not valid): name the gallery with --api-key or " + keyVariable, err}
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusForbidden && e.Message == roleRefused {
+		return nil, &refusedError{"this access key may not list galleries: name the gallery with --api-key or " + keyVariable, err}
 	}
 	if err != nil {
 		return nil, err
