@@ -53,6 +53,12 @@ func run(args []string) int {
 	return cli.ExitFailed
 }
 
+// The groups of commands in facet help.
+const (
+	groupOperator = "operator"
+	groupTenant   = "tenant"
+)
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "facet",
@@ -69,7 +75,14 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
 	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newDemo(), newBench(), newModels(), newVersion())
-	root.AddCommand(tenant.Commands()...)
+	root.AddGroup(&cobra.Group{ID: groupOperator, Title: "Nodes and clusters:"}, &cobra.Group{ID: groupTenant, Title: "The work of a tenant:"})
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = groupOperator
+	}
+	for _, cmd := range tenant.Commands() {
+		cmd.GroupID = groupTenant
+		root.AddCommand(cmd)
+	}
 	root.InitDefaultHelpFlag()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -22,6 +22,7 @@ type saving struct {
 // flag adds --save to cmd.
 func (s *saving) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.name, "save", "", "new file for the tenant's profile, which keeps the secret instead of showing it")
+	cmd.Flags().StringVar(&s.profile.Region, "region", "", "with --save, the region of signatures, if the nodes have another one than by default")
 }
 
 // open reserves the file and finds out what the profile says of the cluster, before a key is made.

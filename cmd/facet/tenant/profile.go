@@ -32,6 +32,7 @@ type Profile struct {
 	CA        string   `json:"ca,omitempty"` // the authority of the nodes' certificates, PEM
 	AccessKey string   `json:"access_key"`
 	SecretKey string   `json:"secret_key"`
+	Region    string   `json:"region,omitempty"` // of signatures
 }
 
 // Reserve makes a new file for a profile that only its owner may read, so that Write finds a
