@@ -115,6 +115,22 @@ var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ct
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records}, nil
 }}
 
+// jobListQuery asks for the jobs of a gallery.
+type jobListQuery struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+}
+
+// jobList returns the newest JobsMax jobs of a gallery on a shard. It is called from
+// metafsm.LevelTenants on.
+var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ctx context.Context, r *Router, group id.Shard, q jobListQuery) ([]job.Summary, error) {
+	book, err := r.readJobs(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return book.List(q.Gallery, q.Generation, JobsMax), nil
+}}
+
 // pieceAnswer is a piece of a job. Lease is 0 when there is no work.
 type pieceAnswer struct {
 	Lease       uint64           `cbor:"1,keyasint"`

@@ -118,6 +118,38 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(0, `the gallery "staff" is deleted`, "gallery", "delete", "staff", "--yes", "staff")
 }
 
+// Jobs are listed and shown, with what failed.
+func TestCommandsShowJobs(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	s := &shell{t: t, dir: t.TempDir()}
+	s.run(0, "commands-jobs", "gallery", "create", "commands-jobs", "--dir", c.dir)
+	in := []string{"--dir", c.dir, "-g", "commands-jobs"}
+	s.run(0, "the gallery has no job: facet import FOLDER begins one", append([]string{"job", "list"}, in...)...)
+	photos := filepath.Join(s.dir, "photos")
+	if err := os.Mkdir(photos, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]string{"a.jpg": obama, "b.jpg": threePeople} {
+		if err := os.WriteFile(filepath.Join(photos, name), photo(t, of), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run(1, "2 photos: 1 registered, 1 failed", append([]string{"import", photos}, in...)...)
+	s.run(0, "JOB", append([]string{"job", "list"}, in...)...)
+	var list []struct {
+		BatchID     string
+		Total, Done int
+	}
+	s.decode(&list, append([]string{"job", "list"}, in...)...)
+	if len(list) != 1 || list[0].Total != 2 || list[0].Done != 2 {
+		t.Fatalf("jobs: %+v", list)
+	}
+	s.run(0, "2: 1 registered, 1 failed, 0 to do", append([]string{"job", "show", list[0].BatchID}, in...)...)
+	s.run(0, "MultipleFaces: ", append([]string{"job", "show", list[0].BatchID}, in...)...)
+	s.run(1, "facet job list shows them", append([]string{"job", "show", "00000000-0000-4000-8000-000000000000"}, in...)...)
+}
+
 func TestCommandsManageApplications(t *testing.T) {
 	t.Parallel()
 	c := shared(t)

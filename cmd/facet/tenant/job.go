@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +22,30 @@ func newJob() *cobra.Command {
 			Use: "job", Short: "jobs: registrations of many photos, as facet import begins them",
 			Long: "Jobs register many photos of an object store. facet import begins them. A job is listed for 30 days.",
 		},
-		newJobShow(),
+		newJobList(), newJobShow(),
 	)
+}
+
+func newJobList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the jobs of a gallery, the newest first", Args: cli.Args(cobra.NoArgs),
+		Example: "  facet job list --gallery staff",
+	}
+	return onGallery(cmd, func(ctx context.Context, s *session, _ []string) error {
+		list, err := s.Jobs(ctx)
+		if err != nil {
+			return err
+		}
+		return s.print(list, func(w io.Writer) error {
+			if len(list) == 0 {
+				_, err := fmt.Fprintln(w, "the gallery has no job: facet import FOLDER begins one")
+				return err
+			}
+			return writeTable(w, []string{"JOB", "PHOTOS", "DONE", "UPDATED"}, list, func(j client.Job, _ int) []string {
+				return []string{j.BatchID, strconv.Itoa(j.Total), strconv.Itoa(j.Done), at(j.LastUpdated)}
+			})
+		})
+	})
 }
 
 // jobRecords is what facet job show prints as JSON.
