@@ -36,7 +36,8 @@ func (s *shell) run(status int, want string, args ...string) string {
 		s.t.Errorf("facet %v ends with %d, want %d and %q in\n%s%s", args, got, status, want, &out, &errs)
 	}
 	for line := range strings.Lines(out.String()) {
-		if line = strings.TrimSuffix(line, "\n"); !json.Valid(out.Bytes()) && utf8.RuneCountInString(line) > 100 {
+		path := strings.Contains(line, "Faces: ") // of a photo that failed, as long as it is
+		if line = strings.TrimSuffix(line, "\n"); !path && !json.Valid(out.Bytes()) && utf8.RuneCountInString(line) > 100 {
 			s.t.Errorf("facet %v prints more than 100 columns: %s", args, line)
 		}
 	}

@@ -140,13 +140,12 @@ func findGallery(ctx context.Context, c *client.Client, named string) (client.Ga
 
 // flags returns the flags that named the profile, for a command to type next.
 func (s *session) flags() string {
-	text := ""
-	for _, name := range []string{"profile", "dir"} {
+	for _, name := range []string{"profile", "dir"} { // at most one is given
 		if f := s.cmd.Flag(name); f.Changed {
-			text += fmt.Sprintf(" --%s %s", name, f.Value)
+			return fmt.Sprintf(" --%s %s", name, f.Value)
 		}
 	}
-	return text
+	return ""
 }
 
 // print prints v as JSON if -o asks for it, and else calls text.

@@ -38,7 +38,7 @@ func (e *refusedError) Unwrap() error { return e.err }
 // stay as they are.
 func words(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || err != error(e) { // a command has said more
+	if _, done := errors.AsType[*refusedError](err); !ok || done { // a command has found better words
 		return err
 	}
 	for _, a := range advice {
