@@ -37,14 +37,9 @@ func newGalleryList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.print(list, func(w io.Writer) error {
-			if len(list) == 0 {
-				_, err := fmt.Fprintln(w, "there is no gallery yet: facet gallery create NAME")
-				return err
-			}
-			return writeTable(w, []string{"GALLERY", "ID", "FACES", "SIZE", "DESCRIPTION"}, list, func(g client.Gallery, limit int) []string {
-				return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), table.Shorten(g.Description, limit)}
-			})
+		titles := []string{"GALLERY", "ID", "FACES", "SIZE", "DESCRIPTION"}
+		return printList(s, list, "there is no gallery yet: facet gallery create NAME", titles, func(g client.Gallery, limit int) []string {
+			return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), table.Shorten(g.Description, limit)}
 		})
 	})
 }

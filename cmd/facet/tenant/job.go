@@ -36,14 +36,9 @@ func newJobList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.print(list, func(w io.Writer) error {
-			if len(list) == 0 {
-				_, err := fmt.Fprintln(w, "the gallery has no job: facet import FOLDER begins one")
-				return err
-			}
-			return writeTable(w, []string{"JOB", "PHOTOS", "DONE", "UPDATED"}, list, func(j client.Job, _ int) []string {
-				return []string{j.BatchID, strconv.Itoa(j.Total), strconv.Itoa(j.Done), at(j.LastUpdated)}
-			})
+		titles := []string{"JOB", "PHOTOS", "DONE", "UPDATED"}
+		return printList(s, list, "the gallery has no job: facet import FOLDER begins one", titles, func(j client.Job, _ int) []string {
+			return []string{j.BatchID, strconv.Itoa(j.Total), strconv.Itoa(j.Done), at(j.LastUpdated)}
 		})
 	})
 }

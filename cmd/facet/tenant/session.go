@@ -164,6 +164,17 @@ func (s *session) say(v any, format string, args ...any) error {
 	})
 }
 
+// printList prints a list as JSON or as a table, or says what to do about an empty one.
+func printList[T any](s *session, list []T, none string, titles []string, cells func(v T, limit int) []string) error {
+	return s.print(list, func(w io.Writer) error {
+		if len(list) == 0 {
+			_, err := fmt.Fprintln(w, none)
+			return err
+		}
+		return writeTable(w, titles, list, cells)
+	})
+}
+
 // writeTable prints a table. A cell that cells shortens to limit is a name.
 func writeTable[T any](w io.Writer, titles []string, list []T, cells func(v T, limit int) []string) error {
 	return table.Write(w, func(limit int) []table.Row {
