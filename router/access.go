@@ -37,7 +37,10 @@ func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (Acces
 	if err != nil {
 		return AccessKey{}, fmt.Errorf("unwrap an access key's secret: %w", err)
 	}
-	return AccessKey{ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, Role: Role(rec.Role)}, nil
+	return AccessKey{
+		ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, Role: Role(rec.Role),
+		Disabled: r.groups.Meta().TenantState(rec.Tenant) != metafsm.TenantActive,
+	}, nil
 }
 
 // Access returns the application with the API key apiKey, and its gallery. The

@@ -49,6 +49,8 @@ type AccessKey struct {
 	Secret string
 	Tenant id.Tenant
 	Role   Role
+	// Disabled reports that operators have disabled the tenant, or are deleting it.
+	Disabled bool
 }
 
 // Access is the application that a request's API key names, and its gallery.

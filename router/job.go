@@ -293,6 +293,42 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 	return page, nil
 }
 
+// JobsMax is the most jobs in the answer to Jobs.
+const JobsMax = 1000
+
+// Job is how far a job is.
+type Job struct {
+	Batch       id.Batch
+	Total, Done int
+	LastUpdated time.Time
+}
+
+// Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first. The error is
+// Unavailable while a node of the cluster can't read the question.
+func (r *jobRequests) Jobs(ctx context.Context, access Access) ([]Job, error) {
+	if r.groups.Meta().Level() < metafsm.LevelTenants {
+		return nil, &Error{Kind: Unavailable, Message: "a node of the cluster runs software that lists no jobs; upgrade all nodes first", RetryAfter: calls.RetryLater}
+	}
+	if err := r.sync.Join(ctx); err != nil { // the gallery may have grown to more shards
+		return nil, err
+	}
+	g, _, err := r.enrolment(access)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := calls.Scatter(ctx, r.calls, jobList, g.shards, jobListQuery{Gallery: g.ID, Generation: g.Generation})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, job.Newest)
+	list := make([]Job, 0, min(len(all), JobsMax))
+	for _, s := range all[:cap(list)] {
+		list = append(list, Job{Batch: s.Batch, Total: int(s.Total), Done: int(s.Done), LastUpdated: time.UnixMilli(s.Touched).UTC()})
+	}
+	return list, nil
+}
+
 func batchNotFound() error { return Errorf(NotFound, "", "the gallery has no such job") }
 
 // bulkRecord unseals a record.

@@ -41,8 +41,8 @@ type lease struct {
 	until   time.Time
 }
 
-// take lends a piece of the batch that has the fewest lent items.
-func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int) pieceAnswer {
+// take lends a piece of the batch that has the fewest lent items, of the galleries that may work.
+func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int, may func(id.Gallery) bool) pieceAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lent := l.prune(now)
@@ -60,7 +60,7 @@ func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int) piec
 		name := work[least]
 		busy := lent[name]
 		records, application, err := book.Unfinished(name, n, func(index uint32) bool { return busy[index] })
-		if err != nil || len(records) == 0 || now.Before(l.postponed[name.Gallery]) {
+		if err != nil || len(records) == 0 || now.Before(l.postponed[name.Gallery]) || !may(name.Gallery) {
 			work = append(work[:least], work[least+1:]...)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard/job"
 )
@@ -114,6 +115,22 @@ var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ct
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records}, nil
 }}
 
+// jobListQuery asks for the jobs of a gallery.
+type jobListQuery struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+}
+
+// jobList returns the newest JobsMax jobs of a gallery on a shard. It is called from
+// metafsm.LevelTenants on.
+var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ctx context.Context, r *Router, group id.Shard, q jobListQuery) ([]job.Summary, error) {
+	book, err := r.readJobs(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return book.List(q.Gallery, q.Generation, JobsMax), nil
+}}
+
 // pieceAnswer is a piece of a job. Lease is 0 when there is no work.
 type pieceAnswer struct {
 	Lease       uint64           `cbor:"1,keyasint"`
@@ -122,13 +139,20 @@ type pieceAnswer struct {
 	Records     []job.Record     `cbor:"4,keyasint"`
 }
 
+// works reports whether the files of a gallery may be registered. Those of a disabled tenant rest.
+func (r *cluster) works(gallery id.Gallery) bool {
+	meta := r.groups.Meta()
+	g, ok := meta.Gallery(gallery)
+	return !ok || meta.TenantState(g.Tenant) == metafsm.TenantActive
+}
+
 // jobTake lends a piece of at most n items to the caller.
 var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
 	_, book, err := r.leadingJobs(group)
 	if err != nil {
 		return pieceAnswer{}, err
 	}
-	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax))), nil
+	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax)), r.works), nil
 }}
 
 // finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives

@@ -20,6 +20,8 @@ const (
 	// as long as a client waits. namePause is the pause between two looks.
 	nameWait  = 20 * time.Second
 	namePause = 10 * time.Millisecond
+	// purgeWait is about how long DeleteTenant purges before it answers.
+	purgeWait = 5 * time.Second
 )
 
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
@@ -173,6 +175,41 @@ func proposeNamed[C, A any](ctx context.Context, r *galleryRequests, op command.
 // nameInUse returns the answer when a deletion takes longer than nameWait.
 func nameInUse() error {
 	return &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
+}
+
+// DeleteTenant removes a tenant with its access keys, applications and galleries. The faces of
+// the galleries are purged within purgeWait, or later by Sweep. left is the number of galleries
+// with faces left; the tenant is gone when it is 0. A second call continues where the first one
+// stopped. The errors are those of SetTenantState.
+func (r *galleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (left int, err error) {
+	if err := r.levelTenants(); err != nil {
+		return 0, err
+	}
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTenantOp, metafsm.DeleteTenant{Tenant: tenant})
+	if err == nil {
+		err = tenantError("delete tenant", a.Status)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for end := time.Now().Add(purgeWait); ; {
+		if err := r.sync.Join(ctx); err != nil {
+			return 0, err
+		}
+		left = 0
+		for _, g := range r.groups.Meta().Deleting() {
+			if g.Tenant != tenant {
+				continue
+			}
+			left++
+			if err := r.sweep(ctx, g); err != nil {
+				return left, err
+			}
+		}
+		if left == 0 || time.Now().After(end) {
+			return left, nil
+		}
+	}
 }
 
 // Sweep continues the deletion of galleries. Every step may be repeated, so it can

@@ -56,6 +56,7 @@ func handlers() map[string]handler {
 	calls.Add(table, jobKnown)
 	calls.Add(table, jobKnows)
 	calls.Add(table, jobPage)
+	calls.Add(table, jobList)
 	calls.Add(table, jobTake)
 	calls.Add(table, jobFinish)
 	return table

@@ -197,6 +197,7 @@ type QuotaUse struct {
 type TenantUse struct {
 	ID     id.Tenant
 	Name   string
+	State  metafsm.TenantState
 	Quotas []QuotaUse
 }
 
@@ -248,7 +249,7 @@ func tenantUse(t metafsm.Tenant, used map[metafsm.Quota]uint64, taken shardfsm.T
 		used = map[metafsm.Quota]uint64{}
 	}
 	AddTaken(used, taken)
-	u := TenantUse{ID: t.ID, Name: t.Name}
+	u := TenantUse{ID: t.ID, Name: t.Name, State: t.State}
 	for _, q := range metafsm.Quotas() {
 		most, own := t.Most(q)
 		onShards := q == metafsm.QuotaWrites || q == metafsm.QuotaJobs || q == metafsm.QuotaJobItems

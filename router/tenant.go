@@ -38,6 +38,46 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessK
 	}
 }
 
+// levelTenants returns an error while a node of the cluster can't read the commands that disable
+// and delete tenants.
+func (r *cluster) levelTenants() error {
+	if r.groups.Meta().Level() < metafsm.LevelTenants {
+		return Errorf(InvalidRequest, "", "a node runs an older version that can't read this: upgrade all nodes first (facet status lists the versions)")
+	}
+	return nil
+}
+
+// SetTenantState disables a tenant or enables it again. Every node refuses the requests of a
+// disabled tenant within two seconds, as those with a revoked key (confirmedLookup). The error is
+// NotFound when there is no such tenant, and Duplicate when it is being deleted.
+func (r *accessRequests) SetTenantState(ctx context.Context, tenant id.Tenant, state metafsm.TenantState) error {
+	if err := r.levelTenants(); err != nil {
+		return err
+	}
+	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: tenant, State: state})
+	if err != nil {
+		return err
+	}
+	return tenantError("change a tenant's state", a.Status)
+}
+
+// tenantError returns the error for a status with which meta refuses a change of a tenant's
+// state, and nil for success.
+func tenantError(what string, s metafsm.Status) error {
+	switch s {
+	case metafsm.Done:
+		return nil
+	case metafsm.UnknownTenant:
+		return Errorf(NotFound, "", "there is no such tenant")
+	case metafsm.BeingDeleted:
+		return Errorf(Duplicate, "", "the tenant is being deleted")
+	case metafsm.Restoring:
+		return Errorf(Duplicate, "", "a backup is being restored into the cluster; wait for its end")
+	default:
+		return fmt.Errorf("%s: meta answered %v", what, s)
+	}
+}
+
 // PutNode writes the record of a node of the cluster.
 func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.PutNodeOp, metafsm.PutNode{Node: n})

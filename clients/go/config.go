@@ -3,7 +3,6 @@ package client
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -59,31 +58,6 @@ type Config struct {
 	// TryTimeout is the longest time for one try (45 s). The context bounds all
 	// tries together.
 	TryTimeout time.Duration
-}
-
-// FromDev returns a client of the cluster that the dev.json of facet dev describes.
-// It has no API key yet: see Client.CreateGallery and WithAPIKey.
-func FromDev(file string) (*Client, error) {
-	text, err := readFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var dev struct {
-		BaseURLs   []string `json:"base_urls"`
-		PortalURLs []string `json:"portal_urls"`
-		CAFile     string   `json:"ca_file"`
-		AccessKey  string   `json:"access_key"`
-		SecretKey  string   `json:"secret_key"`
-		Region     string   `json:"region"`
-		Service    string   `json:"service"`
-	}
-	if err := json.Unmarshal(text, &dev); err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	return New(Config{
-		BaseURLs: dev.BaseURLs, PortalURLs: dev.PortalURLs, CAFile: dev.CAFile,
-		AccessKey: dev.AccessKey, SecretKey: dev.SecretKey, Region: dev.Region, Service: dev.Service,
-	})
 }
 
 // New returns a client. It does not connect.

@@ -274,6 +274,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 			id, err := c.BulkRegister(ctx, []client.BulkItem{{Filename: "f", Tags: []string{"t"}}})
 			return object{"batchId": id}, err
 		},
+		func() (any, error) { list, err := c.Jobs(ctx); return object{"jobs": list}, err },
 		func() (any, error) { return c.BulkProgress(ctx, s, "") },
 		func() (any, error) { return c.BulkProgress(ctx, s, "AAAD6A") },
 		func() (any, error) { return v1.Register(ctx, image) },

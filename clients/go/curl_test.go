@@ -19,7 +19,7 @@ func TestReadmeCurlLinesRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(folder, "..", "..", "README.md"))
 	must(t, err)
 	block := strings.ReplaceAll("\n"+curlBlock.FindString(string(readme)), "\n    ", "\n")
-	script := strings.Replace(block, `"staff"`, `"`+t.Name()+`"`, 1)
+	script := strings.Replace(block, `"guests"`, `"`+t.Name()+`"`, 1)
 	if script == block {
 		t.Fatalf("the README has no such curl lines: %q", block)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"time"
 )
 
 // BulkItem is one photo of a bulk registration. Filename is its name in the object
@@ -60,6 +61,22 @@ func (c *Client) BulkRegister(ctx context.Context, items []BulkItem) (batchID st
 		BatchID string `json:"batchId"`
 	}](ctx, c, request{method: http.MethodPost, path: "/v1.1/jobs/bulkregister", body: body, repeat: repeatKeyed})
 	return got.BatchID, err
+}
+
+// Job is how far a job is: Done of Total photos were registered or have failed.
+type Job struct {
+	BatchID     string    `json:"batchId"`
+	Total       int       `json:"total"`
+	Done        int       `json:"done"`
+	LastUpdated time.Time `json:"lastUpdated"`
+}
+
+// Jobs returns the gallery's newest jobs, at most 1000, the one that changed last first.
+func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
+	got, err := call[struct {
+		Jobs []Job `json:"jobs"`
+	}](ctx, c, request{method: http.MethodGet, path: "/v1.1/jobs/bulkregister"})
+	return got.Jobs, err
 }
 
 // BulkProgress returns a page of a job's records: the first one, or the one that

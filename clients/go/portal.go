@@ -13,8 +13,8 @@ type Gallery struct {
 	Description  string             `json:"description"`
 	Size         int                `json:"size"`  // capacity in events
 	Count        int                `json:"count"` // active events
-	Applications []ApplicationEntry `json:"applications"`
-	APIKey       string             `json:"apiKey"`
+	Applications []ApplicationEntry `json:"applications,omitzero"`
+	APIKey       string             `json:"apiKey,omitzero"`
 }
 
 // ApplicationEntry is an application in a list.

@@ -12,6 +12,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/process"
 )
@@ -92,7 +93,7 @@ func newClusterPassphrase() *cobra.Command {
 		Use: "passphrase", Short: "encrypt the authority's key, or change its passphrase",
 		Long: "Encrypt the authority's key, or change its passphrase. The old file is overwritten where the file system\n" +
 			"allows it; copies of the folder keep the old passphrase.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.dir = cmp.Or(a.dir, authority.Beside(dir))
 			f, err := a.authority(cmd).ChangePassphrase(cmd.Context(), passphrase(next, newPassphraseFlag))

@@ -15,6 +15,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
+	"facet/cmd/facet/cli"
 )
 
 // withoutPassphrase is a command that can't find the passphrase in its environment.
@@ -150,7 +151,7 @@ func TestTerminalAsksForPassphrase(t *testing.T) {
 	d.answer(t, "passphrase of", "wrong")
 	d.answer(t, "this passphrase is wrong; try again: ", "wrong")
 	d.answer(t, "this passphrase is wrong; try again: ", "wrong")
-	if code := d.end(t); code != exitFailed || !strings.Contains(d.output.String(), "3 wrong passphrases") || filesIn(t, m.dir) != before {
+	if code := d.end(t); code != cli.ExitFailed || !strings.Contains(d.output.String(), "3 wrong passphrases") || filesIn(t, m.dir) != before {
 		t.Errorf("exit code %d, files unchanged %t:\n%s", code, filesIn(t, m.dir) == before, &d.output)
 	}
 
@@ -203,7 +204,7 @@ func TestInterruptedPromptLeavesTerminalAsItWas(t *testing.T) {
 	if _, err := d.pty.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.cmd.Wait(); d.cmd.ProcessState.ExitCode() != exitFailed || !echo() {
+	if err := d.cmd.Wait(); d.cmd.ProcessState.ExitCode() != cli.ExitFailed || !echo() {
 		t.Errorf("%v, the terminal shows what is typed: %t", err, echo())
 	}
 	if files := filesIn(t, m.dir); files != "" {
@@ -224,7 +225,7 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 		t.Helper()
 		before := filesIn(t, m.authority())
 		out, err := cmd.CombinedOutput()
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailed || !strings.Contains(string(out), want) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitFailed || !strings.Contains(string(out), want) {
 			t.Errorf("%v: %v, %s, want %q", cmd.Args[1:], err, out, want)
 		}
 		if filesIn(t, m.authority()) != before {

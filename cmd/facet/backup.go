@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/node/wire"
 )
 
@@ -35,7 +36,7 @@ func newBackup() *cobra.Command {
 			"nodes write to URL themselves: file:///DIR is a folder that all of them share, s3://, gs:// and azblob://\n" +
 			"take their credentials from the nodes' environment. The same command with the same --name continues a\n" +
 			"backup that was interrupted. Keep the cluster's key: without it a backup is of no use.",
-		Args: usage(cobra.NoArgs), PreRunE: needFlags("to"),
+		Args: cli.Args(cobra.NoArgs), PreRunE: needFlags("to"),
 	}
 	cmd.Flags().StringVar(&o.To, "to", "", "URL of the folder for backups")
 	cmd.Flags().StringVar(&o.Name, "name", "", "name of the backup (default: the time)")
@@ -93,7 +94,7 @@ func readBounded(name string) ([]byte, error) {
 func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error) *cobra.Command {
 	var b of
 	b.flags(cmd.Flags())
-	cmd.Args = usage(cobra.ExactArgs(1))
+	cmd.Args = cli.Args(cobra.ExactArgs(1))
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
 		if err := b.read(); err != nil {
 			return err
@@ -112,7 +113,7 @@ func newBackupVerify() *cobra.Command {
 }
 
 func newBackupList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list URL", Short: "list the backups in a folder", Args: usage(cobra.ExactArgs(1))}
+	cmd := &cobra.Command{Use: "list URL", Short: "list the backups in a folder", Args: cli.Args(cobra.ExactArgs(1))}
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
 		list, err := c.Backups(cmd.Context(), wire.BackupQuery{From: args[0]})
 		if err != nil {
@@ -138,7 +139,7 @@ func newBackupErasures() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printJSON(cmd.OutOrStdout(), list)
+		return cli.PrintJSON(cmd.OutOrStdout(), list)
 	})
 }
 
@@ -153,7 +154,7 @@ func newRestore() *cobra.Command {
 			"ids of subjects name their shard) and any number of nodes; or one gallery into a cluster that does not have\n" +
 			"it. Everything is verified before and compared afterwards. After a crash, give the same command again.\n" +
 			"Subjects erased since then stay erased, if newer backups in the folder or --erasures list them.",
-		Args: usage(cobra.NoArgs), PreRunE: needFlags("from"),
+		Args: cli.Args(cobra.NoArgs), PreRunE: needFlags("from"),
 	}
 	b.flags(cmd.Flags())
 	cmd.Flags().StringVar(&b.From, "from", "", "URL of the folder of backups")

@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/bench"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
 )
 
 func newBench() *cobra.Command {
-	return newGroup(&cobra.Command{Use: "bench", Short: "measure how often the face engine is wrong"}, newBenchAccuracy(), newBenchIdentify())
+	return cli.Group(&cobra.Command{Use: "bench", Short: "measure how often the face engine is wrong"}, newBenchAccuracy(), newBenchIdentify())
 }
 
 func newBenchAccuracy() *cobra.Command {
@@ -27,7 +28,7 @@ func newBenchAccuracy() *cobra.Command {
 			"--pairs FILE compares the pairs of a list in the format of LFW (pairs.txt);\n" +
 			"its photographs are DIR/NAME/NAME_0001.jpg. --pairs all compares every photograph with every other.\n" +
 			"The face nearest to the middle of a photograph is taken. One without a face is a failure to acquire.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
 	cmd.Flags().StringVar(&cfg.Pairs, "pairs", bench.PairsAll, "file with a list of pairs, or all")
 	cmd.Flags().StringVar(&cfg.Report, "report", "", "Markdown page to write, with its plots in pictures/ beside it: all that can be measured")
@@ -41,7 +42,7 @@ func newBenchIdentify() *cobra.Command {
 		Short: "rates of searches in galleries of several sizes (1:N)",
 		Long: "Enrol the first photograph of each person of DIR in galleries of several sizes, search with all other\n" +
 			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
 	return onPhotos(cmd, &cfg, bench.Identify)
 }
@@ -61,7 +62,7 @@ func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Contex
 	libraryFlags(f, &cfg.Source.ONNXRuntime, &cfg.Source.SHA256)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkBench(cfg); err != nil {
-			return &usageError{err}
+			return cli.Misuse(err)
 		}
 		cfg.Out = cmd.OutOrStdout()
 		return measure(cmd.Context(), *cfg)

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"facet/cmd/facet/cli"
+)
 
 func TestBadMeasurementsAreUsageErrors(t *testing.T) {
 	t.Parallel()
@@ -10,15 +14,15 @@ func TestBadMeasurementsAreUsageErrors(t *testing.T) {
 			t.Errorf("facet %v ends with %d, want %d", args, got, want)
 		}
 	}
-	f(exitUsage, "bench", "accuracy")
-	f(exitUsage, "bench", "identify", "--images=x", "--quality-min=NaN")
-	f(exitUsage, "bench", "accuracy", "--images=x", "--quality-min=2")
-	f(exitUsage, "bench", "accuracy", "--images=x", "--plot=det.png")
-	f(exitUsage, "bench", "accuracy", "--images=x", "--report=accuracy.html")
-	f(exitUsage, "bench", "accuracy", "extra")
-	f(exitUsage, "models", "info")
-	f(exitUsage, "models", "calibrate", "default")
-	f(exitFailed, "bench", "accuracy", "--images="+t.TempDir())
-	f(exitFailed, "models", "info", "none", "--packs="+t.TempDir())
-	f(exitFailed, "models", "verify", "--packs="+t.TempDir())
+	f(cli.ExitUsage, "bench", "accuracy")
+	f(cli.ExitUsage, "bench", "identify", "--images=x", "--quality-min=NaN")
+	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--quality-min=2")
+	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--plot=det.png")
+	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--report=accuracy.html")
+	f(cli.ExitUsage, "bench", "accuracy", "extra")
+	f(cli.ExitUsage, "models", "info")
+	f(cli.ExitUsage, "models", "calibrate", "default")
+	f(cli.ExitFailed, "bench", "accuracy", "--images="+t.TempDir())
+	f(cli.ExitFailed, "models", "info", "none", "--packs="+t.TempDir())
+	f(cli.ExitFailed, "models", "verify", "--packs="+t.TempDir())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/serve"
@@ -29,7 +30,7 @@ const (
 )
 
 func newCluster() *cobra.Command {
-	return newGroup(&cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, replicas, renew, rotate, passphrase",
 		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
 			"certificates and keys.\n\n" +
@@ -92,7 +93,7 @@ func newClusterInit() *cobra.Command {
 		Long: "Make the first node of a cluster in DIR: certificates with their authority, the keys that all nodes will\n" +
 			"share, settings, and a profile for other commands. The cluster is founded when the node is started, and\n" +
 			"grows with \"facet cluster invite\" and \"join\": each shard gets its replicas as nodes come.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Authority = a.authority(cmd)
 			made, err := cluster.Init(cmd.Context(), m.Machine, s)
@@ -118,10 +119,10 @@ func newClusterInvite() *cobra.Command {
 		Long: "Let machines join the cluster of the node in DIR, with the cluster's authority. It prints a token and waits\n" +
 			"on a port of its own until --nodes machines have joined with it, or the time is over. A machine with the token\n" +
 			"gets the cluster's keys: treat it like a password. It is useless once this command has ended.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if inv.Nodes < 1 || inv.For <= 0 {
-				return &usageError{errors.New("--nodes must be 1 or more, and --for more than 0")}
+				return cli.Misuse(errors.New("--nodes must be 1 or more, and --for more than 0"))
 			}
 			out := cmd.OutOrStdout()
 			inv.Authority = a.authority(cmd)
@@ -154,7 +155,7 @@ func newClusterJoin() *cobra.Command {
 		Long: "Make this machine a node of the cluster of a token (facet cluster invite). The keys of its\n" +
 			"certificates are made here and stay here. With - for TOKEN the token comes from standard input, without\n" +
 			"TOKEN from " + tokenVariable + ": other users of a machine can see command lines.",
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := tokenOf(args, cmd.InOrStdin())
 			if err != nil {
@@ -162,7 +163,7 @@ func newClusterJoin() *cobra.Command {
 			}
 			t, err := cluster.ParseToken(text)
 			if err != nil {
-				return &usageError{err}
+				return cli.Misuse(err)
 			}
 			made, err := cluster.Join(cmd.Context(), m.Machine, t)
 			if err != nil {
@@ -180,7 +181,7 @@ func tokenOf(args []string, in io.Reader) (string, error) {
 		if text := os.Getenv(tokenVariable); text != "" {
 			return text, nil
 		}
-		return "", &usageError{errors.New("a token is needed: \"facet cluster invite\" on the first machine prints one")}
+		return "", cli.Misuse(errors.New("a token is needed: \"facet cluster invite\" on the first machine prints one"))
 	}
 	if args[0] != "-" {
 		return args[0], nil
@@ -192,12 +193,12 @@ func tokenOf(args []string, in io.Reader) (string, error) {
 func newClusterStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "nodes with roles, certificates and keys, and warnings (facet status: groups and lag)",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), s)
+			return cli.PrintJSON(cmd.OutOrStdout(), s)
 		}
 		return admin.WriteCluster(cmd.OutOrStdout(), s)
 	})
@@ -214,7 +215,7 @@ func newClusterRenew() *cobra.Command {
 }
 
 func newClusterRotate() *cobra.Command {
-	return newGroup(&cobra.Command{Use: "rotate", Short: "replace the key of gossip, the cluster's key, or the authority"},
+	return cli.Group(&cobra.Command{Use: "rotate", Short: "replace the key of gossip, the cluster's key, or the authority"},
 		newRotateRing(wire.RingGossip, "replace the key that encrypts gossip, without a pause",
 			"Replace the key that encrypts gossip: all nodes get a new one, then use it, then forget the old one."),
 		newRotateRing(wire.RingCluster, "replace the key that wraps the galleries' keys, without a pause",
@@ -228,7 +229,7 @@ func newClusterRotate() *cobra.Command {
 
 func newRotateRing(ring, short, long string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: ring, Short: short, Args: usage(cobra.NoArgs),
+		Use: ring, Short: short, Args: cli.Args(cobra.NoArgs),
 		Long: long + "\nThe key files of the nodes are rewritten. All nodes must answer; after an interruption give the command again.",
 	}
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
@@ -254,7 +255,7 @@ func newRotateAuthority() *cobra.Command {
 		Long: "Replace the authority that issues certificates. Each call takes one of three steps: all nodes trust the old\n" +
 			"and the new one; all get certificates of the new one; all forget the old one. Clients that check nodes with\n" +
 			"ca.pem need the new file after the first step and before the second.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
 	return withAuthority(cmd, func(k cluster.Keeper, _ []string) error { return k.Replace(cmd.Context()) })
 }

@@ -6,16 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/node/wire"
 )
-
-// newGroup completes a command that only has subcommands.
-func newGroup(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
-	cmd.Args = usage(cobra.NoArgs)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	cmd.AddCommand(subcommands...)
-	return cmd
-}
 
 // onCluster completes a command that calls a cluster. It adds the flags that name
 // the cluster.
@@ -47,16 +40,13 @@ func onStatus(cmd *cobra.Command, run func(cmd *cobra.Command, c *admin.Client, 
 	})
 }
 
-// jsonFlag adds --json to cmd.
-func jsonFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("json", false, "print JSON") }
-
 // needFlags returns the PreRunE of a command that needs a value for each of these
 // flags.
 func needFlags(names ...string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
 			if cmd.Flag(name).Value.String() == "" {
-				return &usageError{fmt.Errorf("--%s is needed", name)}
+				return cli.Misuse(fmt.Errorf("--%s is needed", name))
 			}
 		}
 		return nil

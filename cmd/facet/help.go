@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"facet/cmd/facet/cli"
 )
 
 // welcome is what facet prints without a command.
@@ -32,7 +34,7 @@ func newHelp() *cobra.Command {
 			}
 			cmd, _, err := help.Root().Find(args)
 			if err != nil {
-				return &usageError{err}
+				return cli.Misuse(err)
 			}
 			cmd.InitDefaultHelpFlag() // so that its help shows the flag
 			return cmd.Help()
@@ -65,5 +67,5 @@ func unknownCommand(args []string) (*cobra.Command, error) {
 		}
 		text += ": do you mean " + strings.Join(near, " or ") + "?"
 	}
-	return cmd, &usageError{errors.New(text)}
+	return cmd, cli.Misuse(errors.New(text))
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"facet/cmd/facet/cli"
 )
 
 // exits runs facet and checks its exit status and a part of its output.
@@ -18,16 +20,16 @@ func exits(t *testing.T, status int, want string, args ...string) (out string) {
 
 func TestUnknownCommandNamesNearest(t *testing.T) {
 	t.Parallel()
-	exits(t, exitUsage, `there is no command "facet stauts": do you mean "facet status"?`, "stauts")
-	exits(t, exitUsage, `do you mean "facet status"?`, "stauts", "--help")
-	exits(t, exitUsage, `do you mean "facet status"?`, "--help", "stauts")
-	exits(t, exitUsage, `do you mean "facet status"?`, "help", "stauts")
-	exits(t, exitUsage, `do you mean "facet cluster init"?`, "cluster", "ini", "-h")
-	exits(t, exitUsage, `do you mean "facet cluster rotate gossip"?`, "cluster", "rotate", "gosip")
-	exits(t, exitUsage, `there is no command "facet fly"`+"\nmore:  facet --help\n", "fly", "away", "--fast")
-	exits(t, exitUsage, "usage: facet status [flags]\nmore:  facet status --help\n", "status", "extra")
-	exits(t, exitUsage, `do you mean "facet backup list"?`, "backup", "lst", "--to", "x", "--help")
-	exits(t, exitFailed, "no cluster", "backup", "--to", "list", "--dir", "none")
+	exits(t, cli.ExitUsage, `there is no command "facet stauts": do you mean "facet status"?`, "stauts")
+	exits(t, cli.ExitUsage, `do you mean "facet status"?`, "stauts", "--help")
+	exits(t, cli.ExitUsage, `do you mean "facet status"?`, "--help", "stauts")
+	exits(t, cli.ExitUsage, `do you mean "facet status"?`, "help", "stauts")
+	exits(t, cli.ExitUsage, `do you mean "facet cluster init"?`, "cluster", "ini", "-h")
+	exits(t, cli.ExitUsage, `do you mean "facet cluster rotate gossip"?`, "cluster", "rotate", "gosip")
+	exits(t, cli.ExitUsage, `there is no command "facet fly"`+"\nmore:  facet --help\n", "fly", "away", "--fast")
+	exits(t, cli.ExitUsage, "usage: facet status [flags]\nmore:  facet status --help\n", "status", "extra")
+	exits(t, cli.ExitUsage, `do you mean "facet backup list"?`, "backup", "lst", "--to", "x", "--help")
+	exits(t, cli.ExitFailed, "no cluster", "backup", "--to", "list", "--dir", "none")
 	exits(t, 0, "Usage:\n  facet status [flags]", "status", "--help")
 	exits(t, 0, "Usage:\n  facet cluster join TOKEN [flags]", "help", "cluster", "join")
 	exits(t, 0, "rotate", "cluster")

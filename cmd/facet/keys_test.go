@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"facet/cmd/facet/cli"
 )
 
 func TestNewKeyNeedsRole(t *testing.T) {
@@ -19,7 +21,7 @@ func TestNewKeyNeedsRole(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("key %v: got %v, want %q", args, err, want)
 		}
-		var asked *usageError
+		var asked *cli.UsageError
 		if err != nil && want != "no cluster" && !errors.As(err, &asked) {
 			t.Errorf("key %v: %v is no error of usage", args, err)
 		}

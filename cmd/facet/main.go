@@ -9,14 +9,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-)
 
-// Exit codes.
-const (
-	exitFailed = 1 // the command was tried and failed
-	exitUsage  = 2 // the command line was wrong
-	exitWarned = 3 // facet status: there are warnings
-	exitBroken = 4 // facet status: a part of the data can't be read or written
+	"facet/cmd/facet/cli"
+	"facet/cmd/facet/tenant"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -40,42 +35,29 @@ func run(args []string) int {
 	if err == nil {
 		return 0
 	}
-	exit, hasStatus := errors.AsType[*exitError](err)
-	if hasStatus && exit.err == nil {
-		return exit.status
+	exit, hasStatus := errors.AsType[*cli.ExitError](err)
+	if hasStatus && exit.Err == nil {
+		return exit.Status
 	}
 	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
-	if _, usage := errors.AsType[*usageError](err); usage {
+	if _, usage := errors.AsType[*cli.UsageError](err); usage {
 		if !cmd.HasSubCommands() {
 			fmt.Fprintf(os.Stderr, "usage: %s\n", cmd.UseLine())
 		}
 		fmt.Fprintf(os.Stderr, "more:  %s --help\n", cmd.CommandPath())
-		return exitUsage
+		return cli.ExitUsage
 	}
 	if hasStatus {
-		return exit.status
+		return exit.Status
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
-// usageError is an error of the command line.
-type usageError struct{ err error }
-
-// Error returns the text of the cause.
-func (e *usageError) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *usageError) Unwrap() error { return e.err }
-
-// usage turns the errors of an argument check into usage errors.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{err}
-		}
-		return nil
-	}
-}
+// The groups of commands in facet help.
+const (
+	groupOperator = "operator"
+	groupTenant   = "tenant"
+)
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -91,8 +73,16 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(newHelp())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
+	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newDemo(), newBench(), newModels(), newVersion())
+	root.AddGroup(&cobra.Group{ID: groupOperator, Title: "Nodes and clusters:"}, &cobra.Group{ID: groupTenant, Title: "The work of a tenant:"})
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = groupOperator
+	}
+	for _, cmd := range tenant.Commands() {
+		cmd.GroupID = groupTenant
+		root.AddCommand(cmd)
+	}
 	root.InitDefaultHelpFlag()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/models"
 	enginemodels "facet/engine/models"
@@ -20,18 +21,18 @@ var samplePhoto = filepath.Join("face_recognition", "obama.jpg")
 func newModels() *cobra.Command {
 	assets := config.AssetsDefault()
 	packs := filepath.Dir(assets.Models)
-	cmd := newGroup(
+	cmd := cli.Group(
 		&cobra.Command{
 			Use: "models", Short: "packs of face models: list, describe, check, calibrate",
 			Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
 				"of packs, or a path.",
 		},
 		&cobra.Command{
-			Use: "list", Short: "list the packs", Args: usage(cobra.NoArgs),
+			Use: "list", Short: "list the packs", Args: cli.Args(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error { return models.List(cmd.OutOrStdout(), packs) },
 		},
 		&cobra.Command{
-			Use: "info PACK", Short: "print a pack's manifest", Args: usage(cobra.ExactArgs(1)),
+			Use: "info PACK", Short: "print a pack's manifest", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return models.Info(cmd.OutOrStdout(), models.Find(packs, args[0]))
 			},
@@ -83,10 +84,10 @@ func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
 		Long: "Compare the photographs of DIR, which holds a folder of them for each person, and fit the map from cosines\n" +
 			"to scores, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6. A fit on\n" +
 			"each half of the persons is tested on the other half.",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.Images == "" {
-				return &usageError{errors.New("--images is needed: a folder with a folder of photographs for each person")}
+				return cli.Misuse(errors.New("--images is needed: a folder with a folder of photographs for each person"))
 			}
 			c.Pack, c.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
 			return c.Calibrate(cmd.Context())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/demo"
 	"facet/cmd/facet/dev"
@@ -26,13 +27,13 @@ func newServe() *cobra.Command {
 		Long: "Run one node until SIGINT or SIGTERM; a second signal ends it at once.\n\n" +
 			"A setting comes from its flag, else from its variable (--peer-address is FACET_PEER_ADDRESS),\n" +
 			"else from the YAML file (peer-address: …), else from its default.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
 	config.Flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := config.Load(cmd.Flags(), os.Environ())
 		if err != nil {
-			return &usageError{err}
+			return cli.Misuse(err)
 		}
 		return serve.Run(cmd.Context(), s, os.Stderr)
 	}
@@ -47,7 +48,7 @@ func newDev() *cobra.Command {
 		Long: "Run a cluster of nodes on this machine's loopback interface, with certificates, keys and a tenant,\n" +
 			"all in one folder. It can be stopped and started again with its data. How to reach it is in\n" +
 			"DIR/dev.json while it runs.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
 	cfg.Assets = config.AssetsDefault()
 	f := cmd.Flags()
@@ -59,7 +60,7 @@ func newDev() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range []string{"nodes", "shards"} {
 			if n, err := f.GetInt(name); f.Changed(name) && (err != nil || n < 1) {
-				return &usageError{fmt.Errorf("--%s must be 1 or more", name)}
+				return cli.Misuse(fmt.Errorf("--%s must be 1 or more", name))
 			}
 		}
 		return runDev(cmd.Context(), cfg)
@@ -98,7 +99,7 @@ func newDemo() *cobra.Command {
 		Short:  "a cluster that matches real faces, told as a story",
 		Long: "Start a cluster of three nodes, enrol sample photos, search, kill a node, and tell it as a story.\n" +
 			"On a terminal the cluster keeps running until Ctrl-C, unless DEMO_EXIT=1 is set.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if cfg.Binary, err = os.Executable(); err != nil {
@@ -117,7 +118,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  usage(cobra.NoArgs),
+		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "facet %s%s %s %s/%s\n",
 				wire.Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

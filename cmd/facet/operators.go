@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/dev"
 	"facet/node/datadir"
@@ -49,9 +49,9 @@ func (t *target) find() (admin.Target, error) {
 	dir := t.set.Changed("dir")
 	switch {
 	case given != (t.certificates != ""):
-		return admin.Target{}, &usageError{errors.New("--admin and --certificates belong together")}
+		return admin.Target{}, cli.Misuse(errors.New("--admin and --certificates belong together"))
 	case given && named || given && dir || named && dir:
-		return admin.Target{}, &usageError{errors.New("--admin, --profile and --dir each name a cluster: give one of them")}
+		return admin.Target{}, cli.Misuse(errors.New("--admin, --profile and --dir each name a cluster: give one of them"))
 	case given:
 		return admin.Target{Addresses: t.addresses, Certificates: t.certificates}, nil
 	case named:
@@ -80,30 +80,8 @@ func profileTarget(name string) (admin.Target, error) {
 	return p.Target(), err
 }
 
-func newTenant() *cobra.Command {
-	create := &cobra.Command{
-		Use:   "create NAME",
-		Short: "create a tenant and its first access key; the secret is shown once",
-		Args:  usage(cobra.ExactArgs(1)),
-	}
-	asJSON := jsonFlag(create)
-	onCluster(create, func(cmd *cobra.Command, c *admin.Client, args []string) error {
-		keys, err := c.CreateTenant(cmd.Context(), args[0])
-		if err != nil {
-			return fmt.Errorf("create tenant: %w", err)
-		}
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), keys)
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant      %s (%s)\naccess key  %s\nsecret key  %s\n",
-			keys.Name, keys.Tenant, keys.AccessKey, keys.SecretKey)
-		return err
-	})
-	return newGroup(&cobra.Command{Use: "tenant", Short: "tenants, their first access keys and their quotas"}, create, newTenantShow(), newTenantSet())
-}
-
 func newCerts() *cobra.Command {
-	return newGroup(&cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:   "certs",
 		Short: "certificates and keys by hand, for machines that can't reach the authority (else: facet cluster)",
 	}, newCertsInit(), newCertsIssue())
@@ -117,10 +95,10 @@ func newCertsInit() *cobra.Command {
 		Short: "make the authority, the cluster's keys and the administrator's certificate",
 		Long: "Make the authority, the cluster's keys and the administrator's certificate in DIR. Existing files\n" +
 			"stay; a certificate with less than a third of its life left is renewed.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name == "" {
-				return &usageError{errors.New("--cluster can't be empty")}
+				return cli.Misuse(errors.New("--cluster can't be empty"))
 			}
 			f, err := a.authority(cmd).OpenWithKeys(cmd.Context(), name)
 			if err != nil {
@@ -157,10 +135,10 @@ func newCertsIssue() *cobra.Command {
 		Short: "make or renew the certificates of a node, in DIR/NAME",
 		Long: "Make or renew the certificates of a node, in DIR/NAME. The node's id is that of its data directory,\n" +
 			"which is made when missing. Copy DIR/NAME, cluster.key and gossip.key to the node; never ca.key.",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if data == "" || len(hosts) == 0 {
-				return &usageError{errors.New("--data and --host are needed")}
+				return cli.Misuse(errors.New("--data and --host are needed"))
 			}
 			who, err := datadir.Identify(data)
 			if err != nil {
@@ -181,13 +159,4 @@ func newCertsIssue() *cobra.Command {
 	cmd.Flags().StringVar(&data, "data", "", "the node's data directory")
 	cmd.Flags().StringSliceVar(&hosts, "host", nil, "names and IP addresses under which clients and operators call the node")
 	return cmd
-}
-
-func printJSON(w io.Writer, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	_, err = fmt.Fprintln(w, string(b))
-	return err
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"facet/cmd/facet/cli"
 )
 
 // altered copies the files of dir and changes one of them.
@@ -61,7 +63,7 @@ func TestChangedFileStopsNode(t *testing.T) {
 	refused := func(pack, library, want, got, file string, more ...string) {
 		t.Helper()
 		out, err := serve(pack, library, more...)
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailed {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitFailed {
 			t.Errorf("%s: %v", file, err)
 		}
 		for _, w := range []string{want, got, file, `"make setup"`} {

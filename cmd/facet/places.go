@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/internal/id"
 	"facet/node/wire"
 )
@@ -21,7 +22,7 @@ const placesPause = time.Second
 
 // newNode returns the commands about the nodes of a cluster.
 func newNode() *cobra.Command {
-	return newGroup(
+	return cli.Group(
 		&cobra.Command{
 			Use: "node", Short: "nodes of a cluster: list, drain, activate, remove, replace",
 			Long: "Nodes of a cluster, by name or id. A node that stops, restarts or dies keeps its replicas for a while;\n" +
@@ -36,7 +37,7 @@ func newNode() *cobra.Command {
 }
 
 func newNodeList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "nodes with their state and load", Args: usage(cobra.NoArgs)}
+	cmd := &cobra.Command{Use: "list", Short: "nodes with their state and load", Args: cli.Args(cobra.NoArgs)}
 	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
 		return admin.WriteNodes(cmd.OutOrStdout(), s)
 	})
@@ -44,7 +45,7 @@ func newNodeList() *cobra.Command {
 
 func newNodeOrder(use, short, state string) *cobra.Command {
 	var force, wait bool
-	cmd := &cobra.Command{Use: use, Short: short, Args: usage(cobra.ExactArgs(strings.Count(use, " ")))}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cli.Args(cobra.ExactArgs(strings.Count(use, " ")))}
 	cmd.Flags().BoolVar(&force, "force", false, "even if shards then have fewer replicas, or the node still has some")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all moves are done")
 	return onStatus(cmd, func(cmd *cobra.Command, c *admin.Client, s wire.Status, args []string) (err error) {
@@ -75,24 +76,24 @@ func nodeOf(s wire.Status, text string) (id.Node, error) {
 	}
 	switch len(found) {
 	case 0:
-		return id.Node{}, &usageError{fmt.Errorf("the cluster has no node %q", text)}
+		return id.Node{}, cli.Misuse(fmt.Errorf("the cluster has no node %q", text))
 	case 1:
 		return found[0], nil
 	default:
-		return id.Node{}, &usageError{fmt.Errorf("the cluster has %d nodes called %q: give the id", len(found), text)}
+		return id.Node{}, cli.Misuse(fmt.Errorf("the cluster has %d nodes called %q: give the id", len(found), text))
 	}
 }
 
 // newShard returns the commands about the shards of a cluster.
 func newShard() *cobra.Command {
-	return newGroup(&cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use: "shard", Short: "shards of a cluster: list, move, balance",
 		Long: "Shards of a cluster. The cluster spreads replicas and leaders evenly by itself, zones first, a few moves at a time.",
 	}, newShardList(), newShardMove(), newShardBalance())
 }
 
 func newShardList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "shards with their leaders, replicas and moves", Args: usage(cobra.NoArgs)}
+	cmd := &cobra.Command{Use: "list", Short: "shards with their leaders, replicas and moves", Args: cli.Args(cobra.NoArgs)}
 	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
 		if err := admin.WriteGroups(cmd.OutOrStdout(), s); err != nil {
 			return err
@@ -105,17 +106,17 @@ func newShardMove() *cobra.Command {
 	var order wire.ShardOrder
 	var from, to string
 	var wait bool
-	cmd := &cobra.Command{Use: "move SHARD", Short: "move a replica of a shard to another node", Args: usage(cobra.ExactArgs(1))}
+	cmd := &cobra.Command{Use: "move SHARD", Short: "move a replica of a shard to another node", Args: cli.Args(cobra.ExactArgs(1))}
 	cmd.Flags().StringVar(&from, "from", "", "node that has the replica, by name or id; needed")
 	cmd.Flags().StringVar(&to, "to", "", "node that gets it; needed")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the move is done")
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		number, err := strconv.ParseUint(args[0], 10, 16)
 		if err != nil || number == 0 {
-			return &usageError{fmt.Errorf("%q is not the number of a shard", args[0])}
+			return cli.Misuse(fmt.Errorf("%q is not the number of a shard", args[0]))
 		}
 		if from == "" || to == "" {
-			return &usageError{errors.New("--from and --to are needed")}
+			return cli.Misuse(errors.New("--from and --to are needed"))
 		}
 		order.Shard = id.Shard(number)
 		return nil
@@ -144,7 +145,7 @@ func newShardBalance() *cobra.Command {
 		Use: "balance", Short: "show the plan by which the cluster balances itself, and its moves until they are done",
 		Long: "Show the plan by which the cluster balances itself, and its moves until they are done. It starts no move: the\n" +
 			"cluster carries the plan out by itself, a few shards at a time.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
 	cmd.Flags().BoolVar(&only, "plan", false, "show the plan and don't wait")
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
@@ -170,13 +171,13 @@ func newClusterReplicas() *cobra.Command {
 			"nodes that join get the rest. Each node needs memory and disk for its share: see docs/sizing.md.\n\n" +
 			"Three replicas survive the death of any node, five that of any two. One survives none: a shard stops with its\n" +
 			"node, and is lost with its disk. That needs --force.",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.ExactArgs(1)),
 	}
 	cmd.Flags().BoolVar(&order.Force, "force", false, "allow one replica")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all moves are done")
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if order.Replicas, err = strconv.Atoi(args[0]); err != nil {
-			return &usageError{fmt.Errorf("%q is not a number of replicas", args[0])}
+			return cli.Misuse(fmt.Errorf("%q is not a number of replicas", args[0]))
 		}
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/internal/id"
 	"facet/node/backup"
 	"facet/node/wire"
@@ -31,10 +32,10 @@ func newRecover() *cobra.Command {
 			"replica becomes the only one. Without --yes it prints what it would do, and what may be lost.\n" +
 			"Then start the nodes, and new nodes in place of the lost ones. Nodes that were declared lost must\n" +
 			"never be started again.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(dirs) == 0 {
-				return &usageError{errors.New("--dir is needed")}
+				return cli.Misuse(errors.New("--dir is needed"))
 			}
 			r, err := backup.OpenRecovery(dirs)
 			if err != nil {
@@ -61,9 +62,9 @@ func newRecoverWrites() *cobra.Command {
 			"entries, sends these writes to the running cluster, in order. Ids and faces stay, the time is the present.\n" +
 			"A write that is there already changes nothing, an update of a face that has changed since is refused.\n" +
 			"Remove the folder when you are done: then the alarm ends.",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.ExactArgs(1)),
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	cmd.Flags().Uint64Var(&from, "from", 0, "first entry to show (default: the first that was seen to differ)")
 	cmd.Flags().StringSliceVar(&putBack, "put-back", nil, "entries to put back, or all")
 	onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
@@ -132,7 +133,7 @@ func putWritesBack(cmd *cobra.Command, c *admin.Client, w backup.LostWrites, num
 	case failed > 0:
 		return fmt.Errorf("%d writes were not put back; the command may be repeated", failed)
 	case len(left) > 0:
-		return &usageError{fmt.Errorf("there are no writes with the numbers %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))}
+		return cli.Misuse(fmt.Errorf("there are no writes with the numbers %s", strings.Join(slices.Sorted(maps.Keys(left)), ", ")))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"facet/cmd/facet/cli"
 )
 
 // The test runs scripts/cluster.sh as a person does, with three nodes and with
@@ -42,8 +44,8 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 		t.Helper()
 		out, err := run(args...)
 		out = strings.Join(strings.Fields(out), " ") // warnings are wrapped
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitWarned || !strings.Contains(out, want) {
-			t.Errorf("cluster.sh %v: %v, want exit status %d and %q: %s", args, err, exitWarned, want, out)
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitWarned || !strings.Contains(out, want) {
+			t.Errorf("cluster.sh %v: %v, want exit status %d and %q: %s", args, err, cli.ExitWarned, want, out)
 		}
 	}
 	f("n3 is up at", "start")

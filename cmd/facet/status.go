@@ -14,28 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/process"
 )
 
 // watchInterval is how often --watch draws the status.
 const watchInterval = 2 * time.Second
-
-// exitError ends facet with an exit status of its own. Without a cause it prints nothing.
-type exitError struct {
-	status int
-	err    error
-}
-
-// Error returns the text of the cause.
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *exitError) Unwrap() error { return e.err }
 
 // exitOf returns the error with which facet status ends for this health.
 func exitOf(h admin.Health) error {
@@ -43,9 +27,9 @@ func exitOf(h admin.Health) error {
 	case admin.Healthy:
 		return nil
 	case admin.Warned:
-		return &exitError{status: exitWarned}
+		return &cli.ExitError{Status: cli.ExitWarned}
 	default:
-		return &exitError{status: exitBroken}
+		return &cli.ExitError{Status: cli.ExitBroken}
 	}
 }
 
@@ -55,13 +39,13 @@ func newStatus() *cobra.Command {
 		Long: "Print nodes, groups, leaders, lag and warnings of a cluster.\n\n" +
 			"The exit status is 0 for a healthy cluster and 3 for one with warnings (lines with ! or ~). It is 4 if a part of\n" +
 			"the data can't be read or written: no node answers, the cluster is not founded, or a group has no leader.",
-		Args: usage(cobra.NoArgs),
+		Args: cli.Args(cobra.NoArgs),
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	watching := cmd.Flags().BoolP("watch", "w", false, "draw it again every two seconds, until Ctrl-C; it ends with the last exit status")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *asJSON && *watching {
-			return &usageError{errors.New("--json and --watch exclude each other")}
+			return cli.Misuse(errors.New("-o json and --watch exclude each other"))
 		}
 		return nil
 	}
@@ -69,10 +53,10 @@ func newStatus() *cobra.Command {
 		look := func(ctx context.Context, w io.Writer) error {
 			s, err := c.Status(ctx)
 			if _, unreachable := errors.AsType[*admin.UnreachableError](err); unreachable {
-				return &exitError{exitBroken, err}
+				return &cli.ExitError{Status: cli.ExitBroken, Err: err}
 			}
 			if err == nil && *asJSON {
-				err = printJSON(w, s)
+				err = cli.PrintJSON(w, s)
 			} else if err == nil {
 				err = admin.Write(w, s)
 			}
@@ -148,11 +132,11 @@ func watch(ctx context.Context, s screen, look func(context.Context, io.Writer) 
 		if ctx.Err() != nil {
 			return last
 		}
-		if exit, ok := errors.AsType[*exitError](err); err != nil && !ok {
+		if exit, ok := errors.AsType[*cli.ExitError](err); err != nil && !ok {
 			return err
-		} else if ok && exit.err != nil {
-			fmt.Fprintf(&b, "facet: %v\n", exit.err)
-			err = &exitError{status: exit.status} // it is on the screen
+		} else if ok && exit.Err != nil {
+			fmt.Fprintf(&b, "facet: %v\n", exit.Err)
+			err = &cli.ExitError{Status: exit.Status} // it is on the screen
 		}
 		last = err
 		if err := s.draw(b.String(), time.Now()); err != nil {

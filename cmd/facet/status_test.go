@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
 )
 
 // The cluster is healthy, then not reachable, then broken, then the user presses Ctrl-C.
@@ -26,7 +27,7 @@ func TestWatchDrawsEveryTwoSeconds(t *testing.T) {
 				fmt.Fprintf(w, "look %d\nB\nC\n", looks)
 				switch looks {
 				case 2:
-					return &exitError{exitBroken, errors.New("no node answers")}
+					return &cli.ExitError{Status: cli.ExitBroken, Err: errors.New("no node answers")}
 				case 3:
 					time.AfterFunc(time.Second, ctrlC)
 					return exitOf(admin.Warned)
@@ -36,7 +37,7 @@ func TestWatchDrawsEveryTwoSeconds(t *testing.T) {
 			var b strings.Builder
 			begin := time.Now()
 			err := watch(ctx, screen{&b, rows}, look)
-			if exit, ok := errors.AsType[*exitError](err); !ok || exit.status != exitWarned || exit.err != nil {
+			if exit, ok := errors.AsType[*cli.ExitError](err); !ok || exit.Status != cli.ExitWarned || exit.Err != nil {
 				t.Errorf("watch ends with %v, want the last status", err)
 			}
 			if took := time.Since(begin); looks != 3 || took != 2*watchInterval+time.Second {
@@ -60,8 +61,11 @@ func TestWatchDrawsEveryTwoSeconds(t *testing.T) {
 
 func TestStatusTellsWhatItIsAskedFor(t *testing.T) {
 	t.Parallel()
-	exits(t, exitUsage, "exclude each other", "status", "--json", "--watch")
-	exits(t, exitFailed, "no cluster", "status", "--dir", t.TempDir())
-	exits(t, exitUsage, "belong together", "status", "--admin", "127.0.0.1:1")
+	exits(t, cli.ExitUsage, "exclude each other", "status", "--json", "--watch")
+	exits(t, cli.ExitUsage, "exclude each other", "status", "-o", "json", "--watch")
+	exits(t, cli.ExitUsage, "it is table or json", "status", "-o", "yaml")
+	exits(t, cli.ExitFailed, "no cluster", "status", "-o", "table", "--dir", t.TempDir())
+	exits(t, cli.ExitFailed, "no cluster", "status", "--dir", t.TempDir())
+	exits(t, cli.ExitUsage, "belong together", "status", "--admin", "127.0.0.1:1")
 	exits(t, 0, "It is 4 if a part of", "status", "--help")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"facet/cmd/facet/cli"
 	"facet/node/wire"
 )
 
@@ -18,7 +19,7 @@ func TestTenantSetChecksItsArguments(t *testing.T) {
 		cmd.SetOut(io.Discard)
 		cmd.SetErr(io.Discard)
 		err := cmd.Execute()
-		var asked *usageError
+		var asked *cli.UsageError
 		if err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &asked) == (want == "no cluster") {
 			t.Errorf("tenant %v: got %v, want %q", args, err, want)
 		}

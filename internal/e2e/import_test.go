@@ -64,7 +64,7 @@ func TestImportSurvivesAKilledNode(t *testing.T) {
 	}
 	done := make(chan ended, 1)
 	go func() {
-		out, err := facet("import", "--dir", c.dir, "--gallery-key", k.apiKey, folder)
+		out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, folder)
 		done <- ended{out, err}
 	}()
 	victim := c.leader(t, 1)
@@ -102,7 +102,7 @@ func TestImportReportsFailedPhotos(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("no photo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := facet("import", "--dir", c.dir, "--gallery-key", k.apiKey, folder)
+	out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, folder)
 	for _, want := range []string{"rocket.jpg: NoFace: ", "many.JPG: MultipleFaces: ", "3 photos: 1 registered, 2 failed"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("import says nothing like %q:\n%s", want, out)
@@ -111,7 +111,7 @@ func TestImportReportsFailedPhotos(t *testing.T) {
 	if err == nil {
 		t.Error("the exit code tells nothing of the failures")
 	}
-	if out, err := facet("import", "--dir", c.dir, "--gallery-key", k.apiKey, t.TempDir()); err == nil || !strings.Contains(out, "no photo") {
+	if out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, t.TempDir()); err == nil || !strings.Contains(out, "no photo") {
 		t.Errorf("an empty folder: %v, %s", err, out)
 	}
 }

@@ -26,8 +26,13 @@ func (p *Port) tenants(ctx context.Context) ([]wire.Tenant, error) {
 	return list, err
 }
 
+// tenantStates has the words for the states of tenants.
+var tenantStates = map[metafsm.TenantState]string{
+	metafsm.TenantActive: wire.TenantActive, metafsm.TenantDisabled: wire.TenantDisabled, metafsm.TenantDeleting: wire.TenantDeleting,
+}
+
 func wireTenant(t router.TenantUse) wire.Tenant {
-	out := wire.Tenant{Tenant: t.ID, Name: t.Name}
+	out := wire.Tenant{Tenant: t.ID, Name: t.Name, State: tenantStates[t.State]}
 	for _, q := range t.Quotas {
 		out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own, Incomplete: q.Incomplete})
 	}
@@ -55,6 +60,38 @@ func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Te
 	}
 	p.cfg.Log.Info("quotas set", "count", len(values))
 	return wireTenant(t), nil
+}
+
+// setTenantState disables a tenant or enables it again.
+func (p *Port) setTenantState(ctx context.Context, o wire.SetTenantState) error {
+	state := metafsm.TenantActive
+	switch o.State {
+	case wire.TenantActive:
+	case wire.TenantDisabled:
+		state = metafsm.TenantDisabled
+	default:
+		return router.Errorf(router.InvalidRequest, "", "a tenant is active or disabled, not %q", o.State)
+	}
+	tenant, err := p.cfg.Router.TenantNamed(ctx, o.Name)
+	if err == nil {
+		err = p.cfg.Router.SetTenantState(ctx, tenant, state)
+	}
+	if err == nil {
+		p.cfg.Log.Info("state of a tenant set", "tenant", tenant, "state", o.State)
+	}
+	return err
+}
+
+// deleteTenant deletes a tenant, or continues to.
+func (p *Port) deleteTenant(ctx context.Context, name string) (d wire.TenantDeletion, err error) {
+	tenant, err := p.cfg.Router.TenantNamed(ctx, name)
+	if err != nil {
+		return d, err
+	}
+	if d.Left, err = p.cfg.Router.DeleteTenant(ctx, tenant); err == nil {
+		p.cfg.Log.Info("tenant deleted", "tenant", tenant, "left", d.Left)
+	}
+	return d, err
 }
 
 // keys lists the access keys of a tenant.

@@ -114,6 +114,13 @@ func busy() error {
 // forbidden returns the answer to a wrong API key or a role without the right.
 func forbidden() *failure { return gateway(fasthttp.StatusForbidden, messageForbidden) }
 
+// disabled returns the answer to a tenant that operators have disabled.
+func disabled() *failure {
+	f := gateway(fasthttp.StatusForbidden, "The tenant is disabled; the operators of the service can enable it.")
+	f.body.Reason = "TenantDisabled"
+	return f
+}
+
 // notFound returns a 404 for something that a path or body names.
 func notFound(reason, message string) *failure {
 	f := gateway(fasthttp.StatusNotFound, message)

@@ -62,6 +62,31 @@ func postBulk(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, err
 }
 
+// jobsBody is the answer to a question for the jobs of a gallery.
+type jobsBody struct {
+	Jobs []jobBody `json:"jobs"`
+}
+
+type jobBody struct {
+	BatchID     string `json:"batchId"`
+	Total       int    `json:"total"`
+	Done        int    `json:"done"`
+	LastUpdated string `json:"lastUpdated"`
+}
+
+// getJobs serves GET jobs/bulkregister.
+func getJobs(ctx context.Context, c *call) (answer, error) {
+	list, err := c.service.Jobs(ctx, c.access)
+	if err != nil {
+		return answer{}, err
+	}
+	body := jobsBody{make([]jobBody, len(list))}
+	for i, j := range list {
+		body.Jobs[i] = jobBody{j.Batch.String(), j.Total, j.Done, wireTime(j.LastUpdated)}
+	}
+	return answer{fasthttp.StatusOK, body}, nil
+}
+
 // getBulk serves GET jobs/bulkregister/{batchId} with the paging id in the path or
 // in the query (D34).
 func getBulk(ctx context.Context, c *call) (answer, error) {

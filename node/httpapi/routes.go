@@ -88,6 +88,7 @@ var operations = []operation{
 	{"PUT", "/v1.1/tags/{oldName?}", v11, mayWrite, keyRequired, aLittle, putTag},
 	{"DELETE", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, aLittle, deleteTag},
 	{"POST", "/v1.1/jobs/bulkregister", v11, mayWrite, keyRequired, aLittle, postBulk},
+	{"GET", "/v1.1/jobs/bulkregister", v11, mayRead, keyRequired, aLittle, getJobs},
 	{"GET", "/v1.1/jobs/bulkregister/{batchId}", v11, mayRead, keyRequired, aLittle, getBulk},
 	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayRead, keyRequired, aLittle, getBulk},
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},

@@ -255,6 +255,9 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		return refusal
 	}
 	s.failures.proved(pair)
+	if key.Disabled {
+		return disabled()
+	}
 	c.key, c.claim = key, claim
 	return nil
 }

@@ -52,6 +52,8 @@ type Service interface {
 	// first one, or the one that pagingID names.
 	BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error)
 	BulkProgress(ctx context.Context, access router.Access, batch id.Batch, pagingID string) (router.BulkPage, error)
+	// Jobs returns the newest jobs of the gallery.
+	Jobs(ctx context.Context, access router.Access) ([]router.Job, error)
 
 	CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, g router.NewGallery) (router.Gallery, error)
 	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)

@@ -17,6 +17,8 @@ const (
 	PathMetrics = "/metrics"
 	PathStatus  = "/admin/status"
 	PathTenants = "/admin/tenants"
+	// PathTenantStates disables and enables tenants (POST).
+	PathTenantStates = "/admin/tenants/states"
 	// PathKeys lists (GET) and creates (POST) access keys; DELETE PathKeys/ID revokes one.
 	PathKeys = "/admin/keys"
 	// PathNodes takes an Order, PathShards a ShardOrder (POST).
@@ -189,7 +191,27 @@ type NewTenant struct {
 type Tenant struct {
 	Tenant id.Tenant `json:"tenant"`
 	Name   string    `json:"name"`
+	State  string    `json:"state"` // active, disabled or deleting
 	Quotas []Quota   `json:"quotas"`
+}
+
+// The states of a Tenant.
+const (
+	TenantActive   = "active"
+	TenantDisabled = "disabled"
+	TenantDeleting = "deleting"
+)
+
+// SetTenantState disables a tenant or enables it again (POST PathTenantStates).
+type SetTenantState struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // active or disabled
+}
+
+// TenantDeletion is the progress of the deletion of a tenant (DELETE PathTenants?tenant=NAME). The
+// tenant is gone when no gallery is left. A second request continues.
+type TenantDeletion struct {
+	Left int `json:"left"`
 }
 
 // Quota is a quota of a tenant.
@@ -217,7 +239,7 @@ type TenantKeys struct {
 	Tenant    id.Tenant `json:"tenant"`
 	Name      string    `json:"name"`
 	AccessKey string    `json:"access_key"`
-	SecretKey string    `json:"secret_key"`
+	SecretKey string    `json:"secret_key,omitzero"`
 }
 
 // NewKey orders an access key of a tenant (POST PathKeys).
@@ -233,7 +255,7 @@ type KeyPair struct {
 	Tenant    string `json:"tenant"`
 	Role      string `json:"role"`
 	AccessKey string `json:"access_key"`
-	SecretKey string `json:"secret_key"`
+	SecretKey string `json:"secret_key,omitzero"`
 	// Old is the previous key of the same role, or empty. The operator revokes it when all
 	// clients use the new one.
 	Old string `json:"old,omitempty"`

@@ -29,7 +29,7 @@ func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGallery
 	if status != 0 {
 		return metafsm.CreateGalleryAnswer{Status: status}
 	}
-	if m.tenant(g.Tenant) < 0 {
+	if m.tenant(g.Tenant) < 0 || m.leaving(g.Tenant) {
 		return metafsm.CreateGalleryAnswer{Status: metafsm.UnknownTenant}
 	}
 	if !m.wrapped(g.WrappedKey) || !m.wrapped(a.SealedKey) {
@@ -146,7 +146,9 @@ func (m *metaModel) forgetGallery(c metafsm.ForgetGallery) metafsm.StatusAnswer 
 	if g := m.galleries[i]; !g.Deleting || g.Generation != c.Generation {
 		return metafsm.StatusAnswer{Status: metafsm.StaleGeneration}
 	}
+	of := m.galleries[i].Tenant
 	m.galleries = slices.Delete(m.galleries, i, i+1)
+	m.leave(of)
 	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 

@@ -137,7 +137,10 @@ func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAns
 	}
 	o, status := m.once(c.Write, id.Tenant{}, "tenant", id.UUID{})
 	if status == metafsm.Replayed {
-		return metafsm.CreateTenantAnswer{Status: status, Tenant: m.tenants[m.tenant(o.tenant)]}
+		if i := m.tenant(o.tenant); i >= 0 {
+			return metafsm.CreateTenantAnswer{Status: status, Tenant: m.tenants[i]}
+		}
+		return metafsm.CreateTenantAnswer{Status: metafsm.UnknownTenant}
 	}
 	if status != 0 {
 		return metafsm.CreateTenantAnswer{Status: status}
@@ -158,7 +161,7 @@ func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAns
 }
 
 func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
-	if m.tenant(c.Key.Tenant) < 0 {
+	if m.tenant(c.Key.Tenant) < 0 || m.leaving(c.Key.Tenant) {
 		return metafsm.StatusAnswer{Status: metafsm.UnknownTenant}
 	}
 	if !m.wrapped(c.Key.SealedSecret) {

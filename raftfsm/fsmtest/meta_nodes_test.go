@@ -47,7 +47,7 @@ type metaBackup struct {
 func (w *metaWorld) newBackup() {
 	w.backups++
 	b := &metaBackup{name: [32]byte{byte(w.backups)}, whole: w.IntN(3) == 0}
-	t := metafsm.Tenant{ID: tenantID(4 + w.IntN(2)), Name: fmt.Sprint("tenant ", 3+w.IntN(4)), Seq: uint64(w.IntN(9)), Quotas: w.ownQuotas()}
+	t := metafsm.Tenant{ID: tenantID(4 + w.IntN(2)), Name: fmt.Sprint("tenant ", 3+w.IntN(4)), Seq: uint64(w.IntN(9)), Quotas: w.ownQuotas(), State: metafsm.TenantState(w.IntN(8) / 7)}
 	b.records = append(b.records, metafsm.Copied{Tenant: &t})
 	for range 1 + w.IntN(3) {
 		g := w.gallery()
@@ -202,17 +202,19 @@ func secretOf(c metafsm.Copied) []byte {
 func (m *metaModel) restore(c metafsm.Copied) bool {
 	switch {
 	case c.Tenant != nil:
-		if len(c.Tenant.Quotas) > 0 && m.level < metafsm.LevelQuotas {
+		if len(c.Tenant.Quotas) > 0 && m.level < metafsm.LevelQuotas || c.Tenant.State > 0 && m.level < metafsm.LevelTenants {
 			return false
 		}
 		if i := m.tenant(c.Tenant.ID); i >= 0 {
-			return m.tenants[i].Name == c.Tenant.Name
+			return m.tenants[i].Name == c.Tenant.Name && !m.leaving(c.Tenant.ID)
 		}
 		c.Tenant.Seq = m.next()
 		if slices.ContainsFunc(m.tenants, func(t metafsm.Tenant) bool { return t.Name == c.Tenant.Name }) {
 			return false
 		}
 		m.tenants = append(m.tenants, *c.Tenant)
+	case c.Gallery != nil && m.leaving(c.Gallery.Tenant), c.AccessKey != nil && m.leaving(c.AccessKey.Tenant):
+		return false
 	case c.Gallery != nil:
 		c.Gallery.Seq = m.next()
 		if m.tenant(c.Gallery.Tenant) < 0 || slices.ContainsFunc(m.galleries, func(g metafsm.Gallery) bool {

@@ -235,6 +235,8 @@ func (w *metaWorld) next() []byte {
 		return w.rekey()
 	case n >= 24 && w.IntN(4) == 0:
 		return w.setTenant()
+	case n >= 24 && w.IntN(6) == 0:
+		return w.tenantState()
 	case n >= 24:
 		return w.load()
 	case n >= 20:
@@ -289,6 +291,7 @@ func same(t *testing.T, replica int, what string, want, got any) {
 func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 	t.Helper()
 	same(t, replica, "tenants", append([]metafsm.Tenant{}, m.tenants...), got.Tenants())
+	m.compareStates(t, replica, got)
 	same(t, replica, "shard map", m.shards, got.Shards())
 	same(t, replica, "nodes", m.sortedNodes(), got.Nodes())
 	same(t, replica, "level", max(1, m.level), got.Level())

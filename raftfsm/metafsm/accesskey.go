@@ -17,7 +17,7 @@ func (c PutAccessKey) apply(m *Machine) Status {
 	k := c.Key
 	old := m.state.keys[k.ID]
 	switch {
-	case m.state.tenants[k.Tenant] == nil:
+	case m.state.tenants[k.Tenant] == nil || m.state.deleting(k.Tenant):
 		return UnknownTenant
 	case !m.state.wrapped(k.SealedSecret):
 		return OtherKey

@@ -82,12 +82,12 @@ func (c Copied) Encode() []byte {
 }
 
 // ReadAllCopied reads the snapshot that a Frozen wrote to r. It calls take with each
-// record that a backup keeps, except galleries under deletion. It returns a wrapped
+// record that a backup keeps, except galleries and tenants under deletion. It returns a wrapped
 // codec.ErrCorrupt or codec.ErrMalformed, or the first error of r or take.
 func ReadAllCopied(r io.Reader, take func(Copied) error) error {
 	_, err := codec.ReadAll(r, magic, func(record codec.Message) error {
 		c, ok, err := readCopied(record)
-		if err != nil || !ok || c.Gallery != nil && c.Gallery.Deleting {
+		if err != nil || !ok || c.Gallery != nil && c.Gallery.Deleting || c.Tenant != nil && c.Tenant.State == TenantDeleting {
 			return err
 		}
 		return take(c)

@@ -35,7 +35,7 @@ func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 		return m.state.galleryAnswer(Replayed, id.Gallery{UUID: known.IDs[0]}, id.Application{UUID: known.IDs[1]})
 	case status != 0:
 		return CreateGalleryAnswer{Status: status}
-	case t == nil:
+	case t == nil || t.record.State == TenantDeleting:
 		return CreateGalleryAnswer{Status: UnknownTenant}
 	case !m.state.wrapped(g.WrappedKey) || !m.state.wrapped(a.SealedKey):
 		return CreateGalleryAnswer{Status: OtherKey}
@@ -216,16 +216,25 @@ func (c DeleteGallery) apply(m *Machine) GalleryAnswer {
 	case old.Deleting:
 		return GalleryAnswer{Done, *old}
 	}
+	m.state.removeApplications(old.Tenant, old.ID, func(*Application) bool { return true })
+	g := m.state.startDeletion(old)
+	m.done(c.Write, c.Tenant, DeleteGalleryOp.Code, g.ID.UUID)
+	return GalleryAnswer{Done, *g}
+}
+
+// startDeletion puts a gallery whose applications were removed under deletion.
+func (st *state) startDeletion(old *Gallery) *Gallery {
 	g := *old
 	g.Deleting, g.WrappedKey = true, nil
 	g.Generation++
-	m.state.galleries[g.ID] = &g
-	m.state.strip(&g)
-	m.done(c.Write, c.Tenant, DeleteGalleryOp.Code, g.ID.UUID)
-	return GalleryAnswer{Done, g}
+	st.galleries[g.ID] = &g
+	delete(st.grants, g.ID)
+	delete(st.tags, g.ID)
+	return &g
 }
 
-// ForgetGallery ends a deletion after all shards are fenced. The status is Done, also if
+// ForgetGallery ends a deletion after all shards are fenced. With the last gallery of a tenant
+// under deletion it removes the tenant. The status is Done, also if
 // there is no such gallery, or StaleGeneration if it is not under deletion at that
 // generation.
 type ForgetGallery struct {
@@ -240,6 +249,7 @@ func (c ForgetGallery) apply(m *Machine) Status {
 		return StaleGeneration
 	default:
 		m.state.removeGallery(g)
+		m.state.removeIfDeleted(m.state.tenants[g.Tenant])
 		m.touch()
 	}
 	return Done

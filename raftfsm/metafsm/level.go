@@ -38,6 +38,8 @@ const (
 	// LevelQuotas allows SetTenant, the owners of remembered operations, and the shares in
 	// the commands of shards. From this level on meta keeps quotas of tenants.
 	LevelQuotas uint32 = 4
+	// LevelTenants allows SetTenantState and DeleteTenant.
+	LevelTenants uint32 = 5
 	// LevelSubjects allows what subjects have beside faces: external ids, user data and
 	// times of expiry.
 	LevelSubjects uint32 = 5

@@ -98,16 +98,21 @@ func (st *state) restore(record []byte) Status {
 	}
 	switch {
 	case c.Tenant != nil:
-		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas {
+		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas || c.Tenant.State != TenantActive && st.levelNow() < LevelTenants {
 			return Conflict // as by older software, which can't read the record
 		}
+		if c.Tenant.State == TenantDeleting {
+			return Conflict // no backup has it
+		}
 		if known := st.tenants[c.Tenant.ID]; known != nil {
-			if known.record.Name != c.Tenant.Name {
+			if known.record.Name != c.Tenant.Name || known.record.State == TenantDeleting {
 				return Conflict
 			}
 			return Done
 		}
 		c.Tenant.Seq = st.next()
+	case c.Gallery != nil && st.deleting(c.Gallery.Tenant), c.AccessKey != nil && st.deleting(c.AccessKey.Tenant):
+		return Conflict
 	case c.Gallery != nil:
 		c.Gallery.Seq = st.next()
 	case c.Application != nil:

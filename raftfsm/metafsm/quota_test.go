@@ -31,6 +31,12 @@ func statusOf(t testing.TB, m *Machine, c any) Status {
 		return status(t, m, CreateGalleryOp, c, func(a CreateGalleryAnswer) Status { return a.Status })
 	case UpdateGallery:
 		return status(t, m, UpdateGalleryOp, c, func(a GalleryAnswer) Status { return a.Status })
+	case SetTenantState:
+		return status(t, m, SetTenantStateOp, c, func(a StatusAnswer) Status { return a.Status })
+	case DeleteTenant:
+		return status(t, m, DeleteTenantOp, c, func(a StatusAnswer) Status { return a.Status })
+	case ForgetGallery:
+		return status(t, m, ForgetGalleryOp, c, func(a StatusAnswer) Status { return a.Status })
 	case DeleteGallery:
 		return status(t, m, DeleteGalleryOp, c, func(a GalleryAnswer) Status { return a.Status })
 	case CreateApplication:
@@ -61,16 +67,17 @@ func quotaScript() []any {
 	}
 }
 
-func TestQuotaBytesMatchFormat(t *testing.T) {
-	t.Parallel()
-	m := NewKnowing(LevelQuotas)
+// matchesFile applies commands and compares their bytes, those of the answers and those of the
+// snapshot with a file. It returns the snapshot in the file.
+func matchesFile(t *testing.T, m *Machine, file string, script []any) []byte {
+	t.Helper()
 	var b strings.Builder
-	for i, c := range quotaScript() {
+	for i, c := range script {
 		cmd := encode(c)
 		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
 	}
 	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
-	name := filepath.Join("testdata", "quotas.txt")
+	name := filepath.Join("testdata", file)
 	if *rewrite {
 		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -88,6 +95,13 @@ func TestQuotaBytesMatchFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return stored
+}
+
+func TestQuotaBytesMatchFormat(t *testing.T) {
+	t.Parallel()
+	m := NewKnowing(LevelQuotas)
+	stored := matchesFile(t, m, "quotas.txt", quotaScript())
 	again := NewKnowing(LevelQuotas)
 	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)

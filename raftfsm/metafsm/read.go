@@ -82,6 +82,16 @@ func (m *Machine) Tenants() []Tenant {
 	})
 }
 
+// TenantState returns the state of a tenant. One that does not exist is TenantDeleting.
+func (m *Machine) TenantState(t id.Tenant) TenantState {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if of := m.state.tenants[t]; of != nil {
+		return of.record.State
+	}
+	return TenantDeleting
+}
+
 // AccessKey returns the access key with that id, unless it is revoked.
 func (m *Machine) AccessKey(keyID string) (AccessKey, bool) {
 	return find(m, func(st *state) *AccessKey {

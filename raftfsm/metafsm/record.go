@@ -119,7 +119,22 @@ type Tenant struct {
 	Seq uint64 `cbor:"3,keyasint,omitempty"`
 	// Quotas are those that differ from the defaults, in order. SetTenant sets them.
 	Quotas []QuotaValue `cbor:"4,keyasint,omitempty"`
+	State  TenantState  `cbor:"5,keyasint,omitempty"`
 }
+
+// TenantState is whether a tenant may use the service.
+type TenantState uint8
+
+// The states of tenants. The numbers are stored.
+const (
+	// TenantActive: the tenant uses the service.
+	TenantActive TenantState = 0
+	// TenantDisabled: the requests of the tenant are refused. Its data stays.
+	TenantDisabled TenantState = 1
+	// TenantDeleting: the tenant's applications and access keys are gone, and its galleries
+	// are under deletion. The last one takes the tenant with it.
+	TenantDeleting TenantState = 2
+)
 
 // Role is the set of rights of an access key. Package router defines the numbers.
 type Role uint8

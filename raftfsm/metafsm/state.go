@@ -116,14 +116,7 @@ func (st *state) current(g id.Gallery, generation uint32) (*Gallery, Status) {
 	}
 }
 
-// strip removes the applications, grants and tags of a gallery.
-func (st *state) strip(g *Gallery) {
-	st.removeApplications(g.Tenant, g.ID, func(*Application) bool { return true })
-	delete(st.grants, g.ID)
-	delete(st.tags, g.ID)
-}
-
-// removeGallery removes a gallery that was stripped.
+// removeGallery removes a gallery under deletion.
 func (st *state) removeGallery(g *Gallery) {
 	t := st.tenants[g.Tenant]
 	delete(st.galleries, g.ID)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 
@@ -40,6 +41,34 @@ func (k *Book) Find(name Name) (Progress, error) {
 		return Progress{}, err
 	}
 	return b.progress(), nil
+}
+
+// Summary is how far an open batch has come.
+type Summary struct {
+	Batch id.Batch `cbor:"1,keyasint"`
+	Total uint32   `cbor:"2,keyasint"`
+	Done  uint32   `cbor:"3,keyasint"`
+	// Touched is the time of the last change, in milliseconds since 1970.
+	Touched int64 `cbor:"4,keyasint"`
+}
+
+// Newest orders summaries by their last change, the newest first.
+func Newest(a, b Summary) int {
+	return cmp.Or(cmp.Compare(b.Touched, a.Touched), bytes.Compare(a.Batch.UUID[:], b.Batch.UUID[:]))
+}
+
+// List returns at most n open batches of a gallery, in the order of Newest.
+func (k *Book) List(g id.Gallery, generation uint32, n int) []Summary {
+	k.mu.RLock()
+	var list []Summary
+	for _, b := range k.state.batches {
+		if b.open && b.name.Gallery == g && b.name.Generation == generation {
+			list = append(list, Summary{b.name.Batch, b.total, b.done, b.touched})
+		}
+	}
+	k.mu.RUnlock()
+	slices.SortFunc(list, Newest)
+	return list[:min(n, len(list))]
 }
 
 // Work returns the names of the batches that are open and unfinished, in order of their ids.

@@ -37,8 +37,9 @@ type Target struct {
 
 // Client calls the admin port of a cluster. It is safe for concurrent use.
 type Client struct {
-	addresses []string
-	http      *http.Client
+	addresses    []string
+	certificates string
+	http         *http.Client
 }
 
 // NewClient reads the administrator's certificate, or a read-only one.
@@ -56,7 +57,7 @@ func NewClient(t Target) (*Client, error) {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &Client{
-		addresses: t.Addresses,
+		addresses: t.Addresses, certificates: t.Certificates,
 		http: &http.Client{
 			Timeout: answerTimeout,
 			Transport: &http.Transport{
@@ -70,6 +71,9 @@ func NewClient(t Target) (*Client, error) {
 		},
 	}, nil
 }
+
+// Folder returns the folder with the certificates of the client and of the authority.
+func (c *Client) Folder() string { return c.certificates }
 
 // Status returns the state of the cluster as seen by the first node that answers.
 func (c *Client) Status(ctx context.Context) (wire.Status, error) {
@@ -135,6 +139,17 @@ func (c *Client) Tenants(ctx context.Context) ([]wire.Tenant, error) {
 func (c *Client) SetTenant(ctx context.Context, o wire.SetTenant) (wire.Tenant, error) {
 	var t wire.Tenant
 	return t, c.any(ctx, call{method: http.MethodPatch, path: wire.PathTenants, in: o, out: &t})
+}
+
+// SetTenantState disables a tenant or enables it again.
+func (c *Client) SetTenantState(ctx context.Context, o wire.SetTenantState) error {
+	return c.any(ctx, call{method: http.MethodPost, path: wire.PathTenantStates, in: o})
+}
+
+// DeleteTenant deletes the tenant of that name, or continues to.
+func (c *Client) DeleteTenant(ctx context.Context, name string) (wire.TenantDeletion, error) {
+	var d wire.TenantDeletion
+	return d, c.any(ctx, call{method: http.MethodDelete, path: wire.PathTenants + "?" + ofTenant(name), out: &d})
 }
 
 // Keys returns the access keys of the tenant of that name, the oldest first.

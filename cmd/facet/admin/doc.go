@@ -2,5 +2,5 @@
 // that answers, with the administrator's certificate, and prints the answer.
 //
 // It may import node (for the port's paths and types), node/cert and the other
-// packages of cmd/facet below it: authority.
+// packages of cmd/facet below it: authority, table.
 package admin

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"facet/cmd/facet/table"
 	"facet/internal/id"
 	"facet/node/wire"
 )
@@ -26,11 +27,11 @@ func Write(w io.Writer, s wire.Status) error {
 	if slices.ContainsFunc(s.Nodes, func(n wire.Member) bool { return n.SearchMiss > 0 }) {
 		head = append(head, "probable searches")
 	}
-	fmt.Fprintf(w, "%s\n\n", wrap(head, " · ", 0))
-	err := writeTable(w, func(limit int) []row {
-		rows := []row{{cells: nodeTitles}}
+	fmt.Fprintf(w, "%s\n\n", table.Wrap(head, " · ", 0))
+	err := table.Write(w, func(limit int) []table.Row {
+		rows := []table.Row{{Cells: nodeTitles}}
 		for _, n := range s.Nodes {
-			rows = append(rows, row{cells: nodeCells(n, limit)})
+			rows = append(rows, table.Row{Cells: nodeCells(n, limit)})
 		}
 		return rows
 	})
@@ -46,7 +47,7 @@ func Write(w io.Writer, s wire.Status) error {
 	}
 	parts := failing(s)
 	for _, text := range parts {
-		if err := writeMarked(w, "~", "%s", text); err != nil {
+		if err := table.WriteMarked(w, "~", "%s", text); err != nil {
 			return err
 		}
 	}
@@ -74,7 +75,7 @@ func failing(s wire.Status) []string {
 
 // WriteNodes prints the nodes of s, with their whole names and their ids.
 func WriteNodes(w io.Writer, s wire.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
+	t := tabwriter.NewWriter(w, 0, 0, table.Gap, ' ', 0)
 	fmt.Fprintln(t, strings.Join(append(slices.Clone(nodeTitles), "ID"), "\t"))
 	for _, n := range s.Nodes {
 		fmt.Fprintln(t, strings.Join(append(nodeCells(n, math.MaxInt), n.ID.String()), "\t"))
@@ -102,7 +103,7 @@ func nodeCells(n wire.Member, limit int) []string {
 	if n.Answers {
 		figures = []string{strconv.Itoa(holds), strconv.Itoa(leads), strconv.Itoa(events), strconv.FormatUint(lag, 10)}
 	}
-	names := []string{shorten(n.Name, limit), state(n), shorten(cmp.Or(n.Zone, "-"), limit), shorten(cmp.Or(n.URL, "-"), limit)}
+	names := []string{table.Shorten(n.Name, limit), state(n), table.Shorten(cmp.Or(n.Zone, "-"), limit), table.Shorten(cmp.Or(n.URL, "-"), limit)}
 	return slices.Concat(names, figures, []string{cmp.Or(n.Version, "-")})
 }
 
@@ -141,9 +142,9 @@ func WriteMoves(w io.Writer, s wire.Status) error {
 	for _, m := range s.Moves {
 		var err error
 		if len(m.To) > 0 {
-			err = writeMarked(w, ">", "shard %d moves to %s (%d entries behind)%s", m.Shard, names.list(m.To), m.Behind, away(names.list(m.From)))
+			err = table.WriteMarked(w, ">", "shard %d moves to %s (%d entries behind)%s", m.Shard, names.list(m.To), m.Behind, away(names.list(m.From)))
 		} else {
-			err = writeMarked(w, ">", "shard %d has moved; %s has still to leave", m.Shard, names.list(m.From))
+			err = table.WriteMarked(w, ">", "shard %d has moved; %s has still to leave", m.Shard, names.list(m.From))
 		}
 		if err != nil {
 			return err
@@ -171,7 +172,7 @@ func writeVoting(w io.Writer, s wire.Status) error {
 	if active < s.Replicas {
 		few = fmt.Sprintf("; that takes %d active nodes, and there are %d", s.Replicas, active)
 	}
-	return writeMarked(w, ">", "each shard should have %d replicas: %s%s", s.Replicas, strings.Join(have, ", "), few)
+	return table.WriteMarked(w, ">", "each shard should have %d replicas: %s%s", s.Replicas, strings.Join(have, ", "), few)
 }
 
 // nodeNames contains the names of nodes.
@@ -202,8 +203,8 @@ func WriteGroups(w io.Writer, s wire.Status) error {
 			groups[g.Group] = append(groups[g.Group], replica{n.Name, g})
 		}
 	}
-	return writeTable(w, func(limit int) []row {
-		rows := []row{{cells: []string{"GROUP", "LEADER", "TERM", "VOTERS", "COMMIT", "EVENTS"}, list: []string{"REPLICAS (LAG)"}}}
+	return table.Write(w, func(limit int) []table.Row {
+		rows := []table.Row{{Cells: []string{"GROUP", "LEADER", "TERM", "VOTERS", "COMMIT", "EVENTS"}, List: []string{"REPLICAS (LAG)"}}}
 		for _, g := range slices.Sorted(maps.Keys(groups)) {
 			rows = append(rows, groupRow(g, groups[g], limit))
 		}
@@ -212,7 +213,7 @@ func WriteGroups(w io.Writer, s wire.Status) error {
 }
 
 // groupRow returns the row of a group. Names have at most limit characters.
-func groupRow(g id.Shard, replicas []replica, limit int) row {
+func groupRow(g id.Shard, replicas []replica, limit int) table.Row {
 	name := "shard " + strconv.Itoa(int(g))
 	if g == id.Meta {
 		name = "meta"
@@ -223,11 +224,11 @@ func groupRow(g id.Shard, replicas []replica, limit int) row {
 		if r.Term > newest.Term {
 			newest = r
 		}
-		lags = append(lags, fmt.Sprintf("%s %s (%d)", shorten(r.node, limit), r.Role, r.Lag))
+		lags = append(lags, fmt.Sprintf("%s %s (%d)", table.Shorten(r.node, limit), r.Role, r.Lag))
 	}
 	for _, r := range replicas {
 		if r.Role == roleLeader && r.Term == newest.Term {
-			leader, newest = shorten(r.node, limit), r
+			leader, newest = table.Shorten(r.node, limit), r
 		}
 	}
 	events := strconv.Itoa(newest.Events)
@@ -235,7 +236,7 @@ func groupRow(g id.Shard, replicas []replica, limit int) row {
 		events = "-"
 	}
 	figures := []string{strconv.FormatUint(newest.Term, 10), strconv.Itoa(newest.Voters), strconv.FormatUint(newest.Commit, 10), events}
-	return row{cells: append([]string{name, leader}, figures...), list: lags}
+	return table.Row{Cells: append([]string{name, leader}, figures...), List: lags}
 }
 
 // short returns the first 12 characters of a hash.

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"facet/cmd/facet/table"
 	"facet/internal/id"
 	"facet/node/wire"
 )
@@ -123,7 +124,7 @@ func writeWarnings(w io.Writer, s wire.Status) error {
 	}
 	fmt.Fprintln(w)
 	for _, warning := range s.Warnings {
-		if err := writeMarked(w, "!", "%s", named(warning, s)); err != nil {
+		if err := table.WriteMarked(w, "!", "%s", named(warning, s)); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,11 @@ type Config struct {
 }
 
 // Summary is the result of an import.
-type Summary struct{ Files, Registered, Failed int }
+type Summary struct {
+	Files      int `json:"files"`
+	Registered int `json:"registered"`
+	Failed     int `json:"failed"`
+}
 
 // photo is one file to register.
 type photo struct {

@@ -1,10 +1,13 @@
 package process
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -47,5 +50,31 @@ func AskSecret(ctx context.Context, prompt string) (string, error) {
 		return string(a.line), nil
 	case <-ctx.Done():
 		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	}
+}
+
+// lineMax is the most bytes of a typed line.
+const lineMax = 4 << 10
+
+// Ask prints a prompt on the terminal and returns the line that is typed there.
+func Ask(ctx context.Context, prompt string) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	fmt.Fprint(os.Stderr, prompt)
+	go func() { // ends with the line, or with the process
+		line, err := bufio.NewReader(io.LimitReader(os.Stdin, lineMax)).ReadString('\n')
+		if errors.Is(err, io.EOF) { // a line without an end
+			err = nil
+		}
+		answers <- answer{strings.TrimRight(line, "\r\n"), err}
+	}()
+	select {
+	case a := <-answers:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
 	}
 }

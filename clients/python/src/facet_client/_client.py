@@ -19,6 +19,7 @@ from ._models import (
     BulkRecord,
     Entry,
     Gallery,
+    Job,
     Registered,
     SearchResult,
     SubjectList,
@@ -245,6 +246,10 @@ class Client:
         body = {"registrations": [_given(filename=i.filename, tags=i.tags) for i in items]}
         op = Operation("POST", "/v1.1/jobs/bulkregister", body=body, repeat=KEYED, key=idempotency_key)
         return str(self._call(op)["batchId"])
+
+    def jobs(self) -> list[Job]:
+        """Returns the gallery's newest jobs, at most 1000, the one that changed last first."""
+        return [read(Job, j) for j in self._call(Operation("GET", "/v1.1/jobs/bulkregister"))["jobs"]]
 
     def bulk_progress(self, batch_id: str, paging_id: str = "") -> BulkPage:
         """Returns a page of a job's records: the first one, or the one that paging_id names."""

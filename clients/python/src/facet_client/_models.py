@@ -145,6 +145,16 @@ class BulkPage:
 
 
 @dataclass(frozen=True)
+class Job:
+    """How far a job is: done of total photos were registered or have failed."""
+
+    batch_id: str
+    total: int
+    done: int
+    last_updated: datetime
+
+
+@dataclass(frozen=True)
 class ApplicationEntry:
     """An application in a list."""
 

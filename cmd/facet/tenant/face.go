@@ -1,0 +1,172 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"facet.internal/client"
+	"facet/cmd/facet/cli"
+)
+
+// tagFlag adds --tag to cmd.
+func tagFlag(cmd *cobra.Command, help string) *[]string {
+	return cmd.Flags().StringSlice("tag", nil, help+"; may be repeated")
+}
+
+func newEnrol() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "enrol PHOTO", Short: "enrol the person on a photo", Args: cli.Args(cobra.ExactArgs(1)),
+		Long: "Enrol the person on a photo: make a subject with this photo's face, or add the face to a subject that\n" +
+			"exists. PHOTO is a file, or - for the standard input. It shows one person.\n" +
+			"The same photo again enrols another subject, unless the application's --guard is on.",
+		Example: "  facet enrol anna.jpg\n  facet enrol anna2.jpg --subject 5b0b9b32-8392-8002-b506-6b5b46edb7fa\n" +
+			"  facet enrol anna.jpg --gallery staff --tag berlin\n  curl -s https://example.org/anna.jpg | facet enrol -",
+	}
+	tags := tagFlag(cmd, "tag of the gallery for the photo")
+	subject := cmd.Flags().String("subject", "", "add the photo to this subject")
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
+		image, err := readPhoto(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		photo := client.Photo{Image: image, Tags: *tags}
+		var got client.Registered
+		if *subject == "" {
+			got, err = s.Register(ctx, photo)
+		} else {
+			got, err = s.RegisterEvent(ctx, *subject, photo)
+		}
+		if errors.Is(err, client.ErrNotFound) {
+			return unknownSubject(*subject, err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.registered("enrolled", got)
+	})
+}
+
+// registered prints what an enrolment or an update has made.
+func (s *session) registered(did string, r client.Registered) error {
+	return s.print(r, func(w io.Writer) error {
+		return writePairs(w, did, "subject "+r.ID, "photo", "event "+r.EventID,
+			"quality", fmt.Sprintf("%.2f of 1", float64(r.Attributes.FaceQualityScore)))
+	})
+}
+
+// unknownSubject returns the error for a subject that the gallery does not have.
+func unknownSubject(subject string, err error) error {
+	return &refusedError{fmt.Sprintf("the gallery has no subject %s: facet subject list shows them", subject), err}
+}
+
+func newSearch() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "search PHOTO", Short: "find out whom a photo shows", Args: cli.Args(cobra.ExactArgs(1)),
+		Long: "Compare the person on a photo with a whole gallery. PHOTO is a file, or - for the standard input.\n" +
+			"A score goes from 0 to 9999; at 7000, 1 in 100,000 comparisons of two people wrongly says \"the same\".\n\n" +
+			"The exit status is 0 if there is a candidate, 5 if there is none, and 1 if the search failed.",
+		Example: "  facet search visitor.jpg\n  facet search visitor.jpg --threshold 6000 --limit 3 -o json",
+	}
+	tags := tagFlag(cmd, "search only photos with this tag")
+	f := cmd.Flags()
+	threshold := f.Int("threshold", client.ThresholdDefault, "the lowest score of a candidate, 0 to 9999")
+	limit := f.Int("limit", 10, "the most photos in the answer, 1 to 50")
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
+		image, err := readPhoto(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		got, err := s.Search(ctx, client.SearchQuery{Probe: image, Threshold: threshold, Limit: *limit, Tags: *tags})
+		if err != nil {
+			return err
+		}
+		err = s.print(got, func(w io.Writer) error {
+			if len(got.Candidates) == 0 {
+				_, err := fmt.Fprintf(w, "nobody: no subject has a score of %d or more\n", *threshold)
+				return err
+			}
+			return writeTable(w, []string{"SUBJECT", "SCORE", "PHOTOS"}, got.Candidates, func(c client.Candidate, _ int) []string {
+				return []string{c.ID, strconv.Itoa(c.Score), strconv.Itoa(len(c.Events))}
+			})
+		})
+		if err == nil && len(got.Candidates) == 0 {
+			return &cli.ExitError{Status: cli.ExitNoMatch}
+		}
+		return err
+	})
+}
+
+// verification is what verify prints as JSON.
+type verification struct {
+	Verified bool `json:"verified"`
+	Score    int  `json:"score"`
+}
+
+func newVerify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "verify PHOTO PHOTO|ID", Short: "tell whether a photo shows the person on another photo, or a subject", Args: cli.Args(cobra.ExactArgs(2)),
+		Long: "Tell whether a photo shows the person on another photo, or a subject of a gallery. A PHOTO is a file, or -\n" +
+			"for the standard input. Two photos are the same person from a score of 7000 on, a subject from the\n" +
+			"application's verify threshold on.\n\n" +
+			"The exit status is 0 for the same person, 5 for another one, and 1 if the verification failed.",
+		Example: "  facet verify passport.jpg selfie.jpg\n  facet verify selfie.jpg 5b0b9b32-8392-8002-b506-6b5b46edb7fa --gallery staff",
+	}
+	var which choice
+	which.flags(cmd.Flags())
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if args[0] == stdin && args[1] == stdin {
+			return cli.Misuse(errors.New("only one photo can come from the standard input"))
+		}
+		return nil
+	}
+	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
+		score, err := s.verify(ctx, &which, args[0], args[1])
+		refused, ok := errors.AsType[*client.Error](err)
+		below := ok && errors.Is(err, client.ErrNotVerified) && refused.Score != nil
+		if below {
+			score = *refused.Score
+		} else if err != nil {
+			return err
+		}
+		if below {
+			err = s.say(verification{false, score}, "not the same person: score %d", score)
+		} else {
+			err = s.say(verification{true, score}, "the same person: score %d", score)
+		}
+		if err == nil && below {
+			return &cli.ExitError{Status: cli.ExitNoMatch}
+		}
+		return err
+	})
+}
+
+// verify compares the photo probe with a photo or a subject.
+func (s *session) verify(ctx context.Context, which *choice, probe, with string) (score int, err error) {
+	image, err := readPhoto(s.cmd, probe)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := os.Stat(with); with == stdin || !errors.Is(err, fs.ErrNotExist) {
+		face, err := readPhoto(s.cmd, with)
+		if err != nil {
+			return 0, err
+		}
+		return s.VerifyFaces(ctx, face, image)
+	}
+	inside, err := which.client(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	score, err = inside.VerifySubject(ctx, with, image)
+	if errors.Is(err, client.ErrNotFound) {
+		err = &refusedError{fmt.Sprintf("%s is no file here and no subject of the gallery", with), err}
+	}
+	return score, err
+}

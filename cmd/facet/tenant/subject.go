@@ -1,0 +1,227 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"facet.internal/client"
+	"facet/cmd/facet/cli"
+)
+
+// subjectsDefault is how many subjects facet subject list prints if nobody says another number.
+const subjectsDefault = 50
+
+func newSubject() *cobra.Command {
+	return cli.Group(
+		&cobra.Command{
+			Use: "subject", Short: "subjects: the persons of a gallery",
+			Long: "Subjects: the persons of a gallery. facet enrol makes one, or adds a photo to one. An event is one photo\n" +
+				"of a subject. The service keeps no photos: only what it needs to compare them.",
+		},
+		newSubjectList(), newSubjectShow(), newSubjectUpdate(), newSubjectDelete(),
+	)
+}
+
+func newSubjectList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the photos of subjects, the newest first", Args: cli.Args(cobra.NoArgs),
+		Long:    "List the photos (events) of subjects, the newest first. A subject with several photos has several lines.",
+		Example: "  facet subject list --limit 10\n  facet subject list --all -o json\n  facet subject list --deleted",
+	}
+	f := cmd.Flags()
+	limit := f.Int("limit", subjectsDefault, "the most lines")
+	all := f.Bool("all", false, "list all")
+	gone := f.Bool("deleted", false, "list those that were deleted or replaced and have not been overwritten yet")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *limit < 1 || *all && f.Changed("limit") {
+			return cli.Misuse(errors.New("give --limit with a number from 1 on, or --all"))
+		}
+		return nil
+	}
+	return onGallery(cmd, func(ctx context.Context, s *session, _ []string) error {
+		want := client.Active
+		if *gone {
+			want = client.Deleted
+		}
+		list := newEntries(s, *gone)
+		for e, err := range s.AllSubjects(ctx, client.Descending) {
+			switch {
+			case err != nil:
+				return err
+			case e.Status != want:
+				continue
+			case !*all && list.count == *limit:
+				list.more = true
+			default:
+				err = list.add(e)
+			}
+			if err != nil {
+				return err
+			}
+			if list.more {
+				break
+			}
+		}
+		return list.end()
+	})
+}
+
+// entries prints entries of the subject list one by one, since there may be millions.
+type entries struct {
+	*session
+	title string // of the time
+	none  string // what is said of an empty list
+	count int
+	more  bool
+}
+
+func newEntries(s *session, gone bool) *entries {
+	if gone {
+		return &entries{session: s, title: "DELETED", none: "no subject was deleted lately"}
+	}
+	return &entries{session: s, title: "UPDATED", none: "the gallery has no subject yet: facet enrol PHOTO"}
+}
+
+const entryFormat = "%-36s  %-36s  %s\n"
+
+func (l *entries) add(e client.Entry) (err error) {
+	l.count++
+	switch {
+	case l.json:
+		before := ",\n  "
+		if l.count == 1 {
+			before = "[\n  "
+		}
+		text, failed := json.Marshal(e)
+		if failed != nil {
+			return fmt.Errorf("encode: %w", failed)
+		}
+		_, err = fmt.Fprintf(l.out, "%s%s", before, text)
+	case l.count == 1:
+		if _, err = fmt.Fprintf(l.out, entryFormat, "SUBJECT", "EVENT", l.title); err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		_, err = fmt.Fprintf(l.out, entryFormat, e.ID, e.EventID, at(e.LastUpdated))
+	}
+	return err
+}
+
+func (l *entries) end() (err error) {
+	switch {
+	case l.json && l.count == 0:
+		_, err = fmt.Fprintln(l.out, "[]")
+	case l.json:
+		_, err = fmt.Fprintln(l.out, "\n]")
+	case l.count == 0:
+		_, err = fmt.Fprintln(l.out, l.none)
+	case l.more:
+		_, err = fmt.Fprintln(l.out, "there are more: --limit NUMBER or --all")
+	}
+	return err
+}
+
+// events is what facet subject show prints as JSON.
+type events struct {
+	ID     string   `json:"id"`
+	Events []string `json:"events"`
+}
+
+func newSubjectShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show SUBJECT", Short: "show the photos (events) of a subject", Args: cli.Args(cobra.ExactArgs(1)),
+		Example: "  facet subject show 5b0b9b32-8392-8002-b506-6b5b46edb7fa",
+	}
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
+		ids, err := s.Events(ctx, args[0])
+		if errors.Is(err, client.ErrNotFound) {
+			return unknownSubject(args[0], err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.print(events{args[0], ids}, func(w io.Writer) error {
+			pairs := []string{"subject", args[0]}
+			for _, event := range ids {
+				pairs = append(pairs, "event", event)
+			}
+			return writePairs(w, pairs...)
+		})
+	})
+}
+
+func newSubjectUpdate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "update SUBJECT PHOTO", Short: "replace a photo of a subject", Args: cli.Args(cobra.ExactArgs(2)),
+		Long: "Replace a photo of a subject: that of --event, or else the oldest. PHOTO is a file, or - for the standard\n" +
+			"input. Its tags stay, unless --tag or --no-tags says otherwise. facet enrol --subject adds a photo.",
+		Example: "  facet subject update 5b0b9b32-8392-8002-b506-6b5b46edb7fa newer.jpg",
+	}
+	tags := tagFlag(cmd, "tag of the gallery for the photo, instead of its tags")
+	f := cmd.Flags()
+	none := f.Bool("no-tags", false, "take all tags from the photo")
+	event := f.String("event", "", "the photo to replace (default: the oldest)")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *none && len(*tags) > 0 {
+			return cli.Misuse(errors.New("--tag and --no-tags exclude each other"))
+		}
+		return nil
+	}
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
+		image, err := readPhoto(cmd, args[1])
+		if err != nil {
+			return err
+		}
+		photo := client.Photo{Image: image, Tags: *tags}
+		if len(*tags) == 0 {
+			photo.Tags = nil // they stay
+		}
+		if *none {
+			photo.Tags = []string{}
+		}
+		var got client.Registered
+		if *event == "" {
+			got, err = s.Update(ctx, args[0], photo)
+		} else {
+			got, err = s.UpdateEvent(ctx, args[0], *event, photo)
+		}
+		if errors.Is(err, client.ErrNotFound) {
+			return unknownSubject(args[0], err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.registered("updated", got)
+	})
+}
+
+func newSubjectDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete SUBJECT", Short: "delete a subject, or one photo of it", Args: cli.Args(cobra.ExactArgs(1)),
+		Long:    "Delete a subject with its photos, or one photo of it. The last photo takes the subject with it.",
+		Example: "  facet subject delete 5b0b9b32-8392-8002-b506-6b5b46edb7fa",
+	}
+	event := cmd.Flags().String("event", "", "delete only this photo")
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) (err error) {
+		what := "the subject " + args[0]
+		if *event == "" {
+			err = s.Unregister(ctx, args[0])
+		} else {
+			what = "the event " + *event
+			err = s.UnregisterEvent(ctx, args[0], *event)
+		}
+		if errors.Is(err, client.ErrNotFound) {
+			return unknownSubject(args[0], err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.say(deleted{ID: args[0], Event: *event, Deleted: true}, "%s is deleted", what)
+	})
+}

@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// shell runs commands as a person or a program of a tenant does, in a folder of its own.
+type shell struct {
+	t       *testing.T
+	dir     string
+	profile string
+	in      []byte // what the next command reads
+}
+
+// run runs a command, checks its exit status and a part of what it says, and returns its
+// standard output.
+func (s *shell) run(status int, want string, args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "FACET_PROFILE="+s.profile)
+	cmd.Stdin = bytes.NewReader(s.in)
+	s.in = nil
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run() // the exit status tells
+	if got := cmd.ProcessState.ExitCode(); got != status || !strings.Contains(out.String()+errs.String(), want) {
+		s.t.Errorf("facet %v ends with %d, want %d and %q in\n%s%s", args, got, status, want, &out, &errs)
+	}
+	for line := range strings.Lines(out.String()) {
+		path := strings.Contains(line, "Faces: ") // of a photo that failed, as long as it is
+		if line = strings.TrimSuffix(line, "\n"); !path && !json.Valid(out.Bytes()) && utf8.RuneCountInString(line) > 100 {
+			s.t.Errorf("facet %v prints more than 100 columns: %s", args, line)
+		}
+	}
+	return out.String()
+}
+
+// decode runs a command that must succeed with -o json, and decodes its output.
+func (s *shell) decode(v any, args ...string) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.run(0, "", append(args, "-o", "json")...)), v); err != nil {
+		s.t.Fatalf("facet %v: %v", args, err)
+	}
+}
+
+// newTenant creates a tenant whose profile is all that the shell has.
+func newTenant(t *testing.T, c *cluster, name string) *shell {
+	t.Helper()
+	s := &shell{t: t, dir: t.TempDir()}
+	out := s.run(0, "profile     bank.json", "tenant", "create", name, "--save", "bank.json", "--dir", c.dir)
+	file := filepath.Join(s.dir, "bank.json")
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the profile: %v, %v", info, err)
+	}
+	if strings.Contains(out, "secret key") {
+		t.Errorf("the secret is shown:\n%s", out)
+	}
+	s.profile = file
+	return s
+}
+
+// A tenant's profile is enough to do all of a tenant's work.
+func TestCommandsDoTenantsWork(t *testing.T) {
+	t.Parallel()
+	s := newTenant(t, shared(t), "commands-work")
+	s.run(0, "there is no gallery yet: facet gallery create NAME", "gallery", "list")
+	s.run(1, "there is no gallery yet", "search", photoPath(obama))
+	s.run(0, "facet enrol PHOTO --gallery", "gallery", "create", "staff", "--size", "3")
+	s.run(1, `there is a gallery "staff" already`, "gallery", "create", "staff")
+	s.run(0, "the gallery has no subject yet: facet enrol PHOTO", "subject", "list")
+	s.run(0, `the tag "berlin" is there`, "tag", "create", "berlin")
+	var made, second struct{ ID, EventID string }
+	s.decode(&made, "enrol", photoPath(obama), "--tag", "berlin")
+	s.run(0, made.ID, "search", photoPath(anotherObama))
+	s.run(0, made.ID, "search", photoPath(anotherObama), "--tag", "berlin", "--gallery", "staff")
+	s.run(5, "nobody: no subject has a score of 7000 or more", "search", photoPath(biden))
+	s.run(5, `"candidates": []`, "search", photoPath(biden), "-o", "json")
+	s.in = photo(t, anotherObama)
+	s.run(0, made.ID, "search", "-")
+	s.run(0, "the same person: score 9037", "verify", photoPath(anotherObama), made.ID)
+	s.run(0, "the same person: score 9037", "verify", photoPath(obama), photoPath(anotherObama))
+	s.run(5, "not the same person: score ", "verify", photoPath(biden), made.ID)
+	s.run(5, "not the same person: score ", "verify", photoPath(biden), photoPath(obama))
+	s.run(1, "no file here and no subject", "verify", photoPath(biden), "obama.jgp")
+	s.in = photo(t, anotherObama)
+	s.decode(&second, "enrol", "-", "--subject", made.ID)
+	if second.ID != made.ID || second.EventID == made.EventID {
+		t.Errorf("a second photo: %+v after %+v", second, made)
+	}
+	s.run(0, second.EventID, "subject", "show", made.ID)
+	s.run(0, "updated", "subject", "update", made.ID, photoPath(obama), "--event", second.EventID)
+	var list []struct{ ID, EventID, Status string }
+	s.decode(&list, "subject", "list", "--all")
+	if len(list) != 2 || list[0].ID != made.ID || list[0].Status != "A" {
+		t.Errorf("list: %+v", list)
+	}
+	s.run(0, "there are more", "subject", "list", "--limit", "1")
+	s.run(0, "DELETED", "subject", "list", "--deleted")
+	s.run(0, `"berlin" is now "Berlin"`, "tag", "rename", "berlin", "Berlin")
+	s.run(0, "Berlin", "tag", "list")
+	s.run(0, "is deleted", "tag", "delete", "Berlin")
+	s.run(1, `no tag "Berlin"`, "tag", "delete", "Berlin")
+	s.run(0, "room for 10 faces; it had room for 3", "gallery", "grow", "staff", "10")
+	s.run(1, "can only be increased", "gallery", "grow", "staff", "5")
+	s.run(0, "is deleted", "subject", "delete", made.ID)
+	s.run(1, "the gallery has no subject "+made.ID, "subject", "show", made.ID)
+	s.run(2, `--yes "staff"`, "gallery", "delete", "staff")
+	s.run(1, "nothing is deleted", "gallery", "delete", "staff", "--yes", "stuff")
+	s.run(0, `the gallery "staff" is deleted`, "gallery", "delete", "staff", "--yes", "staff")
+}
+
+// Jobs are listed and shown, with what failed.
+func TestCommandsShowJobs(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	s := &shell{t: t, dir: t.TempDir()}
+	s.run(0, "commands-jobs", "gallery", "create", "commands-jobs", "--dir", c.dir)
+	in := []string{"--dir", c.dir, "-g", "commands-jobs"}
+	s.run(0, "the gallery has no job: facet import FOLDER begins one", append([]string{"job", "list"}, in...)...)
+	photos := filepath.Join(s.dir, "photos")
+	if err := os.Mkdir(photos, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]string{"a.jpg": obama, "b.jpg": threePeople} {
+		if err := os.WriteFile(filepath.Join(photos, name), photo(t, of), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run(1, "2 photos: 1 registered, 1 failed", append([]string{"import", photos}, in...)...)
+	s.run(0, "JOB", append([]string{"job", "list"}, in...)...)
+	var list []struct {
+		BatchID     string
+		Total, Done int
+	}
+	s.decode(&list, append([]string{"job", "list"}, in...)...)
+	if len(list) != 1 || list[0].Total != 2 || list[0].Done != 2 {
+		t.Fatalf("jobs: %+v", list)
+	}
+	s.run(0, "2: 1 registered, 1 failed, 0 to do", append([]string{"job", "show", list[0].BatchID}, in...)...)
+	s.run(0, "MultipleFaces: ", append([]string{"job", "show", list[0].BatchID}, in...)...)
+	s.run(1, "facet job list shows them", append([]string{"job", "show", "00000000-0000-4000-8000-000000000000"}, in...)...)
+}
+
+func TestCommandsManageApplications(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	s := newTenant(t, c, "commands-applications")
+	s.run(1, "there is no gallery yet", "application", "create", "door")
+	s.run(0, "staff", "gallery", "create", "staff")
+	s.run(0, "visitors", "gallery", "create", "visitors")
+	s.run(1, `name a gallery with --gallery: "staff", "visitors"`, "enrol", photoPath(obama))
+	var door struct{ ID, APIKey string }
+	s.decode(&door, "application", "create", "door", "--gallery", "staff", "--guard")
+	s.run(0, "refuses to enrol", "application", "show", "door")
+	s.run(0, door.APIKey, "application", "list", "--gallery", "staff")
+	s.run(0, "verifies from score  9999", "application", "update", "door", "--verify-threshold", "9999")
+	s.run(2, "name what changes", "application", "update", "door")
+	s.run(0, "enrolled", "enrol", photoPath(obama), "--api-key", door.APIKey)
+	s.run(1, "", "enrol", photoPath(anotherObama), "--api-key", door.APIKey)
+	// A read-only key finds no gallery, and has its own profile.
+	reader := &shell{t: t, dir: s.dir}
+	reader.run(0, "profile", "key", "create", "--tenant", "commands-applications", "--role", "read-only", "--save", "reader.json", "--dir", c.dir)
+	reader.profile = filepath.Join(s.dir, "reader.json")
+	reader.run(1, "name the gallery with --api-key or FACET_API_KEY", "search", photoPath(obama))
+	reader.run(0, "SCORE", "search", photoPath(obama), "--api-key", door.APIKey)
+	reader.run(1, "refused (403", "enrol", photoPath(obama), "--api-key", door.APIKey)
+	s.run(0, "is deleted", "application", "delete", "door")
+	s.run(1, "refused (403", "search", photoPath(obama), "--api-key", door.APIKey)
+	s.run(1, `no application "door"`, "application", "show", "door")
+}
+
+// Where facet dev runs in ./dev, no command needs a flag.
+func TestCommandsNeedNoFlagBesideDev(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	s := &shell{t: t, dir: t.TempDir()}
+	s.run(1, "facet dev", "gallery", "list")
+	if err := os.Symlink(c.dir, filepath.Join(s.dir, "dev")); err != nil {
+		t.Fatal(err)
+	}
+	s.run(0, "commands-dev", "gallery", "create", "commands-dev")
+	s.run(0, "commands-dev", "gallery", "list")
+	s.run(0, "active", "tenant", "list")
+	s.run(0, "enrolled", "enrol", photoPath(obama), "-g", "commands-dev")
+	s.profile = "operator.yaml"
+	if err := os.WriteFile(filepath.Join(s.dir, "operator.yaml"), []byte("admin: [\"localhost:1\"]\ncertificates: none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run(1, "this needs a tenant's profile", "gallery", "list")
+	s.run(0, "commands-dev", "gallery", "list", "--dir", "dev")
+}
+
+// Refusals tell a person what to do.
+func TestCommandsExplainRefusals(t *testing.T) {
+	t.Parallel()
+	s := newTenant(t, shared(t), "commands-refusals")
+	s.run(0, "small", "gallery", "create", "small", "--size", "1", "--min-quality", "0.99")
+	s.run(1, "cut the photo so that one person is left", "enrol", photoPath(threePeople))
+	s.run(1, "shows the face from the front", "enrol", photoPath(rocket))
+	s.run(1, "or lower the application's --min-quality", "enrol", photoPath(collins))
+	s.in = []byte("no image")
+	s.run(1, "it must be a JPEG, PNG", "enrol", "-")
+	s.run(1, "the photo is empty", "enrol", "-")
+	s.in = make([]byte, 15_000_001)
+	s.run(1, "more than 15 MB", "search", "-")
+	s.run(1, "is a folder: facet import", "enrol", s.dir)
+	s.run(1, "no such file", "enrol", "nobody.jpg")
+	s.run(1, "facet tag create NAME", "enrol", photoPath(obama), "--tag", "nowhere")
+	s.run(2, "only one photo can come from the standard input", "verify", "-", "-")
+	s.run(2, "usage: facet enrol PHOTO", "enrol")
+	s.run(0, `"faceMinimumQualityScore": 0.45`, "application", "update", "small", "--min-quality", "0.45", "-o", "json")
+	s.run(0, "enrolled", "enrol", photoPath(obama))
+	s.run(1, "facet gallery grow NAME SIZE", "enrol", photoPath(biden))
+}
+
+// Every node refuses a disabled tenant. A deleted one leaves nothing.
+func TestTenantIsDisabledAndDeleted(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	s := newTenant(t, c, "commands-gone")
+	operator := &shell{t: t, dir: s.dir}
+	var keys struct {
+		AccessKey string `json:"access_key"`
+		SecretKey string `json:"secret_key"`
+	}
+	text, err := os.ReadFile(s.profile)
+	if err != nil || json.Unmarshal(text, &keys) != nil {
+		t.Fatalf("the profile: %v\n%s", err, text)
+	}
+	k := c.keyless(t).with(pair{AccessKey: keys.AccessKey, SecretKey: keys.SecretKey})
+	for _, name := range []string{"one", "two"} {
+		s.run(0, name, "gallery", "create", name)
+		s.run(0, "enrolled", "enrol", photoPath(obama), "--gallery", name)
+	}
+	each := func(status int, part string) {
+		t.Helper()
+		for node := range c.info.BaseURLs {
+			if a := k.get(t, node, "/api/galleries"); a.status != status || !strings.Contains(string(a.body), part) {
+				t.Errorf("node %d answers %d: %s", node, a.status, a.body)
+			}
+		}
+	}
+	each(200, `"two"`)
+	operator.run(0, "is disabled", "tenant", "disable", "commands-gone", "--dir", c.dir)
+	time.Sleep(2 * time.Second)
+	each(403, "TenantDisabled")
+	s.run(1, "the tenant is disabled", "search", photoPath(obama), "--gallery", "one")
+	operator.run(0, "disabled", "tenant", "list", "--dir", c.dir)
+	operator.run(0, "is active", "tenant", "enable", "commands-gone", "--dir", c.dir)
+	time.Sleep(2 * time.Second)
+	each(200, `"two"`)
+	s.run(0, "SCORE", "search", photoPath(obama), "--gallery", "one")
+	operator.run(2, `with 2 galleries for 2000 faces and 1 access keys for good: confirm it with --yes "commands-gone"`, "tenant", "delete", "commands-gone", "--dir", c.dir)
+	operator.run(0, "is deleted", "tenant", "delete", "commands-gone", "--yes", "commands-gone", "--dir", c.dir)
+	time.Sleep(2 * time.Second)
+	each(403, "signature")
+	operator.run(1, `there is no tenant "commands-gone"`, "tenant", "delete", "commands-gone", "--yes", "commands-gone", "--dir", c.dir)
+	var list []struct{ Name string }
+	operator.decode(&list, "tenant", "list", "--dir", c.dir)
+	for _, tenant := range list {
+		if tenant.Name == "commands-gone" {
+			t.Error("the tenant is listed")
+		}
+	}
+	again := newTenant(t, c, "commands-gone")
+	again.run(0, "there is no gallery yet", "gallery", "list")
+}
