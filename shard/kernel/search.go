@@ -61,12 +61,12 @@ type search struct {
 	laterMax int           // the constant, except in tests
 	// keep reports whether the sums of the first plane are needed: by the second plane, or for
 	// deferred rows. Writing them takes 4 % of a search.
-	keep   bool
-	sharp  float32 // the least similarity from which signs are of use
+	keep  bool
+	sharp float32 // the least similarity from which signs are of use
 	// sure reports whether the bounds may not be used: they are probable, and a page of subjects must
 	// not lose a hit.
-	sure bool
-	err    error   // from stop: the search has ended
+	sure   bool
+	err    error // from stop: the search has ended
 	top    *top
 	turned *turned // nil until it is needed
 }
