@@ -30,6 +30,7 @@ var (
 	RekeyOp             = command.Op[Rekey, RekeyAnswer]{Code: 23, Version: 1}
 	SetTenantOp         = command.Op[SetTenant, StatusAnswer]{Code: 24, Version: 1}
 	SetReplicasOp       = command.Op[SetReplicas, StatusAnswer]{Code: 25, Version: 1}
+	SetSignerOp         = command.Op[SetSigner, StatusAnswer]{Code: 34, Version: 1}
 )
 
 // commands is the machine's table, indexed by code: a code given out twice does not
@@ -61,6 +62,7 @@ var commands = [...]command.Row[*Machine]{
 	23: command.Does(RekeyOp, Rekey.apply),
 	24: command.Does(SetTenantOp, statusOnly(SetTenant.apply)),
 	25: command.Does(SetReplicasOp, statusOnly(SetReplicas.apply)),
+	34: command.Does(SetSignerOp, statusOnly(SetSigner.apply)),
 }
 
 // statusOnly adapts the effect of a command that returns only a status.

@@ -39,7 +39,7 @@ const (
 	// the commands of shards. From this level on meta keeps quotas of tenants.
 	LevelQuotas uint32 = 4
 	// LevelSubjects allows what subjects have beside faces: external ids, user data and
-	// times of expiry.
+	// times of expiry; and SetSigner, the places of erasures in logs, and pages of matches.
 	LevelSubjects uint32 = 5
 )
 
