@@ -41,18 +41,18 @@ func (r *accessRequests) Signer() (id.Cluster, ed25519.PrivateKey, error) {
 	return cluster.ID, ed25519.NewKeyFromSeed(seed), nil
 }
 
-// SubjectGone confirms with the leader that a tenant's gallery has no such subject, and returns the
-// commit index of the subject's group at that time. The error is InvalidRequest while the subject
-// is there, and NotFound for a gallery that the tenant does not have.
-func (r *subjectRequests) SubjectGone(ctx context.Context, tenant id.Tenant, gallery id.Gallery, subject id.Subject) (Committed, error) {
+// SubjectGone confirms with the leader that a gallery has no such subject, and returns the commit
+// index of the subject's group at that time. The error is InvalidRequest while the subject is
+// there, and NotFound without the gallery.
+func (r *subjectRequests) SubjectGone(ctx context.Context, gallery id.Gallery, subject id.Subject) (Committed, error) {
 	at := Committed{Group: subject.Shard()}
 	if err := r.sync.Join(ctx); err != nil {
 		return at, err
 	}
 	g, ok := r.gallery(gallery)
 	switch {
-	case !ok || g.Tenant != tenant:
-		return at, Errorf(NotFound, "", "the tenant has no gallery %s", gallery)
+	case !ok:
+		return at, Errorf(NotFound, "", "there is no gallery %s", gallery)
 	case !g.holds(at.Group):
 		return at, Errorf(InvalidRequest, "", "subject %s is not of gallery %s", subject, gallery)
 	}

@@ -46,7 +46,7 @@ func (p *Port) Receipt(ctx context.Context, o receipt.Order) (a receipt.Answer, 
 	if a.PublicKey, err = receipt.PublicKey(cluster, key.Public().(ed25519.PublicKey)); err != nil { //nolint:forcetypeassert // by its doc
 		return a, err
 	}
-	r := &receipt.Receipt{Format: receipt.Format, Cluster: cluster, Tenant: o.Tenant, Subjects: o.Subjects}
+	r := &receipt.Receipt{Format: receipt.Format, Cluster: cluster, Subjects: o.Subjects}
 	if o.Signed != nil {
 		if r, err = receipt.Open(o.Signed, a.PublicKey); err != nil {
 			return a, router.Errorf(router.InvalidRequest, "", "%v: only the cluster that has signed a receipt brings it up to date", err)
@@ -89,28 +89,48 @@ func checkClaims(r *receipt.Receipt) error {
 
 // confirm makes sure that no subject is there. With again the subjects were confirmed before.
 func (p *Port) confirm(ctx context.Context, r *receipt.Receipt, again bool) error {
-	tenant, err := p.cfg.Router.TenantNamed(ctx, r.Tenant)
-	if err != nil {
-		return err
-	}
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(confirmFanOut)
 	for i := range r.Subjects {
 		work.Go(func() error {
 			s := &r.Subjects[i]
-			at, err := p.cfg.Router.SubjectGone(ctx, tenant, s.Gallery, s.Subject)
+			at, err := p.cfg.Router.SubjectGone(ctx, s.Gallery, s.Subject)
 			switch {
 			case again && router.KindOf(err) == router.NotFound: // the gallery is gone, too
 				return nil
 			case err != nil || again:
 				return err
 			}
-			g, _ := p.cfg.Replicas.Meta().Gallery(s.Gallery)
-			s.Group, s.Index, s.Confirmed, s.GalleryName = at.Group, at.Index, time.Now().UTC(), g.Name
+			s.Group, s.Index, s.Confirmed = at.Group, at.Index, time.Now().UTC()
 			return nil
 		})
 	}
-	return work.Wait()
+	if err := work.Wait(); err != nil || again {
+		return err
+	}
+	return p.nameAll(r)
+}
+
+// nameAll fills in the names of the galleries and of their tenant.
+func (p *Port) nameAll(r *receipt.Receipt) error {
+	var owner id.Tenant
+	for i := range r.Subjects {
+		s := &r.Subjects[i]
+		g, _ := p.cfg.Replicas.Meta().Gallery(s.Gallery)
+		if owner.IsZero() {
+			owner = g.Tenant
+		}
+		if g.Tenant != owner {
+			return router.Errorf(router.InvalidRequest, "", "the galleries of a receipt are of one tenant")
+		}
+		s.GalleryName = g.Name
+	}
+	for _, t := range p.cfg.Replicas.Meta().Tenants() {
+		if t.ID == owner {
+			r.Tenant = t.Name
+		}
+	}
+	return nil
 }
 
 // place is a node's place in a group.
@@ -129,7 +149,10 @@ func (p *Port) report(ctx context.Context, r *receipt.Receipt, now bool) {
 		removed[m.Node] = m.Last
 	}
 	needed := r.Needed()
-	q := replicas.ErasureQuery{Groups: slices.Sorted(maps.Keys(needed)), Now: now}
+	q := replicas.ErasureQuery{Now: now}
+	for _, g := range slices.Sorted(maps.Keys(needed)) {
+		q.Groups = append(q.Groups, replicas.ErasureNeeded{Group: g, Index: needed[g]})
+	}
 	r.Reported, r.Replicas, r.Removed, r.Missing = time.Now().UTC(), nil, nil, nil
 	var mu sync.Mutex // guards r.Replicas
 	var work sync.WaitGroup
@@ -138,7 +161,7 @@ func (p *Port) report(ctx context.Context, r *receipt.Receipt, now bool) {
 		if n.State == metafsm.NodeRemoved {
 			gone := receipt.Removed{Node: n.ID, Name: n.Name, Last: removed[n.ID]}
 			for _, g := range q.Groups {
-				if row, ok := last[place{g, n.ID}]; ok {
+				if row, ok := last[place{g.Group, n.ID}]; ok {
 					gone.Last = append(gone.Last, row)
 				}
 			}
@@ -148,7 +171,7 @@ func (p *Port) report(ctx context.Context, r *receipt.Receipt, now bool) {
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			rows := p.reportOf(ctx, n, q, needed, last)
+			rows := p.reportOf(ctx, n, q, last)
 			mu.Lock()
 			defer mu.Unlock()
 			r.Replicas = append(r.Replicas, rows...)
@@ -166,16 +189,20 @@ func (p *Port) report(ctx context.Context, r *receipt.Receipt, now bool) {
 }
 
 // reportOf returns what a node reports, or its last reports if it does not answer.
-func (p *Port) reportOf(ctx context.Context, n metafsm.Node, q replicas.ErasureQuery, needed map[id.Shard]uint64, last map[place]receipt.Replica) (rows []receipt.Replica) {
+func (p *Port) reportOf(ctx context.Context, n metafsm.Node, q replicas.ErasureQuery, last map[place]receipt.Replica) (rows []receipt.Replica) {
 	list, err := p.cfg.Replicas.AskErasure(ctx, n.Member, q)
 	if err != nil {
 		for _, g := range q.Groups {
-			row := last[place{g, n.ID}]
-			row.Group, row.Node, row.Name, row.State, row.Needed = g, n.ID, n.Name, stateNames[n.State], needed[g]
+			row := last[place{g.Group, n.ID}]
+			row.Group, row.Node, row.Name, row.State, row.Needed = g.Group, n.ID, n.Name, stateNames[n.State], g.Index
 			row.Clean, row.Why = false, "the node does not answer"
 			rows = append(rows, row)
 		}
 		return rows
+	}
+	needed := map[id.Shard]uint64{}
+	for _, g := range q.Groups {
+		needed[g.Group] = g.Index
 	}
 	for _, e := range list {
 		row := receipt.Replica{

@@ -5,8 +5,7 @@ const OrderBytesMax = BytesMax*3/2 + 64<<10
 
 // Order asks a node of a cluster for a receipt.
 type Order struct {
-	// Tenant and Subjects begin a receipt. The cluster fills in what it attests itself.
-	Tenant   string    `json:"tenant,omitempty"` // its name
+	// Subjects begin a receipt. The cluster fills in what it attests itself. All are of one tenant.
 	Subjects []Subject `json:"subjects,omitempty"`
 	// Signed is an earlier receipt instead, to be brought up to date.
 	Signed []byte `json:"signed,omitempty"`

@@ -11,6 +11,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/peer"
+	"facet/raftfsm"
 )
 
 const (
@@ -21,12 +22,22 @@ const (
 	// checkpointRest is the shortest time between two checkpoints that orders of rounds make in one
 	// group.
 	checkpointRest = 10 * time.Minute
+	// orderWait is how long an order waits until the replicas have applied what they should erase. A
+	// round that began earlier would delay the next.
+	orderWait = time.Second
 )
 
-// ErasureQuery asks a node how far its replicas of groups have erased. Now orders rounds.
+// ErasureQuery asks a node how far its replicas of groups have erased. Now orders rounds of those
+// that have not erased as far as needed.
 type ErasureQuery struct {
-	Groups []id.Shard `json:"groups"`
-	Now    bool       `json:"now,omitempty"`
+	Groups []ErasureNeeded `json:"groups"`
+	Now    bool            `json:"now,omitempty"`
+}
+
+// ErasureNeeded is an index up to which the replicas of a group should have erased.
+type ErasureNeeded struct {
+	Group id.Shard `json:"group"`
+	Index uint64   `json:"index"`
 }
 
 // Erasure is a node's report on its replica of a group, or on the files of an older one.
@@ -78,9 +89,12 @@ func (r *Replicas) erasures(ctx context.Context, q ErasureQuery) ([]Erasure, err
 	if len(q.Groups) > erasureGroupsMax {
 		return nil, fmt.Errorf("a question about %d groups", len(q.Groups))
 	}
+	ctx, cancel := context.WithTimeout(ctx, orderWait)
+	defer cancel()
 	list := []Erasure{}
 	aside := slices.Sorted(maps.Keys(r.outages.set()))
-	for _, number := range q.Groups {
+	for _, needed := range q.Groups {
+		number := needed.Group
 		e := Erasure{Group: number, Out: r.Out(number)}
 		for _, name := range aside {
 			if strings.HasPrefix(name, fmt.Sprintf("group-%d.", number)) {
@@ -88,10 +102,10 @@ func (r *Replicas) erasures(ctx context.Context, q ErasureQuery) ([]Erasure, err
 			}
 		}
 		if group, open := r.Group(number); open {
-			if q.Now {
-				r.orderErasure(ctx, number)
-			}
 			s := group.Status()
+			if q.Now && s.ErasedTo < needed.Index {
+				r.orderErasure(ctx, group, needed)
+			}
 			if !s.Erased.IsZero() {
 				e.Began, e.Ended, e.ErasedTo = s.Erased.Add(-s.EraseTook), s.Erased, s.ErasedTo
 			}
@@ -105,14 +119,15 @@ func (r *Replicas) erasures(ctx context.Context, q ErasureQuery) ([]Erasure, err
 
 // orderErasure orders a round. A replica makes no round while it has applied no command since the
 // start of its node, so the leader adds one.
-func (r *Replicas) orderErasure(ctx context.Context, number id.Shard) {
-	group, _ := r.Group(number)
-	if group.IsLeader() && r.orders.due(number, time.Now()) {
+func (r *Replicas) orderErasure(ctx context.Context, group *raftfsm.Group, needed ErasureNeeded) {
+	if group.IsLeader() && r.orders.due(needed.Group, time.Now()) {
 		if _, err := group.Checkpoint(ctx); err != nil {
-			r.cfg.Log.Warn("no checkpoint before an ordered round of erasure", "group", number, "err", err)
+			r.cfg.Log.Warn("no checkpoint before an ordered round of erasure", "group", needed.Group, "err", err)
 		}
 	}
-	group.EraseSoon()
+	if group.WaitApplied(ctx, needed.Index) == nil {
+		group.EraseSoon()
+	}
 }
 
 // set returns all folders that were set aside, by name, and when each was.
