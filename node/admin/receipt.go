@@ -190,7 +190,7 @@ func (p *Port) report(ctx context.Context, r *receipt.Receipt, now bool) {
 
 // reportOf returns what a node reports, or its last reports if it does not answer.
 func (p *Port) reportOf(ctx context.Context, n metafsm.Node, q replicas.ErasureQuery, last map[place]receipt.Replica) (rows []receipt.Replica) {
-	list, err := p.cfg.Replicas.AskErasure(ctx, n.Member, q)
+	list, err := replicas.Erasures{Replicas: p.cfg.Replicas}.Ask(ctx, n.Member, q)
 	if err != nil {
 		for _, g := range q.Groups {
 			row := last[place{g.Group, n.ID}]

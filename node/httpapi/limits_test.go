@@ -239,9 +239,8 @@ func everyBound(t *testing.T, n tenant) {
 			post(t, c, n.base, "/v1.1/tags/"+names[i], nil, http.StatusOK, nil)
 		}
 	}
-	manager := *n.admin
+	manager, galleries := *n.admin, 0
 	manager.APIKey = c.APIKey
-	galleries := 0
 	image := nodetest.Image("person a")
 	probe := map[string]any{"probe": image}
 	search := map[string]any{"probe": image, "threshold": 0}

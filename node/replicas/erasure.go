@@ -74,18 +74,21 @@ func (o *orders) due(number id.Shard, now time.Time) bool {
 	return true
 }
 
-// AskErasure returns a member's reports. It has none of a group of which the node has no file.
-func (r *Replicas) AskErasure(ctx context.Context, m id.Member, q ErasureQuery) (list []Erasure, err error) {
+// Erasures reports how far the replicas of nodes have erased, and orders rounds.
+type Erasures struct{ *Replicas }
+
+// Ask returns a member's reports. It has none of a group of which the node has no file.
+func (r Erasures) Ask(ctx context.Context, m id.Member, q ErasureQuery) (list []Erasure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	if m == r.cfg.Self {
-		return r.erasures(ctx, q)
+		return r.own(ctx, q)
 	}
 	return list, r.cfg.Peers.Ask(ctx, m, methodErasure, q, &list)
 }
 
-// erasures returns this node's reports.
-func (r *Replicas) erasures(ctx context.Context, q ErasureQuery) ([]Erasure, error) {
+// own returns this node's reports.
+func (r Erasures) own(ctx context.Context, q ErasureQuery) ([]Erasure, error) {
 	if len(q.Groups) > erasureGroupsMax {
 		return nil, fmt.Errorf("a question about %d groups", len(q.Groups))
 	}
@@ -104,7 +107,7 @@ func (r *Replicas) erasures(ctx context.Context, q ErasureQuery) ([]Erasure, err
 		if group, open := r.Group(number); open {
 			s := group.Status()
 			if q.Now && s.ErasedTo < needed.Index {
-				r.orderErasure(ctx, group, needed)
+				r.order(ctx, group, needed)
 			}
 			if !s.Erased.IsZero() {
 				e.Began, e.Ended, e.ErasedTo = s.Erased.Add(-s.EraseTook), s.Erased, s.ErasedTo
@@ -117,9 +120,9 @@ func (r *Replicas) erasures(ctx context.Context, q ErasureQuery) ([]Erasure, err
 	return list, nil
 }
 
-// orderErasure orders a round. A replica makes no round while it has applied no command since the
+// order orders a round. A replica makes no round while it has applied no command since the
 // start of its node, so the leader adds one.
-func (r *Replicas) orderErasure(ctx context.Context, group *raftfsm.Group, needed ErasureNeeded) {
+func (r Erasures) order(ctx context.Context, group *raftfsm.Group, needed ErasureNeeded) {
 	if group.IsLeader() && r.orders.due(needed.Group, time.Now()) {
 		if _, err := group.Checkpoint(ctx); err != nil {
 			r.cfg.Log.Warn("no checkpoint before an ordered round of erasure", "group", needed.Group, "err", err)
