@@ -98,7 +98,7 @@ var bounds = []bound{
 
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
-	"After": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
+	"After": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
 	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths",
 }
 
