@@ -151,11 +151,11 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 			return err
 		})
 		f("removal of an event", func(r *router.Router) error { return r.UnregisterEvent(ctx, g.access, s.Subject, s.Event) })
-		f("removal", func(r *router.Router) error { return r.Unregister(ctx, g.access, s.Subject) })
+		f("removal", func(r *router.Router) error { _, err := r.Unregister(ctx, g.access, s.Subject); return err })
 	}
 	// What lies on no shard at all is told as before.
 	var nowhere id.Subject
-	if err := g.late().Unregister(ctx, g.access, nowhere); router.KindOf(err) != router.NotFound {
+	if _, err := g.late().Unregister(ctx, g.access, nowhere); router.KindOf(err) != router.NotFound {
 		t.Errorf("a subject of no shard: %v", err)
 	}
 }

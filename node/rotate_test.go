@@ -131,6 +131,9 @@ func TestRotationErasesOldSecrets(t *testing.T) {
 	if a.Nodes != 3 || a.Rewrapped < 5 || a.Resumed {
 		t.Errorf("got %+v", a)
 	}
+	if _, _, err := cluster.Nodes[0].Node.Router().Signer(); err != nil {
+		t.Errorf("after: the signing key can't be opened: %v", err)
+	}
 	now := keyIn(t, file)
 	if found := opened(t, cluster, old, galleryKey); len(found) > 0 || string(now) == string(old) {
 		t.Errorf("after: the old key opens the gallery's in %v", found)
@@ -144,6 +147,9 @@ func TestRotationErasesOldSecrets(t *testing.T) {
 		cluster.WaitReady()
 		if got := find(t, client, cluster.Nodes[i].URL, "early"); len(got) != 1 {
 			t.Errorf("node %d after a restart: %v", i+1, got)
+		}
+		if _, _, err := cluster.Nodes[i].Node.Router().Signer(); err != nil { // without the old key
+			t.Errorf("node %d after a restart: %v", i+1, err)
 		}
 		enrol(t, client, cluster.Nodes[i].URL, fmt.Sprint("late ", i))
 	}

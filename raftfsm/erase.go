@@ -29,6 +29,11 @@ const (
 	eraseRounds = 4 // in EraseWithin
 	eraseTries  = 4 // in the time of a round
 	eraseTurns  = 16
+	// orderedRounds is how many ordered rounds at most begin in the time between two others: one in
+	// ten minutes.
+	orderedRounds = 36
+	// orderSlack is added to the time of an ordered round, because the leader's clock may be ahead.
+	orderSlack = time.Minute
 	// eraseTickMin keeps a short EraseWithin from keeping a processor busy.
 	eraseTickMin = 5 * time.Millisecond
 )
@@ -37,10 +42,12 @@ const (
 type eraser struct {
 	g *Group
 
-	mu     sync.Mutex // held by a round; guards erased
-	erased uint64     // the last index that a round since Open has covered
+	mu       sync.Mutex // held by a round; guards erased and installs
+	erased   uint64     // the last index that a round since Open has covered
+	installs uint64     // snapshots.Store.Installs when that round began
 
-	last atomic.Pointer[eraseRound] // the last since Open; nil: none
+	last   atomic.Pointer[eraseRound] // the last since Open; nil: none
+	orders chan struct{}              // has room for one
 }
 
 // loop makes the rounds. Owned by Open; ends with stop.
@@ -52,25 +59,45 @@ func (e *eraser) loop() {
 	// also on a node that restarts often. Groups that were opened together take turns.
 	timer := time.NewTimer(max(tick*time.Duration(2+g.cfg.Group%eraseTurns)/(2*eraseTurns), eraseTickMin))
 	defer timer.Stop()
-	var due time.Time
+	var due, rested time.Time
+	ordered := false
 	for {
 		select {
 		case <-g.stop:
 			return
 		case <-g.health.Broken():
 			return
-		case now := <-timer.C:
+		case <-e.orders:
+			ordered = true
+		case <-timer.C:
 			timer.Reset(tick)
-			if now.Before(due) {
-				continue
-			}
-			switch err := g.Erase(now.Add(-round)); {
-			case err == nil:
-				due = now.Add(round - tick/2) // a tick may come early
-			case g.health.Failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
-				g.cfg.Log.Warn("erased data is still on the disk, trying again", "err", err)
-			}
 		}
+		now, before := time.Now(), time.Now().Add(-round)
+		switch {
+		case ordered && now.Before(rested):
+			timer.Reset(min(tick, rested.Sub(now)))
+			continue
+		case ordered:
+			before, rested = now.Add(orderSlack), now.Add(round/orderedRounds)
+		case now.Before(due):
+			continue
+		}
+		switch err := g.Erase(before); {
+		case err == nil:
+			due, ordered = now.Add(round-tick/2), false // a tick may come early
+		case g.health.Failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
+			g.cfg.Log.Warn("erased data is still on the disk, trying again", "err", err)
+		}
+	}
+}
+
+// EraseSoon orders a round that cuts all applied entries from the log. It begins at once, or ten
+// minutes (by a usual Config.EraseWithin) after the ordered round before. Members that lag may then
+// need a snapshot.
+func (g *Group) EraseSoon() {
+	select {
+	case g.eraser.orders <- struct{}{}:
+	default: // one is ordered
 	}
 }
 
@@ -90,11 +117,12 @@ func (e *eraser) round(before time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g, begin := e.g, time.Now()
-	if applied := g.Applied(); applied != e.erased {
+	installs, _ := g.snapshots.Installs()
+	if applied := g.Applied(); applied != e.erased || installs != e.installs {
 		if err := e.snapshot(); err != nil {
 			return err
 		}
-		e.erased = applied // or more
+		e.erased, e.installs = applied, installs // or more
 	}
 	if err := g.snapshots.CutLog(before); err != nil {
 		return err
@@ -102,15 +130,33 @@ func (e *eraser) round(before time.Time) error {
 	if err := g.log.Renew(); err != nil {
 		return err
 	}
+	to := e.erased
+	first, err := g.logs.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if first > 0 {
+		to = min(to, first-1)
+	}
 	end := time.Now()
-	e.last.Store(&eraseRound{end, end.Sub(begin)})
+	e.last.Store(&eraseRound{end, end.Sub(begin), to, installs})
 	return nil
 }
 
 // eraseRound is a round that ended without an error.
 type eraseRound struct {
-	end  time.Time
-	took time.Duration
+	end      time.Time
+	took     time.Duration
+	to       uint64 // Status.ErasedTo
+	installs uint64 // snapshots.Store.Installs when it began
+}
+
+// erasedTo returns Status.ErasedTo after a round.
+func (e *eraser) erasedTo(r *eraseRound) uint64 {
+	if begun, quiet := e.g.snapshots.Installs(); !quiet || begun != r.installs {
+		return 0
+	}
+	return r.to
 }
 
 // errNotYet is returned when no entry was applied since Open: then raft makes no snapshot.

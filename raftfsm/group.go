@@ -72,7 +72,7 @@ func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) 
 		slots:  make(chan struct{}, proposalsMax),
 		stop:   make(chan struct{}),
 	}
-	g.reads, g.eraser.g = newReads(g), g
+	g.reads, g.eraser.g, g.eraser.orders = newReads(g), g, make(chan struct{}, 1)
 	if err := g.openStores(m, under); err != nil {
 		cfg.Stream.Close()
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)

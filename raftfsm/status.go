@@ -26,6 +26,7 @@ type Status struct {
 	Proposals   int           // commands that wait for their answer here
 	Erased      time.Time     // when the last whole round of Erase ended here; zero: none since Open
 	EraseTook   time.Duration // how long that round took
+	ErasedTo    uint64        // what commands up to this index have removed is not on the disk here; 0: not known
 	Servers     []Server      // the members, as far as known here
 	ConfigIndex uint64        // index of the configuration that named them; 0: not yet committed here
 }
@@ -50,7 +51,7 @@ func (g *Group) Status() Status {
 		s.State = "Failed"
 	}
 	if r := g.eraser.last.Load(); r != nil {
-		s.Erased, s.EraseTook = r.end, r.took
+		s.Erased, s.EraseTook, s.ErasedTo = r.end, r.took, g.eraser.erasedTo(r)
 	}
 	s.Leader, _ = g.Leader()
 	if at := g.raft.LastContact(); g.raft.State() == raft.Leader {

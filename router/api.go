@@ -17,6 +17,11 @@ const (
 	SearchLimitMax = 50
 	// SearchLimitDefault is the limit of a search that gives none.
 	SearchLimitDefault = 10
+	// MatchLengthMax is the most subjects in a page of matches, MatchLengthDefault those of
+	// a request that gives none, and MatchEventsMax the most events shown of each.
+	MatchLengthMax     = 200
+	MatchLengthDefault = 50
+	MatchEventsMax     = 50
 	// ListLengthMax is the most entries in a page of the subject list.
 	ListLengthMax = 1000
 	// ExtractLimitDefault is the most faces in the answer to an extraction that
@@ -88,6 +93,13 @@ type Registered struct {
 	Subject    id.Subject
 	Event      id.Event
 	Attributes engine.Attributes
+}
+
+// Committed names a place in the log of a group at or after the entry of a write. Index is 0 while
+// some nodes don't know it.
+type Committed struct {
+	Group id.Shard
+	Index uint64
 }
 
 // Order is the direction of a listing by last update.

@@ -59,12 +59,12 @@ func (c *cursor) text(of id.Cluster, g metafsm.Gallery) string {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Time))
 	b = binary.BigEndian.AppendUint16(b, uint16(c.shard))
 	b = binary.BigEndian.AppendUint64(b, c.Sequence)
-	return base64.RawURLEncoding.EncodeToString(append(b, macOfCursor(of, g, b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, macOfCursor(purposeCursor, of, g, b)...))
 }
 
-func macOfCursor(of id.Cluster, g metafsm.Gallery, head []byte) []byte {
+func macOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) []byte {
 	mac := hmac.New(sha256.New, g.IDKey[:])
-	mac.Write([]byte(purposeCursor))
+	mac.Write([]byte(purpose))
 	mac.Write([]byte{0})
 	mac.Write(of.UUID[:])
 	mac.Write(g.ID.UUID[:])
@@ -73,13 +73,22 @@ func macOfCursor(of id.Cluster, g metafsm.Gallery, head []byte) []byte {
 	return mac.Sum(nil)[:cursorMAC]
 }
 
-// readCursor reads a cursor of the list of g.
-func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
-	if len(text) != base64.RawURLEncoding.EncodedLen(cursorHead+cursorMAC) {
+// openCursor returns the first size bytes of a cursor, if its MAC is right.
+func openCursor(purpose string, of id.Cluster, g metafsm.Gallery, text string, size int) (head []byte, ok bool) {
+	if len(text) != base64.RawURLEncoding.EncodedLen(size+cursorMAC) {
 		return nil, false
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != cursorHead+cursorMAC || !hmac.Equal(b[cursorHead:], macOfCursor(of, g, b[:cursorHead])) {
+	if err != nil || len(b) != size+cursorMAC || !hmac.Equal(b[size:], macOfCursor(purpose, of, g, b[:size])) {
+		return nil, false
+	}
+	return b[:size], true
+}
+
+// readCursor reads a cursor of the list of g.
+func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
+	b, ok := openCursor(purposeCursor, of, g, text, cursorHead)
+	if !ok {
 		return nil, false
 	}
 	c := &cursor{

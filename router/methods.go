@@ -43,6 +43,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardKnows)
 	calls.Add(table, shardUnregister)
 	calls.Add(table, shardSearch)
+	calls.Add(table, shardMatches)
 	calls.Add(table, shardBest)
 	calls.Add(table, shardEntries)
 	calls.Add(table, shardSpan)
@@ -166,13 +167,24 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	return registerAnswer{a, granted}, err
 }
 
-var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
+// unregisterAnswer is a shard's answer to an erasure. Applied is an index of its log at or after the
+// erasure's entry, from metafsm.LevelSubjects on.
+type unregisterAnswer struct {
+	shardfsm.UnregisterAnswer
+	Applied uint64 `cbor:"100,keyasint,omitempty"`
+}
+
+var shardUnregister = method[shardfsm.Unregister, unregisterAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (unregisterAnswer, error) {
 	g, _, err := r.localReplica(group)
 	if err != nil {
-		return shardfsm.UnregisterAnswer{}, err
+		return unregisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.UnregisterOp, c)
+	a, err := propose(ctx, g, shardfsm.UnregisterOp, c)
+	if err != nil || r.groups.Meta().Level() < metafsm.LevelSubjects {
+		return unregisterAnswer{UnregisterAnswer: a}, err
+	}
+	return unregisterAnswer{a, g.Applied()}, nil
 }}
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.

@@ -240,11 +240,12 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 	return shard.FaceRef{Gallery: g.ID, Generation: g.Generation, Subject: subject, Event: event}
 }
 
-// Unregister removes a subject and its events. An unknown one is NotFound.
-func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) error {
+// Unregister removes a subject and its events, and returns where the log has this. An unknown
+// subject is NotFound; the log has that, too.
+func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) (Committed, error) {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
-		return err
+		return Committed{}, err
 	}
 	// The operation is new. A retry within this call finds its outcome. A second
 	// request of the client is a second operation.
@@ -254,9 +255,9 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: r.share(g.Tenant),
 	})
 	if err != nil {
-		return err
+		return Committed{}, err
 	}
-	return r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
+	return Committed{subject.Shard(), a.Applied}, r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
 }
 
 // operationsFull returns the error for a write that a group has no room to remember. After

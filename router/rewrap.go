@@ -56,6 +56,8 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 		s.New, _, err = w.secret(s.Old, purposeData+s.Gallery.String())
 	case s.AccessKey != "":
 		s.New, _, err = w.secret(s.Old, purposeSecret+s.AccessKey)
+	case s.Signer:
+		s.New, _, err = w.secret(s.Old, purposeSigner)
 	case !s.Application.IsZero():
 		s.New, key, err = w.secret(s.Old, purposeAPIKey+s.Application.String())
 		s.KeyMAC = w.To.MAC(purposeAPIKey, key)

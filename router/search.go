@@ -81,9 +81,7 @@ var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: fu
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject,
 	})
-	if errors.Is(err, kernel.ErrBusy) {
-		err = &Error{Kind: Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}
-	}
+	err = tooBusy(err)
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return nil, other
 	}
@@ -92,6 +90,14 @@ var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: fu
 	}
 	return hits, outdated(err)
 }}
+
+// tooBusy turns the error of a queue that is full into one for the client.
+func tooBusy(err error) error {
+	if errors.Is(err, kernel.ErrBusy) {
+		return &Error{Kind: Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}
+	}
+	return err
+}
 
 // bestQuery asks a subject's shard for the best score among the subject's events.
 type bestQuery struct {

@@ -153,7 +153,7 @@ func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bo
 	for _, h := range came {
 		fresh[name{h.Subject, h.Event}] = h.Score
 	}
-	closed := q.BySubject || len(hits) == q.Limit
+	closed := q.OneEach() || len(hits) == q.Limit
 	for _, h := range hits {
 		score, again := fresh[name{h.Subject, h.Event}]
 		switch {
@@ -171,7 +171,7 @@ func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bo
 		}
 	}
 	slices.SortFunc(now, scan.Compare)
-	if q.BySubject {
+	if q.OneEach() {
 		seen := make(map[id.Subject]bool, len(now))
 		now = slices.DeleteFunc(now, func(h Hit) bool {
 			again := seen[h.Subject]
@@ -179,6 +179,7 @@ func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bo
 			return again
 		})
 	}
+	slices.SortFunc(now, q.Compare)
 	return now[:min(len(now), q.Limit)], true
 }
 

@@ -159,6 +159,10 @@ func (w *twin) query() Query {
 	if row, ok := w.pick(); ok && w.rand.IntN(3) == 0 {
 		q.Probe = row.Template
 	}
+	if w.rand.IntN(3) == 0 {
+		row, _ := w.pick()
+		q.After = &row.Subject
+	}
 	return q
 }
 

@@ -237,7 +237,7 @@ func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit
 			continue
 		}
 		h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
-		if scan.Tagged(e.Tags, q.Tags) {
+		if scan.Tagged(e.Tags, q.Tags) && !q.Passed(e.Subject) {
 			if s := table.Score(score.Dot(q.Probe, t.matrix.At(int(e.place)))); s >= q.Threshold {
 				h.Score = s
 			}

@@ -69,6 +69,8 @@ type request struct {
 	// empty is the member that a 404 contains when the answer is an empty list.
 	// Other 404s are errors.
 	empty string
+	// gone makes a 404 count as success.
+	gone bool
 }
 
 // answer is the answer of a node.
@@ -203,7 +205,7 @@ func (c *Client) try(ctx context.Context, host string, r request, header http.He
 
 // refusal returns the error in a, or nil for success.
 func (a answer) refusal(operation string, r request) *Error {
-	if a.status/100 == 2 {
+	if a.status/100 == 2 || r.gone && a.status == http.StatusNotFound {
 		return nil
 	}
 	if a.status == http.StatusNotFound && r.empty != "" {

@@ -266,6 +266,9 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return score(c.VerifySubject(ctx, s, image)) },
 		func() (any, error) { return score(c.VerifyFaces(ctx, image, image)) },
 		func() (any, error) { return c.Search(ctx, query) },
+		func() (any, error) {
+			return c.MatchPage(ctx, client.MatchQuery{Probe: image, Threshold: new(0), Length: 3, After: "AQ"})
+		},
 		func() (any, error) { return c.Tags(ctx) },
 		func() (any, error) { return none(c.CreateTag(ctx, "a/b ü%")) },
 		func() (any, error) { return none(c.RenameTag(ctx, "a/b ü%", "c")) },

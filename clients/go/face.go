@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
 )
 
@@ -108,6 +109,69 @@ type Candidate struct {
 type SearchResult struct {
 	Candidates []Candidate `json:"candidates"`
 	Attributes Attributes  `json:"attributes"`
+}
+
+// MatchQuery asks for a page of all subjects that a photo may show.
+type MatchQuery struct {
+	// Probe is an image file with one face.
+	Probe []byte
+	// Threshold is the lowest score of a subject's best event, 0 to 9999. nil means 7000.
+	Threshold *int
+	// Length is the most subjects of the page, 1 to 200. 0 means 50.
+	Length int
+	// After is the Next of the page before. Empty asks for the first page.
+	After string
+}
+
+type matchBody struct {
+	Probe     []byte `json:"probe"`
+	Threshold *int   `json:"threshold,omitzero"`
+	Length    int    `json:"length,omitzero"`
+	After     string `json:"after,omitzero"`
+}
+
+// Match is a subject with its best 50 events at or above the threshold. EventCount counts all
+// of them.
+type Match struct {
+	Candidate
+	EventCount int `json:"eventCount"`
+}
+
+// MatchPage is a page of matches in the order of ids. Next is empty on the last page. A page may
+// be empty and have a Next.
+type MatchPage struct {
+	Matches []Match `json:"candidates"`
+	Next    string  `json:"next,omitzero"`
+}
+
+// MatchPage returns a page of the gallery's subjects at or above a threshold. A run of pages
+// shows each of them that stays meanwhile exactly once. It needs the role admin.
+func (c *Client) MatchPage(ctx context.Context, q MatchQuery) (MatchPage, error) {
+	return call[MatchPage](ctx, c, request{
+		method: http.MethodPost, path: "/v1.1/face/matches", body: matchBody{notNil(q.Probe), q.Threshold, q.Length, q.After},
+	})
+}
+
+// Matches iterates over all subjects of the gallery at or above the threshold of q, page by page.
+func (c *Client) Matches(ctx context.Context, q MatchQuery) iter.Seq2[Match, error] {
+	return func(yield func(Match, error) bool) {
+		for {
+			page, err := c.MatchPage(ctx, q)
+			if err != nil {
+				yield(Match{}, err)
+				return
+			}
+			for _, m := range page.Matches {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			q.After = page.Next
+		}
+	}
 }
 
 // Search compares a probe with the whole gallery. An empty result is no error.

@@ -49,6 +49,28 @@ func (c *Client) Unregister(ctx context.Context, subjectID string) error {
 	return run(ctx, c, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID), repeat: repeatGone})
 }
 
+// Erased is the evidence that an answer gives of an erasure.
+type Erased struct {
+	// RequestID is the answer's x-request-id.
+	RequestID string
+	// Commit is the answer's facet-commit: the group, and an index of its log at or after the
+	// erasure. It is empty while a cluster is upgraded.
+	Commit string
+	// Gone reports whether the gallery did not have the subject when the last try came: it was
+	// erased before, or by a try whose answer was lost, or never was there.
+	Gone bool
+}
+
+// Erase does what Unregister does, and returns the evidence. A subject that is gone already is
+// no error.
+func (c *Client) Erase(ctx context.Context, subjectID string) (Erased, error) {
+	a, err := c.do(ctx, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID), gone: true})
+	if err != nil {
+		return Erased{}, err
+	}
+	return Erased{a.header.Get("X-Request-Id"), a.header.Get("Facet-Commit"), a.status == http.StatusNotFound}, nil
+}
+
 // Events returns the ids of a subject's events.
 func (c *Client) Events(ctx context.Context, subjectID string) ([]string, error) {
 	type event struct {

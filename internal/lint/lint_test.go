@@ -48,6 +48,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":              {"cmd/facet"},
 	"filippo.io/age":                      {"cmd/facet/authority"},
 	"golang.org/x/term":                   {"cmd/facet/process"},
+	"golang.org/x/mod":                    {"node/receipt"},
 	"github.com/knadh/koanf":              {"cmd/facet"},
 	"github.com/prometheus/client_golang": {"node"},
 	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},

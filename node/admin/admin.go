@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,6 +16,7 @@ import (
 	"facet/node/loop"
 	"facet/node/membership"
 	"facet/node/peer"
+	"facet/node/receipt"
 	"facet/node/replicas"
 	"facet/node/transport"
 	"facet/node/wire"
@@ -49,6 +51,10 @@ type Backups interface {
 	Progress(thing string) wire.BackupProgress
 	List(ctx context.Context, q wire.BackupQuery) ([]wire.Listed, error)
 	Erasures(ctx context.Context, q wire.BackupQuery) ([]wire.Erasure, error)
+	// Scheduled returns the folder of the scheduled backups, or "". Holding returns the backups in a
+	// folder that may hold what was erased at a time.
+	Scheduled() string
+	Holding(ctx context.Context, folder string, erased time.Time) ([]receipt.Backup, error)
 }
 
 // Config describes this node to the port, and has the parts that carry out orders.

@@ -166,6 +166,7 @@ func (p *Port) routes() http.Handler {
 	p.handle(routes, "DELETE "+wire.PathKeys+"/{key}", respond(p, http.StatusOK, "revoke access key", func(ctx context.Context, r *http.Request) (map[string]string, error) {
 		return p.revokeKey(ctx, r.URL.Query().Get("tenant"), r.PathValue("key"))
 	}))
+	p.handle(routes, "POST "+wire.PathReceipt, p.Receipts().serveReceipt)
 	p.backupRoutes(routes)
 	return routes
 }

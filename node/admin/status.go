@@ -14,6 +14,7 @@ import (
 	"facet/internal/id"
 	"facet/node/membership"
 	"facet/node/peer"
+	"facet/node/receipt"
 	"facet/node/replicas"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
@@ -85,6 +86,9 @@ func (p *Port) Status(ctx context.Context) wire.Status {
 	s := wire.Status{
 		Cluster: cluster.ID, Founded: founded, Pack: p.cfg.Pack,
 		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: p.cfg.Replicas.Meta().Level(), Warnings: []string{},
+	}
+	if len(cluster.Signer.WrappedSeed) > 0 {
+		s.ReceiptKey, _ = receipt.PublicKey(cluster.ID, cluster.Signer.Public[:]) // of 32 bytes, and the name is plain
 	}
 	alive := map[id.Node]membership.Member{}
 	for _, m := range p.cfg.Gossip.Members() {

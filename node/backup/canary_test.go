@@ -49,27 +49,8 @@ func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 	if _, err := cluster.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: "file://" + dir, Name: "b"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := hex.DecodeString(string(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	master, err := seal.NewMaster(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := bucket.OpenFolder(t.Context(), "file://"+dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	plain, err := backup.Plain(t.Context(), f, "b", master)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := masterOf(t, cluster)
+	plain := plainOf(t, dir, "b", master)
 	if !strings.Contains(string(plain), "staff of the bank") {
 		t.Fatal("the opened backup does not name the gallery: nothing was scanned")
 	}
@@ -77,7 +58,9 @@ func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(sealed, "plain"), plain, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	secret := gallerySecret(t, c, url, master, plain)
+	var list struct{ Galleries []struct{ ID string } }
+	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	secret := gallerySecret(t, master, plain, list.Galleries[0].ID)
 	for person, want := range map[string]int{"ann": 0, "bob": 0, "bobby": 1, "eve": 1} {
 		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
 		if err != nil {
@@ -108,12 +91,43 @@ func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 	}
 }
 
-// gallerySecret finds the wrapped key of the only gallery in an opened backup.
-func gallerySecret(t *testing.T, c *nodetest.Client, url string, master *seal.Master, plain []byte) []byte {
+// masterOf returns the key of a cluster.
+func masterOf(t *testing.T, cluster *nodetest.Cluster) *seal.Master {
 	t.Helper()
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	u, err := id.Parse(list.Galleries[0].ID)
+	raw, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := hex.DecodeString(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, err := seal.NewMaster(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master
+}
+
+// plainOf returns an opened backup.
+func plainOf(t *testing.T, dir, name string, master *seal.Master) []byte {
+	t.Helper()
+	f, err := bucket.OpenFolder(t.Context(), "file://"+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	plain, err := backup.Plain(t.Context(), f, name, master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// gallerySecret finds the wrapped key of a gallery in an opened backup.
+func gallerySecret(t *testing.T, master *seal.Master, plain []byte, gallery string) []byte {
+	t.Helper()
+	u, err := id.Parse(gallery)
 	if err != nil {
 		t.Fatal(err)
 	}

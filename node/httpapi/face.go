@@ -173,6 +173,36 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, text}, nil
 }
 
+// postMatches serves POST face/matches: body probe, threshold, length and after.
+func postMatches(ctx context.Context, c *call) (answer, error) {
+	o, err := readObject(c.body.bytes, "probe", "threshold", "length", "after")
+	if err != nil {
+		return answer{}, err
+	}
+	q := router.MatchQuery{Access: c.access}
+	var errs [4]error
+	var follows bool
+	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
+	q.Length, errs[1] = o.integer("length", bounds{1, router.MatchLengthMax}, router.MatchLengthDefault)
+	q.After, follows, errs[2] = o.text("after", pathIDMax)
+	q.Probe, errs[3] = o.image("probe")
+	if err := firstOf(errs[:]...); err != nil {
+		return answer{}, err
+	}
+	if follows && q.After == "" {
+		return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
+	}
+	page, err := c.service.Matches(ctx, q)
+	if err != nil {
+		return answer{}, err
+	}
+	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next}
+	for i, m := range page.Matches {
+		text.Candidates[i] = matchBody{wireCandidate(m.Candidate, c.version), m.EventCount}
+	}
+	return answer{fasthttp.StatusOK, text}, nil
+}
+
 // firstOf returns the first error that is not nil. A body with several faults gets
 // the same answer every time.
 func firstOf(errs ...error) error {

@@ -82,6 +82,8 @@ var bounds = []bound{
 	{"GalleryUpdate.size", 1, 1<<31 - 1, "200", "size must be a whole number from 1 to 2147483647"},
 	{"IdempotencyKey", 1, 128, "201", "Idempotency-Key must be 1 to 128 characters"},
 	{"Length", 1, 1000, "200", "length must be a whole number from 1 to 1000"},
+	{"MatchesRequest.length", 1, 200, "200", "length must be a whole number from 1 to 200"},
+	{"MatchesRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
 	{"SearchRequest.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
 	{"SearchRequest.tags", noLeast, 64, `"candidates":`, "A gallery has at most 64 tags"},
 	{"SearchRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
@@ -96,7 +98,7 @@ var bounds = []bound{
 
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
-	"After": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
+	"After": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
 	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths",
 }
 
@@ -174,6 +176,7 @@ func TestEveryDocumentedBoundHasARow(t *testing.T) {
 func TestServiceKeepsEachLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nodetest.Options{Nodes: 1, Bucket: "file://" + t.TempDir()})
+	s.waitLevel(t)
 	for name, f := range map[string]func(*testing.T, tenant){
 		"bounds of members": everyBound, "ids in paths": idsInPaths, "64 tags of a gallery": tags, "10 and 20 faces of an image": faces,
 		"10 and 50 candidates of a search": searches, "7000 by default, 9999": thresholds, "quality": quality, "a second face": secondFace,
@@ -236,7 +239,8 @@ func everyBound(t *testing.T, n tenant) {
 			post(t, c, n.base, "/v1.1/tags/"+names[i], nil, http.StatusOK, nil)
 		}
 	}
-	galleries := 0
+	manager, galleries := *n.admin, 0
+	manager.APIKey = c.APIKey
 	image := nodetest.Image("person a")
 	probe := map[string]any{"probe": image}
 	search := map[string]any{"probe": image, "threshold": 0}
@@ -247,6 +251,7 @@ func everyBound(t *testing.T, n tenant) {
 		"ExtractRequest":       {c, http.MethodPost, "/v1.1/face/extract", map[string]any{"faces": image}},
 		"SearchRequest":        {c, http.MethodPost, "/v1.1/face/search", search},
 		"SearchRequestV1":      {c, http.MethodPost, "/v1/face/search", search},
+		"MatchesRequest":       {&manager, http.MethodPost, "/v1.1/face/matches", search},
 		"VerifySubjectRequest": {c, http.MethodPost, "/v1.1/face/verify", probe},
 		"VerifyRequestV1":      {c, http.MethodPost, "/v1/face/verify", probe},
 		"BulkRequest":          {c, http.MethodPost, "/v1.1/jobs/bulkregister", nil},

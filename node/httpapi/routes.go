@@ -94,6 +94,7 @@ var operations = []operation{
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},
 	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, aSearch, postSearch},
+	{"POST", "/v1.1/face/matches", v11, mayManage, keyRequired, aSearch, postMatches},
 
 	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, anImage, postSubjects},
 	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, anImage, putSubject},

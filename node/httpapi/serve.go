@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"runtime/debug"
@@ -42,11 +43,17 @@ type call struct {
 	refusal string
 	// miss is the probability that a search has lost a hit.
 	miss float64
+	// committed is where the log has an erasure, if its Index is not 0.
+	committed router.Committed
 }
 
 // headerSearchBound is the header that says with what probability a search may have
 // lost a hit.
 const headerSearchBound = "Facet-Search-Bound"
+
+// headerCommit is the header that says where the log has an erasure: the group, and an index
+// at or after the entry.
+const headerCommit = "Facet-Commit"
 
 // answer is the answer of a handler. It counts only without an error. A nil body is
 // none, a rawBody is sent as it is, every other body is sent as JSON.
@@ -350,6 +357,9 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
 	if c.miss > 0 {
 		header.Set(headerSearchBound, "probable "+strconv.FormatFloat(c.miss, 'g', -1, 64))
+	}
+	if c.committed.Index > 0 {
+		header.Set(headerCommit, fmt.Sprintf("group=%d, index=%d", c.committed.Group, c.committed.Index))
 	}
 	s.allowOrigin(rc, c)
 	rc.Response.SetStatusCode(a.status)

@@ -24,7 +24,7 @@ type Service interface {
 	Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error)
 
 	Register(ctx context.Context, r router.Registration) (router.Registered, error)
-	Unregister(ctx context.Context, access router.Access, subject id.Subject) error
+	Unregister(ctx context.Context, access router.Access, subject id.Subject) (router.Committed, error)
 	Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error)
 
 	// UpdateSubject replaces the subject's oldest active event.
@@ -47,6 +47,7 @@ type Service interface {
 	VerifyFace(ctx context.Context, face, probe []byte) (router.Verification, error)
 	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe []byte) (router.Verification, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
+	Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error)
 
 	// BulkRegister starts a job. BulkProgress returns a page of its records: the
 	// first one, or the one that pagingID names.

@@ -111,6 +111,11 @@ func (s *standIn) Search(ctx context.Context, q router.SearchQuery) (router.Sear
 	return router.SearchResult{}, err
 }
 
+func (s *standIn) Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error) {
+	_, err := s.Extract(ctx, q.Probe, 1)
+	return router.Matched{}, err
+}
+
 func (s *standIn) VerifyFace(context.Context, []byte, []byte) (router.Verification, error) {
 	return router.Verification{Score: 9999}, nil
 }

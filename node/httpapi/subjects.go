@@ -39,7 +39,8 @@ func deleteSubject(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.Unregister(ctx, c.access, subject)
+	c.committed, err = c.service.Unregister(ctx, c.access, subject)
+	return answer{status: fasthttp.StatusNoContent}, err
 }
 
 // getSubjects serves GET subjects: query start, length, dir and after.

@@ -132,6 +132,19 @@ type searchBody struct {
 	Attributes attributesBody `json:"attributes"`
 }
 
+// matchesBody is a page of matches.
+type matchesBody struct {
+	Candidates []matchBody `json:"candidates"`
+	Next       string      `json:"next,omitzero"`
+}
+
+// matchBody is a subject with its best events. EventCount counts all its events at or above
+// the threshold.
+type matchBody struct {
+	candidate
+	EventCount int `json:"eventCount"`
+}
+
 // candidate is a candidate of a search. Version 1 has no events.
 type candidate struct {
 	ID     string           `json:"id"`

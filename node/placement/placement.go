@@ -44,6 +44,8 @@ type Gossip interface {
 type Records interface {
 	SyncMeta(ctx context.Context) error
 	PutNode(ctx context.Context, n metafsm.Node) error
+	// EnsureSigner makes the cluster's signing key when it has none.
+	EnsureSigner(ctx context.Context) error
 }
 
 // Peers asks other nodes.

@@ -43,7 +43,7 @@ func (p *Placement) KeepRecords(ctx context.Context) error {
 		}
 	}
 	if meta.Shards().Epoch > 0 {
-		return errors.Join(p.keepPlaces(ctx), p.raiseLevel(ctx))
+		return errors.Join(p.keepPlaces(ctx), p.raiseLevel(ctx), p.cfg.Records.EnsureSigner(ctx))
 	}
 	members := p.cfg.Replicas.Members(id.Meta)
 	p.cfg.Log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)

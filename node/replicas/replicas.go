@@ -77,6 +77,7 @@ type Replicas struct {
 	stopping atomic.Bool
 	outages  *outages
 	checks   chan struct{} // raftfsm.Config.Checks: one replica is hashed at a time
+	orders   orders
 
 	meta  *raftfsm.Group
 	state *metafsm.Machine // meta's

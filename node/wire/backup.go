@@ -17,6 +17,8 @@ const (
 	// PathErasures lists the subjects that a backup knows as erased.
 	PathErasures = PathBackup + "/erasures"
 	PathRestore  = "/admin/restore"
+	// PathReceipt takes a receipt.Order and answers with a receipt.Answer (POST).
+	PathReceipt = "/admin/receipt"
 )
 
 // BackupOrder asks for a backup (POST PathBackup).

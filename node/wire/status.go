@@ -100,8 +100,10 @@ type Status struct {
 	Replicas int         `json:"replicas"`
 	Voting   map[int]int `json:"voting,omitempty"`
 	// Level is the level of the forms that the cluster uses (metafsm.Level).
-	Level uint32   `json:"level"`
-	Nodes []Member `json:"nodes"`
+	Level uint32 `json:"level"`
+	// ReceiptKey is the public key of receipts of erasures (receipt.PublicKey), or empty.
+	ReceiptKey string   `json:"receipt_key,omitempty"`
+	Nodes      []Member `json:"nodes"`
 	// Moves lists the shards on the move.
 	Moves []Move `json:"moves"`
 	// Warnings describes what is wrong now, and what one more dead node would stop.

@@ -14,9 +14,12 @@ const knownLevel = int(metafsm.Level)
 
 func nodeID(n int) id.Node { return id.Node{UUID: id.UUID{0xf, byte(n)}} }
 
-// node returns a PutNode, a SetNodeState, a RaiseLevel or a SetReplicas.
+// node returns a PutNode, a SetNodeState, a RaiseLevel, a SetReplicas or a SetSigner.
 func (w *metaWorld) node() []byte {
-	switch w.IntN(10) {
+	switch w.IntN(11) {
+	case 10:
+		c := metafsm.SetSigner{Signer: metafsm.Signer{Public: [32]byte{byte(w.IntN(9))}, WrappedSeed: [][]byte{nil, {1, 2}, {3}}[w.IntN(3)]}}
+		return send(w, metafsm.SetSignerOp, c, w.model.setSigner)
 	case 0, 1, 2, 3:
 		n := nodeID(w.IntN(4))
 		c := metafsm.PutNode{Node: metafsm.Node{
@@ -145,6 +148,19 @@ func (m *metaModel) setReplicas(c metafsm.SetReplicas) metafsm.StatusAnswer {
 		}
 		m.cluster = &set
 	}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
+}
+
+func (m *metaModel) setSigner(c metafsm.SetSigner) metafsm.StatusAnswer {
+	switch {
+	case m.cluster == nil || m.cluster.Signer.WrappedSeed != nil || c.Signer.WrappedSeed == nil:
+		return metafsm.StatusAnswer{Status: metafsm.Exists}
+	case !m.wrapped(c.Signer.WrappedSeed):
+		return metafsm.StatusAnswer{Status: metafsm.OtherKey}
+	}
+	set := *m.cluster
+	set.Signer = c.Signer
+	m.cluster = &set
 	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 

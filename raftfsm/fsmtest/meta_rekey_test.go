@@ -14,7 +14,12 @@ func (w *metaWorld) rekey() []byte {
 	next := func() []byte { return []byte{byte(1 + w.IntN(4)), byte(w.IntN(250))} }
 	for range w.IntN(4) {
 		old := [][]byte{{3}, {1, 2}, {byte(w.IntN(9))}}[w.IntN(3)]
-		switch w.IntN(3) {
+		switch w.IntN(4) {
+		case 3:
+			if w.model.cluster != nil && w.IntN(4) > 0 {
+				old = w.model.cluster.Signer.WrappedSeed
+			}
+			c.Secrets = append(c.Secrets, metafsm.Rekeyed{Signer: true, Old: old, New: next()})
 		case 0:
 			g := w.someGallery()
 			if w.IntN(4) > 0 {
@@ -67,6 +72,12 @@ func (m *metaModel) rekey(c metafsm.Rekey) metafsm.RekeyAnswer {
 			i := slices.IndexFunc(m.keys, func(k metafsm.AccessKey) bool { return k.ID == s.AccessKey })
 			if i >= 0 && bytes.Equal(m.keys[i].SealedSecret, s.Old) {
 				m.keys[i].SealedSecret, changed = s.New, true
+			}
+		case s.Signer:
+			if m.cluster != nil && bytes.Equal(m.cluster.Signer.WrappedSeed, s.Old) {
+				next := *m.cluster
+				next.Signer.WrappedSeed, changed = s.New, true
+				m.cluster = &next
 			}
 		default:
 			if i := m.application(s.Application); i >= 0 && bytes.Equal(m.applications[i].SealedKey, s.Old) {

@@ -30,6 +30,7 @@ var (
 	RekeyOp             = command.Op[Rekey, RekeyAnswer]{Code: 23, Version: 1}
 	SetTenantOp         = command.Op[SetTenant, StatusAnswer]{Code: 24, Version: 1}
 	SetReplicasOp       = command.Op[SetReplicas, StatusAnswer]{Code: 25, Version: 1}
+	SetSignerOp         = command.Op[SetSigner, StatusAnswer]{Code: 34, Version: 1}
 	SetTenantStateOp    = command.Op[SetTenantState, StatusAnswer]{Code: 38, Version: 1}
 	DeleteTenantOp      = command.Op[DeleteTenant, StatusAnswer]{Code: 39, Version: 1}
 )
@@ -63,6 +64,7 @@ var commands = [...]command.Row[*Machine]{
 	23: command.Does(RekeyOp, Rekey.apply),
 	24: command.Does(SetTenantOp, statusOnly(SetTenant.apply)),
 	25: command.Does(SetReplicasOp, statusOnly(SetReplicas.apply)),
+	34: command.Does(SetSignerOp, statusOnly(SetSigner.apply)),
 	38: command.Does(SetTenantStateOp, statusOnly(SetTenantState.apply)),
 	39: command.Does(DeleteTenantOp, statusOnly(DeleteTenant.apply)),
 }

@@ -33,7 +33,9 @@ func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 	case headState.Code:
 		var r stateRecord
 		err = m.Decode(headState, &r)
-		c.Cluster = r.Cluster
+		if c.Cluster = r.Cluster; c.Cluster != nil {
+			c.Cluster.Signer = Signer{}
+		}
 		return c, err == nil && c.Cluster != nil, err
 	case headTenant.Code:
 		err = decode(m, headTenant, &c.Tenant)

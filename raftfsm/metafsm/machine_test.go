@@ -81,6 +81,7 @@ func script() []any {
 		DeleteGallery{Write: testWrite(14), Tenant: tenantA, Gallery: id.Gallery{UUID: id.UUID{0xb, 2}}},
 		SetNodeState{node, NodeDraining, id.Node{}},
 		SetReplicas{5},
+		SetSigner{Signer{Public: [32]byte{9}, WrappedSeed: []byte{8}}},
 	}
 }
 

@@ -32,6 +32,8 @@ type Cluster struct {
 	// Wanted is the number of voters that each shard should have once there are as many
 	// nodes. 0 means Replicas.
 	Wanted int `cbor:"9,keyasint,omitempty"`
+	// Signer signs receipts. It is empty until SetSigner.
+	Signer Signer `cbor:"20,keyasint,omitzero"`
 }
 
 // WantedReplicas returns the number of voters that each shard should have once there are

@@ -16,7 +16,7 @@ type Rekey struct {
 	KeyHead  []byte `cbor:"3,keyasint,omitempty"`
 }
 
-// Rekeyed is the secret of one record: a gallery, an access key or an application.
+// Rekeyed is the secret of one record: a gallery, an access key, an application or the signer.
 type Rekeyed struct {
 	Gallery     id.Gallery     `cbor:"1,keyasint,omitzero"`
 	AccessKey   string         `cbor:"2,keyasint,omitempty"`
@@ -26,6 +26,8 @@ type Rekeyed struct {
 	New []byte `cbor:"5,keyasint"`
 	// KeyMAC is the new Application.KeyMAC, for an application.
 	KeyMAC [32]byte `cbor:"6,keyasint,omitzero"`
+	// Signer marks the seed of Cluster.Signer. From LevelSubjects on.
+	Signer bool `cbor:"7,keyasint,omitempty"`
 }
 
 // RekeyAnswer answers Rekey with Done and the number of replaced secrets.
@@ -75,6 +77,13 @@ func (st *state) rekey(s Rekeyed) bool {
 		k := *old
 		k.SealedSecret = s.New
 		st.keys[k.ID] = &k
+	case s.Signer:
+		if st.cluster == nil || !bytes.Equal(st.cluster.Signer.WrappedSeed, s.Old) {
+			return false
+		}
+		cluster := *st.cluster
+		cluster.Signer.WrappedSeed = s.New
+		st.cluster = &cluster
 	default:
 		old := st.applications[s.Application]
 		if old == nil || !bytes.Equal(old.SealedKey, s.Old) {
@@ -103,6 +112,9 @@ func (m *Machine) Secrets() []Rekeyed {
 		if len(k.SealedSecret) > 0 { // a revoked key has none
 			list = append(list, Rekeyed{AccessKey: k.ID, Old: bytes.Clone(k.SealedSecret)})
 		}
+	}
+	if c := m.state.cluster; c != nil && len(c.Signer.WrappedSeed) > 0 {
+		list = append(list, Rekeyed{Signer: true, Old: bytes.Clone(c.Signer.WrappedSeed)})
 	}
 	for _, a := range m.state.applications {
 		list = append(list, Rekeyed{Application: a.ID, Old: bytes.Clone(a.SealedKey)})

@@ -66,6 +66,8 @@ func (s *Sink) Write(b []byte) (int, error) {
 		return s.write(b)
 	}
 	if s.install == nil {
+		s.store.installing.Add(1)
+		s.store.installs.Add(1)
 		s.install = &install{sink: s}
 	}
 	return s.install.Write(b)
@@ -91,6 +93,7 @@ func (s *Sink) Close() error {
 		return nil
 	}
 	s.done = true
+	defer s.ended()
 	err := s.verify()
 	if err == nil && !s.own {
 		err = s.store.admit(&s.meta)
@@ -125,7 +128,15 @@ func (s *Sink) Cancel() error {
 		return nil
 	}
 	s.done = true
+	defer s.ended()
 	return s.drop()
+}
+
+// ended notes the end of an installation.
+func (s *Sink) ended() {
+	if s.install != nil {
+		s.store.installing.Add(-1)
+	}
 }
 
 // drop releases the segments and removes the file. Segments that arrived whole stay on

@@ -51,6 +51,9 @@ type Store struct {
 	segments *segment.Store // nil: the machine has none
 	erase    atomic.Bool    // the next own snapshot holds no dead data
 
+	installs   atomic.Uint64 // snapshots that leaders have begun to send
+	installing atomic.Int64  // those that have not ended
+
 	// cut is held while the log is cut or made to agree with a snapshot.
 	cut sync.Mutex
 
@@ -139,6 +142,13 @@ func (s *Store) Verify() (*raft.SnapshotMeta, error) {
 
 // Newest returns the index of the newest snapshot, or 0 if there is none.
 func (s *Store) Newest() uint64 { return s.newest.Load() }
+
+// Installs returns how many snapshots leaders have begun to send, and whether none is on its way.
+// Such a snapshot may bring back data that this member had erased from its disk.
+func (s *Store) Installs() (begun uint64, quiet bool) {
+	begun = s.installs.Load()
+	return begun, s.installing.Load() == 0
+}
 
 // Erasing calls take. A snapshot that take makes holds no dead data.
 func (s *Store) Erasing(take func() error) error {

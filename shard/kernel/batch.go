@@ -62,7 +62,7 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 		}
 		searches[i] = s
 		// A tag filter works best before any code is read.
-		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare {
+		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare || s.sure {
 			single = append(single, s)
 		} else {
 			laned = append(laned, s)

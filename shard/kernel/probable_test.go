@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/engine/score"
+	"facet/internal/id"
 	"facet/shard/scan"
 )
 
@@ -83,6 +84,38 @@ func TestProbableBoundLosesStatedShare(t *testing.T) {
 		most, least := f.miss*float64(asked), f.miss*float64(asked)/50
 		if got := float64(lost); got > most/2+3*math.Sqrt(most/2) || got < least {
 			t.Errorf("%d numbers: %d of %d hits are lost, want %v at most, and more than %v", f.dim, lost, asked, most/2, least)
+		}
+	}
+}
+
+// A page of subjects loses no hit, even where searches may lose many.
+func TestPageOfSubjectsUsesNoProbableBound(t *testing.T) {
+	t.Parallel()
+	const rows, dim, threshold = 1500, 128, .5
+	r := rand.New(rand.NewPCG(dim, 41))
+	w := newProbableTwin(t, dim, missMost, 1)
+	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: threshold, Score: 5000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors := make([][]float32, rows)
+	for i := range vectors {
+		vectors[i] = unit(r, dim)
+		w.add(t, ownerOf(r, i), vectors[i])
+	}
+	for i := range rows {
+		q := scan.Query{Probe: angled(r, vectors[i], threshold+1e-6), Threshold: 5000, Limit: 50, After: &id.Subject{}}
+		alone, err := w.m.Search(table, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		together, err := w.m.SearchAll(table, slices.Repeat([]scan.Query{q}, laneCount))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := scan.TopK(maps.Values(w.rows), table, q)
+		if !slices.Equal(alone, want) || !slices.Equal(together[1], want) {
+			t.Fatalf("row %d: got %v alone, %v together, want %v", i, alone, together[1], want)
 		}
 	}
 }

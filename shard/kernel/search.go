@@ -61,9 +61,12 @@ type search struct {
 	laterMax int           // the constant, except in tests
 	// keep reports whether the sums of the first plane are needed: by the second plane, or for
 	// deferred rows. Writing them takes 4 % of a search.
-	keep   bool
-	sharp  float32 // the least similarity from which signs are of use
-	err    error   // from stop: the search has ended
+	keep  bool
+	sharp float32 // the least similarity from which signs are of use
+	// sure reports whether the bounds may not be used: they are probable, and a page of subjects must
+	// not lose a hit.
+	sure   bool
+	err    error // from stop: the search has ended
 	top    *top
 	turned *turned // nil until it is needed
 }
@@ -82,6 +85,7 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		stop:     r.stop,
 		top:      newTop(table, q),
 		laterMax: laterMax,
+		sure:     q.After != nil && m.coding.kappa < 1,
 	}
 	return s, nil
 }
@@ -162,7 +166,7 @@ func (w *work) scan(s *search, c *piece) {
 	if share == 0 {
 		return
 	}
-	if c.flat || s.kernel.groups == nil || share < c.slots/sparseShare {
+	if c.flat || s.sure || s.kernel.groups == nil || share < c.slots/sparseShare {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}

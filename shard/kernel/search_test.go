@@ -153,14 +153,17 @@ func (w *twin) agree(t testing.TB, q scan.Query) {
 		}
 		got := run(t, w.m, s)
 		if !slices.Equal(got, want) {
-			t.Fatalf("%s, %d rows of %d, threshold %d, limit %d, tags %v, by subject %v:\ngot  %v\nwant %v",
-				k.name, len(w.rows), w.m.Dim(), q.Threshold, q.Limit, q.Tags, q.BySubject, got, want)
+			t.Fatalf("%s, %d rows of %d, threshold %d, limit %d, tags %v, by subject %v, after %v:\ngot  %v\nwant %v",
+				k.name, len(w.rows), w.m.Dim(), q.Threshold, q.Limit, q.Tags, q.BySubject, q.After, got, want)
 		}
 	}
 }
 
 func randomQuery(r *rand.Rand, v []float32) scan.Query {
 	q := scan.Query{Probe: v, Limit: 1 + r.IntN(12), BySubject: r.IntN(2) == 0}
+	if r.IntN(3) == 0 {
+		q.After = &id.Subject{UUID: id.UUID{byte(r.IntN(110)), byte(r.IntN(3))}}
+	}
 	if r.IntN(3) > 0 {
 		q.Threshold = r.IntN(score.Max + 1)
 	}

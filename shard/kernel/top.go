@@ -26,7 +26,7 @@ type ranked struct {
 
 func newTop(table *score.Table, q *scan.Query) *top {
 	t := &top{table: table, query: q, least: table.Least(q.Threshold)}
-	if q.BySubject {
+	if q.OneEach() {
 		t.at = make(map[id.Subject]int)
 	}
 	return t
@@ -43,10 +43,18 @@ func compare(a, b ranked) int {
 	return bytes.Compare(a.owner.Event.UUID[:], b.owner.Event.UUID[:])
 }
 
+// compare orders as scan.Query.Compare does.
+func (t *top) compare(a, b ranked) int {
+	if t.query.After != nil {
+		return bytes.Compare(a.owner.Subject.UUID[:], b.owner.Subject.UUID[:])
+	}
+	return compare(a, b)
+}
+
 // offer adds a row of the given similarity if it is among the best.
 func (t *top) offer(similarity float32, o *Owner) {
 	s := t.table.Score(similarity)
-	if s < t.query.Threshold {
+	if s < t.query.Threshold || t.query.Passed(o.Subject) {
 		return
 	}
 	r := ranked{s, o}
@@ -62,7 +70,7 @@ func (t *top) offer(similarity float32, o *Owner) {
 		t.rows = append(t.rows, r)
 		t.note(len(t.rows) - 1)
 		t.up(len(t.rows) - 1)
-	case compare(r, t.rows[0]) < 0:
+	case t.compare(r, t.rows[0]) < 0:
 		if t.at != nil {
 			delete(t.at, t.rows[0].owner.Subject)
 		}
@@ -77,8 +85,9 @@ func (t *top) offer(similarity float32, o *Owner) {
 	}
 }
 
-// full reports whether a further row must replace another.
-func (t *top) full() bool { return len(t.rows) == t.query.Limit }
+// full reports whether a further row must be more similar than one that is kept. A page of subjects
+// by their ids is never full: any row at or above the threshold may get in.
+func (t *top) full() bool { return t.query.After == nil && len(t.rows) == t.query.Limit }
 
 func (t *top) note(i int) {
 	if t.at != nil {
@@ -96,7 +105,7 @@ func (t *top) swap(i, j int) {
 func (t *top) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if compare(t.rows[i], t.rows[parent]) <= 0 {
+		if t.compare(t.rows[i], t.rows[parent]) <= 0 {
 			return
 		}
 		t.swap(i, parent)
@@ -109,7 +118,7 @@ func (t *top) down(i int) {
 	for {
 		worst := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(t.rows); child++ {
-			if compare(t.rows[child], t.rows[worst]) > 0 {
+			if t.compare(t.rows[child], t.rows[worst]) > 0 {
 				worst = child
 			}
 		}
@@ -123,7 +132,7 @@ func (t *top) down(i int) {
 
 // hits returns the rows best first and empties the heap.
 func (t *top) hits() []scan.Hit {
-	slices.SortFunc(t.rows, compare)
+	slices.SortFunc(t.rows, t.compare)
 	hits := make([]scan.Hit, len(t.rows))
 	for i, r := range t.rows {
 		hits[i] = scan.Hit{Subject: r.owner.Subject, Event: r.owner.Event, Score: r.score}

@@ -33,6 +33,27 @@ type Query struct {
 	Tags []uint32
 	// BySubject makes Limit count subjects, and returns only the best event of each.
 	BySubject bool
+	// After, unless nil, asks for the first Limit subjects that follow this id in the order of ids,
+	// instead of the best ones. It implies BySubject. Pages of such hits miss no subject and repeat
+	// none, however scores change between them.
+	After *id.Subject
+}
+
+// OneEach reports whether a subject has at most one hit.
+func (q *Query) OneEach() bool { return q.BySubject || q.After != nil }
+
+// Passed reports whether the subject belongs to an earlier page.
+func (q *Query) Passed(s id.Subject) bool {
+	return q.After != nil && bytes.Compare(s.UUID[:], q.After.UUID[:]) <= 0
+}
+
+// Compare returns the order of two hits of q: by subject id for pages of subjects, else that of the
+// function Compare.
+func (q *Query) Compare(a, b Hit) int {
+	if q.After != nil {
+		return bytes.Compare(a.Subject.UUID[:], b.Subject.UUID[:])
+	}
+	return Compare(a, b)
 }
 
 // Hit is a row that TopK found.
@@ -53,13 +74,13 @@ func Compare(a, b Hit) int {
 	)
 }
 
-// TopK returns the best q.Limit hits among rows in the order of Compare. The result
+// TopK returns the best q.Limit hits among rows in the order of q.Compare. The result
 // does not depend on the order of the rows, whose events are distinct.
 func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 	least := table.Least(q.Threshold)
 	keep := newBest(q)
 	for row := range rows {
-		if !Tagged(row.Tags, q.Tags) {
+		if !Tagged(row.Tags, q.Tags) || q.Passed(row.Subject) {
 			continue
 		}
 		similarity := score.Dot(q.Probe, row.Template)
@@ -82,17 +103,18 @@ func Tagged(have, want []uint32) bool {
 //
 // With one hit a subject it stays exact although it forgets dropped subjects. A dropped subject was
 // worse than all kept hits, and the worst kept hit only gets better. So a subject comes back only
-// with a hit better than the forgotten one.
+// with a hit better than the forgotten one. In the order of ids it never comes back, because the
+// last id kept only gets smaller.
 type best struct {
-	limit int
+	query Query
 	hits  []Hit
 	// at has the index of each subject's hit; nil when subjects may repeat.
 	at map[id.Subject]int
 }
 
 func newBest(q Query) *best {
-	b := &best{limit: q.Limit}
-	if q.BySubject {
+	b := &best{query: q}
+	if q.OneEach() {
 		b.at = make(map[id.Subject]int)
 	}
 	return b
@@ -107,9 +129,9 @@ func (b *best) offer(h Hit) {
 		return
 	}
 	switch {
-	case len(b.hits) < b.limit:
+	case len(b.hits) < b.query.Limit:
 		heap.Push(b, h)
-	case Compare(h, b.hits[0]) < 0:
+	case b.query.Compare(h, b.hits[0]) < 0:
 		if b.at != nil {
 			delete(b.at, b.hits[0].Subject)
 			b.at[h.Subject] = 0
@@ -120,13 +142,13 @@ func (b *best) offer(h Hit) {
 }
 
 func (b *best) sorted() []Hit {
-	slices.SortFunc(b.hits, Compare)
+	slices.SortFunc(b.hits, b.query.Compare)
 	return b.hits
 }
 
 // Len, Less, Swap, Push and Pop implement heap.Interface; Less puts the worst on top.
 func (b *best) Len() int           { return len(b.hits) }
-func (b *best) Less(i, j int) bool { return Compare(b.hits[i], b.hits[j]) > 0 }
+func (b *best) Less(i, j int) bool { return b.query.Compare(b.hits[i], b.hits[j]) > 0 }
 func (b *best) Swap(i, j int) {
 	b.hits[i], b.hits[j] = b.hits[j], b.hits[i]
 	if b.at != nil {

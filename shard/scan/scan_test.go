@@ -68,6 +68,7 @@ func plain(rows []scan.Row, table *score.Table, q scan.Query) []scan.Hit {
 		for _, tag := range row.Tags {
 			wanted = wanted || slices.Contains(q.Tags, tag)
 		}
+		wanted = wanted && (q.After == nil || bytes.Compare(row.Subject.UUID[:], q.After.UUID[:]) > 0)
 		if s := table.Score(score.Dot(q.Probe, row.Template)); wanted && s >= q.Threshold {
 			all = append(all, scan.Hit{Subject: row.Subject, Event: row.Event, Score: s})
 		}
@@ -82,13 +83,16 @@ func plain(rows []scan.Row, table *score.Table, q scan.Query) []scan.Hit {
 			return bytes.Compare(a.Event.UUID[:], b.Event.UUID[:])
 		}
 	})
-	if q.BySubject {
+	if q.BySubject || q.After != nil {
 		seen := map[id.Subject]bool{}
 		all = slices.DeleteFunc(all, func(h scan.Hit) bool {
 			again := seen[h.Subject]
 			seen[h.Subject] = true
 			return again
 		})
+	}
+	if q.After != nil {
+		slices.SortFunc(all, func(a, b scan.Hit) int { return bytes.Compare(a.Subject.UUID[:], b.Subject.UUID[:]) })
 	}
 	return all[:min(len(all), q.Limit)]
 }
@@ -102,6 +106,9 @@ func TestTopKEqualsSortingEverything(t *testing.T) {
 		q := scan.Query{Probe: unit(r), Threshold: r.IntN(9000), Limit: 1 + r.IntN(15), BySubject: r.IntN(2) == 0}
 		for range r.IntN(3) {
 			q.Tags = append(q.Tags, uint32(r.IntN(70)))
+		}
+		if r.IntN(3) == 0 {
+			q.After = &id.Subject{UUID: id.UUID{byte(r.IntN(13))}}
 		}
 		got, want := scan.TopK(slices.Values(rows), table, q), plain(rows, table, q)
 		if !slices.Equal(got, want) {

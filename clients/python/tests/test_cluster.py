@@ -23,6 +23,7 @@ def test_person_is_found_on_another_photo(client: Client) -> None:
     assert [c.id for c in found.candidates] == [made.id] and found.candidates[0].score >= 7000
     assert [e.id for e in found.candidates[0].events] == [made.event_id]
     assert client.search(photo(BIDEN)).candidates == []
+    assert [m.id for m in client.matches(photo(ANOTHER_OBAMA))] == [made.id]
     (stranger,) = client.search(photo(BIDEN), threshold=0, limit=1).candidates
     assert stranger.score < 7000
     assert client.verify_subject(made.id, photo(ANOTHER_OBAMA)) == found.candidates[0].score

@@ -316,6 +316,8 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert c.verify_subject("s", b"x") == c.verify_faces(b"x", b"x") == c.v1.verify("s", b"x") == 8731
         found = c.search(b"x", threshold=0, limit=3, tags=["t"])
         assert found.candidates[0].events[0].id == made.event_id and found.attributes == made.attributes
+        (match,) = c.matches(b"x", threshold=0)
+        assert match == c.match_page(b"x", length=3, after="AQ").candidates[0] and match.event_count == 1
         assert c.v1.search(b"x", threshold=1, limit=2).candidates[0].events == []
         assert c.v1.register(b"x").event_id == "" and c.v1.update("s", b"x").id == made.id
         c.v1.unregister("s")

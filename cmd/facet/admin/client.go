@@ -15,6 +15,7 @@ import (
 
 	"facet/cmd/facet/authority"
 	"facet/node/cert"
+	"facet/node/receipt"
 	"facet/node/wire"
 )
 
@@ -170,6 +171,12 @@ func (c *Client) RevokeKey(ctx context.Context, tenant, key string) error {
 }
 
 func ofTenant(name string) string { return url.Values{"tenant": {name}}.Encode() }
+
+// Receipt begins a receipt of erasures, or brings one up to date.
+func (c *Client) Receipt(ctx context.Context, o receipt.Order) (receipt.Answer, error) {
+	var a receipt.Answer
+	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathReceipt, in: o, out: &a})
+}
 
 // Ready returns nil when the node at address serves requests, else the reason why
 // it does not.

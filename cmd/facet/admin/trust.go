@@ -27,6 +27,9 @@ func WriteCluster(w io.Writer, s wire.Status) error {
 		return err
 	}
 	fmt.Fprint(w, groupsLine(s))
+	if s.ReceiptKey != "" {
+		fmt.Fprintf(w, "receipts of erasures are signed with the key\n  %s\n", s.ReceiptKey)
+	}
 	return writeWarnings(w, s)
 }
 

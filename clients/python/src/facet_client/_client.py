@@ -20,6 +20,8 @@ from ._models import (
     Entry,
     Gallery,
     Job,
+    Match,
+    MatchPage,
     Registered,
     SearchResult,
     SubjectList,
@@ -218,6 +220,23 @@ class Client:
         tags limits the search to events with at least one of them."""
         body = _given(probe=_base64(probe), threshold=threshold, limit=limit, tags=None if tags is None else list(tags))
         return read(SearchResult, self._call(Operation("POST", "/v1.1/face/search", body=body, empty="candidates")))
+
+    def match_page(
+        self, probe: bytes, *, threshold: int | None = None, length: int | None = None, after: str | None = None
+    ) -> MatchPage:
+        """Returns a page of the gallery's subjects whose best score with a photo is at least
+        threshold (by default 7000). after is the next of the page before. Needs the role admin."""
+        body = _given(probe=_base64(probe), threshold=threshold, length=length, after=after)
+        return read(MatchPage, self._call(Operation("POST", "/v1.1/face/matches", body=body)))
+
+    def matches(self, probe: bytes, *, threshold: int | None = None) -> Iterator[Match]:
+        """Iterates over all subjects at or above the threshold. One that stays at or above it
+        meanwhile occurs exactly once."""
+        page = self.match_page(probe, threshold=threshold)
+        yield from page.candidates
+        while page.next is not None:
+            page = self.match_page(probe, threshold=threshold, after=page.next)
+            yield from page.candidates
 
     # Tags
 

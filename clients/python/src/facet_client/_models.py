@@ -104,6 +104,24 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
+class Match:
+    """A subject with its best 50 events at or above the threshold. event_count counts all of them."""
+
+    id: str
+    score: int
+    events: list[Scored]
+    event_count: int
+
+
+@dataclass(frozen=True)
+class MatchPage:
+    """A page of matches in the order of ids. The last page has no next."""
+
+    candidates: list[Match]
+    next: str | None = None
+
+
+@dataclass(frozen=True)
 class BulkItem:
     """One photo of a bulk registration. filename is its name in the object store."""
 

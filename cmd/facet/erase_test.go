@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"facet.internal/client"
+	"facet/cmd/facet/admin"
+	"facet/cmd/facet/cli"
+	"facet/node/nodetest"
+	"facet/node/receipt"
+	"facet/raftfsm/metafsm"
+)
+
+// tenantOf returns a client of a new tenant, and the flags that name the tenant and the cluster.
+func tenantOf(t *testing.T, cluster *nodetest.Cluster) (*client.Client, []string) {
+	t.Helper()
+	key, err := cluster.CreateTenant("bank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	var addresses, urls []string
+	for _, n := range cluster.Nodes {
+		addresses, urls = append(addresses, n.Config.AdminAddress), append(urls, n.URL)
+	}
+	pair, err := cluster.Authority.IssueAdmin("tester")
+	if err == nil {
+		err = pair.Save(in("admin.pem"), in("admin.key"))
+	}
+	if err == nil {
+		err = os.WriteFile(in("ca.pem"), cluster.Authority.CertPEM(), 0o600)
+	}
+	text, failed := json.Marshal(map[string]any{"base_urls": urls, "ca_file": cluster.Roots, "access_key": key.ID, "secret_key": key.Secret})
+	if err = errors.Join(err, failed); err == nil {
+		err = os.WriteFile(in("tenant.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.FromDev(in("tenant.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, []string{"--tenant", in("tenant.json"), "--admin", strings.Join(addresses, ","), "--certificates", dir}
+}
+
+// runErase runs facet erase and returns what it prints.
+func runErase(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := newErase()
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestEraseWritesSignedReceipt(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{})
+	for end := time.Now().Add(20 * time.Second); cluster.Nodes[0].Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the cluster does not come to its level")
+		}
+	}
+	c, flags := tenantOf(t, cluster)
+	photo := []byte("person x")
+	var ids []string
+	for _, name := range []string{"staff", "visitors"} {
+		g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: name, FaceMinimumQualityScore: .45, Size: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside := c.WithAPIKey(g.APIKey)
+		for _, image := range [][]byte{photo, []byte("another " + name)} {
+			made, err := inside.Register(t.Context(), client.Photo{Image: image})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, made.ID)
+		}
+	}
+	dir := t.TempDir()
+	file, image := filepath.Join(dir, "r"), filepath.Join(dir, "photo")
+	if err := os.WriteFile(image, photo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var asked *cli.UsageError
+	if out, err := runErase(t, append(flags, "--photo", image, "--receipt", file)...); !errors.As(err, &asked) || !strings.Contains(out, ids[0]) || strings.Contains(out, ids[1]) {
+		t.Fatalf("without a terminal and --yes: %v\n%s", err, out)
+	}
+	out, err := runErase(t, append(flags, "--photo", image, "--receipt", file, "--yes", "--now", "--wait=disks")...)
+	if err != nil || !strings.Contains(out, ids[2]) || !strings.Contains(out, "COMPLETE: no node") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	verify(t, cluster, file, ids)
+
+	out, err = runErase(t, append(flags, "--receipt", filepath.Join(dir, "r2"), "--yes", ids[3], ids[0])...)
+	if err != nil || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(out, "facet erase continue") {
+		t.Errorf("one by its id: %v\n%s", err, out)
+	}
+	if out, err = runErase(t, append(flags, "--yes", ids[3])...); err != nil || !strings.Contains(out, "nothing was erased") {
+		t.Errorf("who is gone: %v\n%s", err, out)
+	}
+	if left, err := c.Galleries(t.Context()); err != nil || left[0].Count+left[1].Count != 1 {
+		t.Errorf("the galleries are %+v, %v", left, err)
+	}
+}
+
+// verify checks a receipt of ids[0] and ids[2] as somebody offline does.
+func verify(t *testing.T, cluster *nodetest.Cluster, file string, ids []string) {
+	t.Helper()
+	s := cluster.Nodes[1].Node.Status(t.Context())
+	var shown bytes.Buffer
+	if err := admin.WriteCluster(&shown, s); err != nil {
+		t.Fatal(err)
+	}
+	key := regexp.MustCompile(`facet-\S+`).FindString(shown.String())
+	out, err := runErase(t, "verify", file, "--key", key)
+	if err != nil || !strings.Contains(out, ids[0]) || !strings.Contains(out, ids[2]) || strings.Contains(out, ids[1]) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/3] ^= 4
+	changed := file + ".changed"
+	if err := os.WriteFile(changed, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runErase(t, "verify", changed, "--key", key); !errors.Is(err, receipt.ErrReceipt) {
+		t.Errorf("one bit changed: %v\n%s", err, out)
+	}
+}
