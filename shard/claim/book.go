@@ -51,15 +51,19 @@ func New() *Book { return &Book{state: newState()} }
 func newState() *state { return &state{tables: map[id.Gallery]*table{}} }
 
 // Change makes the changes in their order and returns the holders of the names after them. The
-// caller has checked the generation.
-func (b *Book) Change(g id.Gallery, generation uint32, changes []Change) []Holder {
+// claims of an earlier generation go. ok is false, and nothing changes, if there are claims of a
+// later one.
+func (b *Book) Change(g id.Gallery, generation uint32, changes []Change) (out []Holder, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.state.tables[g]
+	if t != nil && t.generation > generation {
+		return nil, false
+	}
 	if t == nil || t.generation < generation {
 		t = &table{generation: generation}
 	}
-	out := make([]Holder, len(changes))
+	out = make([]Holder, len(changes))
 	for i, c := range changes {
 		out[i] = t.holder(c.Name)
 		if free := out[i].Subject.IsZero(); !free && out[i].Subject != c.Subject && out[i] != c.From {
@@ -77,7 +81,7 @@ func (b *Book) Change(g id.Gallery, generation uint32, changes []Change) []Holde
 	} else {
 		delete(b.state.tables, g)
 	}
-	return out
+	return out, true
 }
 
 // Holder returns the holder of a name, or the zero Holder.

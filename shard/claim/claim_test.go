@@ -15,7 +15,9 @@ import (
 
 var gallery = id.Gallery{UUID: id.UUID{1}}
 
-func subject(n int) id.Subject { return id.Subject{UUID: id.UUID{2, byte(n >> 16), byte(n >> 8), byte(n)}} }
+func subject(n int) id.Subject {
+	return id.Subject{UUID: id.UUID{2, byte(n >> 16), byte(n >> 8), byte(n)}}
+}
 
 // name returns a name that lies anywhere among the others.
 func name(n int) (out shard.ExternalName) {
@@ -23,7 +25,10 @@ func name(n int) (out shard.ExternalName) {
 	return out
 }
 
-func change(b *Book, c Change) Holder { return b.Change(gallery, 1, []Change{c})[0] }
+func change(b *Book, c Change) Holder {
+	out, _ := b.Change(gallery, 1, []Change{c})
+	return out[0]
+}
 
 func TestNameHasOneHolder(t *testing.T) {
 	t.Parallel()
