@@ -50,7 +50,11 @@ type named struct {
 // homeOf returns the home shard of a name. It depends on nothing that changes.
 func (r *cluster) homeOf(name shard.ExternalName) id.Shard {
 	cluster, _ := r.groups.Meta().Cluster()
-	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(name[:8]), cluster.Shards) + 1)
+	return homeAmong(name, cluster.Shards)
+}
+
+func homeAmong(name shard.ExternalName, shards int) id.Shard {
+	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(name[:8]), shards) + 1)
 }
 
 // claim makes subject the holder of a name. It returns the Claimed of the write that gives the

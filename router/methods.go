@@ -44,6 +44,8 @@ func handlers() map[string]handler {
 	calls.Add(table, shardHolder)
 	calls.Add(table, shardClaim)
 	calls.Add(table, shardBar)
+	calls.Add(table, shardNames)
+	calls.Add(table, shardHolders)
 	calls.Add(table, shardKnows)
 	calls.Add(table, shardUnregister)
 	calls.Add(table, shardSearch)

@@ -1,9 +1,12 @@
 package shard
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"facet/internal/codec"
 	"facet/internal/id"
@@ -182,4 +185,65 @@ func (s *Shard) noted(g id.Gallery, generation uint32, subjects []id.Subject) (e
 		}
 	}
 	return entries, nil
+}
+
+// NotedSubject is a subject with an external id.
+type NotedSubject struct {
+	Subject id.Subject
+	Name    ExternalName
+}
+
+// notedSpan is the most entries that NotedAfter looks at while writes wait.
+const notedSpan = 4096
+
+// NotedAfter returns at most n subjects with an external id, whose entries follow a sequence. next is
+// the sequence for the next call, or 0 at the end. The error wraps ErrGeneration, or is that of the
+// disk.
+func (s *Shard) NotedAfter(g id.Gallery, generation uint32, after uint64, n int) (list []NotedSubject, next uint64, err error) {
+	entries, next, err := s.notedAfter(g, generation, after, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range entries {
+		_, note, err := s.sealed.parts(e)
+		if errors.Is(err, segment.ErrMissing) {
+			continue // the entry is gone by now
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read the note of subject %s: %w", e.Subject, err)
+		}
+		if name := ExternalOf(note); !name.IsZero() {
+			list = append(list, NotedSubject{e.Subject, name})
+		}
+	}
+	return list, next, nil
+}
+
+func (s *Shard) notedAfter(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil {
+		return nil, 0, err
+	}
+	seen := 0
+	sl.entries.Ascend(after+1, func(sequence uint64, e *entry) bool {
+		if len(entries) == n || seen == notedSpan {
+			next = sequence - 1
+			return false
+		}
+		seen++
+		if e.noteLen > 0 {
+			entries = append(entries, e)
+		}
+		return true
+	})
+	return entries, next, nil
+}
+
+// Galleries returns the galleries that have a slice here, in order.
+func (s *Shard) Galleries() []id.Gallery {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.SortedFunc(maps.Keys(s.state.slices), func(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:]) })
 }
