@@ -1,8 +1,10 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -231,4 +234,93 @@ func TestScrubRemovesLeftClaims(t *testing.T) {
 	await("the claim of a removed subject", 7)
 	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
 	await("the claims of a deleted gallery", 0)
+}
+
+// TestErasedNotesLeaveEveryDisk scans the data directories of all nodes for notes, as
+// TestErasedDataLeavesEveryDisk does for faces, and all log lines for external ids.
+func TestErasedNotesLeaveEveryDisk(t *testing.T) {
+	const bound = 16 * time.Second
+	var lines lockedLines
+	e := startExternals(t, nodetest.Options{EraseWithin: bound, Log: slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	url := e.cluster.Nodes[0].URL
+	ids := []string{"removed person", "renamed person", "dropped person", "a deleted list"}
+	for _, external := range ids {
+		body := face(external)
+		body["externalId"] = external
+		expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
+	}
+	secret, err := e.cluster.Nodes[0].Node.DataSecret(e.access.Gallery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := func(text string, secrets ...[]byte) (found []string) {
+		t.Helper()
+		for _, n := range e.cluster.Nodes {
+			found = append(found, fsmtest.NewTextScanner(text, secrets...).Files(t, n.Config.Dir)...)
+		}
+		return found
+	}
+	gone := func(external string, deadline time.Time) {
+		t.Helper()
+		for found := files(external, secret); len(found) > 0; found = files(external, secret) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s after its erasure %q is in %v", bound, external, found)
+			}
+			time.Sleep(bound / 40)
+		}
+	}
+	for _, external := range ids {
+		if found := files(external, secret); len(found) < 3 {
+			t.Fatalf("the scan finds the note of %q in %v only", external, found)
+		}
+		if found := files(external); len(found) > 0 {
+			t.Fatalf("%q is in clear in %v", external, found)
+		}
+	}
+	at := func(external string) string {
+		return "/v1.1/subjects/externalId:" + strings.ReplaceAll(external, " ", "%20")
+	}
+	renamed, dropped := face(ids[1]), face(ids[2])
+	renamed["externalId"], dropped["externalId"] = "somebody else now", ""
+	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, at(ids[0]), nil)
+	expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[1]), renamed)
+	expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[2]), dropped)
+	deadline := time.Now().Add(bound)
+	for _, external := range ids[:3] {
+		gone(external, deadline)
+	}
+	if len(files(ids[3], secret)) < 3 {
+		t.Error("others are gone too")
+	}
+	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
+	gone(ids[3], time.Now().Add(bound))
+	for _, text := range append(ids, "somebody else now", "externalId:") {
+		if line, ok := lines.with(text); ok {
+			t.Errorf("a line of the log has %q: %s", text, line)
+		}
+	}
+}
+
+// lockedLines keeps what is logged.
+type lockedLines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// with returns the first line that has a text.
+func (l *lockedLines) with(text string) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, text) || strings.Contains(line, strings.ReplaceAll(text, " ", "%20")) {
+			return line, true
+		}
+	}
+	return "", false
 }
