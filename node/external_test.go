@@ -15,6 +15,7 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -323,4 +324,59 @@ func (l *lockedLines) with(text string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// A restored cluster knows the external ids of the backup, at its own homes, and takes none twice.
+func TestRestoredExternalIDsAreClaimed(t *testing.T) {
+	t.Parallel()
+	e := startExternals(t, nodetest.Options{})
+	won := map[string]id.Subject{}
+	for i := range 12 {
+		external := fmt.Sprint("staff/", i)
+		s, err := e.register(t.Context(), i, write(uint64(i)), external)
+		if err != nil {
+			t.Fatal(err)
+		}
+		won[external] = s.Subject
+	}
+	to := "file://" + t.TempDir()
+	if _, err := e.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Another number of shards: the ids have other homes.
+	young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: e.cluster.Nodes[0].Config.ClusterKeyFile})
+	n := young.Nodes[0].Node
+	waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+	if _, err := n.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.ClaimsHere(); got != len(won) {
+		t.Errorf("%d claims after the restoration, want %d", got, len(won))
+	}
+	for external, subject := range won {
+		if got, err := n.Router().SubjectWith(t.Context(), e.access, external); err != nil || got != subject {
+			t.Errorf("%s finds %s, %v, want %s", external, got, err, subject)
+		}
+	}
+	_, err := n.Router().Register(t.Context(), router.Registration{
+		Access: e.access, Write: write(99), Image: []byte("another"), Note: router.Note{ExternalID: "staff/3"},
+	})
+	if router.KindOf(err) != router.Duplicate {
+		t.Errorf("a restored external id is registered again: %v", err)
+	}
+}
+
+// Below level 5 nothing of an external id is proposed, and the answer says what to do.
+func TestOlderClusterRefusesExternalIDs(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Level: metafsm.LevelSubjects - 1})
+	c, url := cluster.Client("old", nil), cluster.Nodes[0].URL
+	gallery(t, c, url, "g", 10)
+	body := face("somebody")
+	body["externalId"] = "staff/1"
+	a := c.Call(t, url, http.MethodPost, "/v1.1/subjects", body)
+	if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	enrol(t, c, url, "somebody")
 }
