@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -24,7 +25,7 @@ func TestTwoHoldersAreFound(t *testing.T) {
 		"a second holder": {Kind: enrol, Subject: "c"}, "a holder that is gone": {Kind: find, Subject: "a"}, "none": {Kind: find},
 		"refused for another": {Kind: enrol, Subject: "a", Refused: true}, "removed before": {Kind: remove, Subject: "a"},
 	} {
-		if UniquelyNamed(append(good[:len(good):len(good)], at(10, bad))) == nil {
+		if UniquelyNamed(append(slices.Clip(good), at(10, bad))) == nil {
 			t.Errorf("%s is not found", name)
 		}
 	}
