@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	"facet/node/rollback"
 	"facet/node/transport"
 	"facet/node/wire"
+	"facet/raftfsm"
 	"facet/router"
 	"facet/shard/kernel"
 )
@@ -63,6 +65,9 @@ var parts = []part{
 	{"expiry", runs(func(n *Node) runner { return n.keys })},
 	{"controller", runs(func(n *Node) runner { return newController(n) })},
 	{"purges", runs(func(n *Node) runner { return placement.NewPurger(n.replicas.MetaGroup(), n.router) })},
+	{"claims", runs(func(n *Node) runner {
+		return placement.NewScrubber(cmp.Or(n.cfg.EraseWithin, raftfsm.EraseWithinDefault), n.router)
+	})},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"access", runs(func(n *Node) runner { return n.access })},
 	{"schedule", openSchedule},

@@ -5,6 +5,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/shard"
 )
 
 // Limits of requests (interface, §8; decisions of docs/interface.md).
@@ -86,6 +87,8 @@ type Registration struct {
 	Image []byte
 	// Tags are names of the gallery's tags. nil means none.
 	Tags []string
+	// Note is what the subject gets beside its face.
+	Note Note
 }
 
 // Registered is the outcome of a registration or update.
@@ -129,6 +132,8 @@ type Entry struct {
 	Deleted bool
 	// Updated has a resolution of milliseconds.
 	Updated time.Time
+	// Note is the subject's, or nil. A deleted entry has none.
+	Note *Note
 }
 
 // Listing is a page of the subject list.
@@ -169,6 +174,10 @@ type Candidate struct {
 	Subject id.Subject
 	Score   int
 	Events  []CandidateEvent // best first
+	// Note is the subject's, or nil. Only a search that counts events returns it.
+	Note *Note
+
+	noted shard.Active // has the sealed note, if there is one
 }
 
 // CandidateEvent is a matching event of a candidate.
@@ -186,6 +195,8 @@ type SearchResult struct {
 // Verification is the outcome of a verification that reached its threshold.
 type Verification struct {
 	Score int
+	// Note is that of the subject, or nil.
+	Note *Note
 }
 
 // NewGallery describes a gallery to create, with its first application.

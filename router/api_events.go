@@ -17,6 +17,8 @@ type Enrolment struct {
 	// Tags are names of the gallery's tags. In a replacement, nil keeps the event's
 	// tags and an empty list removes them.
 	Tags []string
+	// Note has the changes to the subject's note. Only UpdateSubject reads it.
+	Note NotePatch
 }
 
 // registration returns the write as that of a new subject.

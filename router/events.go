@@ -11,6 +11,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
+	"facet/shard/seal"
 )
 
 // replaceRounds is the most times that an update seals its face again because
@@ -48,6 +49,9 @@ func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registe
 
 func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
 	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	if err == nil && !e.Note.IsZero() {
+		err = r.notable()
+	}
 	if err != nil {
 		return Registered{}, err
 	}
@@ -59,40 +63,81 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
-	// The seal is bound to the event and its revision, so these are read first. An
-	// unknown target is proposed too: this may be a retry, which gets its first
-	// answer.
-	target, err := r.target(ctx, g, e, oldest)
-	if err != nil {
-		return Registered{}, err
-	}
+	u := update{Enrolment: e, gallery: g, key: key, face: face, tags: tags, oldest: oldest}
 	for range replaceRounds {
-		ref := faceRef(g, e.Subject, target.Event)
-		ref.Revision = target.Revision
-		a, err := calls.CallLeader(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
-			EventWrite: shardfsm.EventWrite{
-				Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
-				Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
-			},
-			Tags: tags, KeepTags: e.Tags == nil, Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
-		})
+		a, err := r.replaceOnce(ctx, &u)
 		if err != nil {
 			return Registered{}, err
 		}
-		if a.Status != shardfsm.Moved {
+		if a.Status != shardfsm.Moved && a.Status != shardfsm.Barred {
 			if err := r.refusal(ctx, a.Status, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
 				return Registered{}, err
 			}
 			return r.registeredAnswer(g, key, a, face)
 		}
-		target = shard.Active{Event: a.Event, Revision: a.Revision}
 	}
-	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
+	return Registered{}, writeError(shardfsm.Moved)
 }
 
-// target returns the event to replace, and the revision after the replacement. For
-// an unknown event it returns revision 1, as for the first replacement of any
-// event.
+// update is a face that replaces another one.
+type update struct {
+	Enrolment
+	gallery enrolment
+	key     *seal.Key
+	face    engine.Face
+	tags    []uint32
+	oldest  bool
+}
+
+// replaceOnce tries an update once. The seals of face and note are bound to the event and its
+// revision, so these are read first. An unknown target is proposed too: this may be a retry, which
+// gets its first answer.
+func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.RegisterAnswer, error) {
+	g := u.gallery
+	target, err := r.target(ctx, g, u.Enrolment, u.oldest)
+	if err != nil {
+		return shardfsm.RegisterAnswer{}, err
+	}
+	old, err := openNote(g, u.key, u.Subject, target)
+	if err != nil {
+		return shardfsm.RegisterAnswer{}, err
+	}
+	var had Note
+	set(&had, old)
+	note, ref := u.Note.of(had), faceRef(g, u.Subject, target.Event)
+	ref.Revision = target.Revision + 1
+	c := shardfsm.ReplaceEvent{
+		EventWrite: shardfsm.EventWrite{
+			Gallery: g.ID, Generation: g.Generation, Op: u.Write.Operation, Request: u.Write.Request, Keyed: u.Write.Keyed,
+			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+		},
+		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face), Revision: ref.Revision, Oldest: u.oldest,
+		Note: shard.SealNote(u.key, ref, note), Noted: old != nil,
+	}
+	var fresh named // the external id that the subject gets
+	switch {
+	case target.Event.IsZero(): // there is no such subject
+		c.Note = nil
+	case note.ExternalID != had.ExternalID:
+		fresh = nameOf(g, u.key, note.ExternalID)
+	}
+	if !fresh.name.IsZero() {
+		if c.Claimed, err = r.claim(ctx, fresh, u.Subject, u.Write.Operation); err != nil {
+			return shardfsm.RegisterAnswer{}, err
+		}
+	}
+	a, err := calls.CallLeader(ctx, r.calls, shardReplace, u.Subject.Shard(), c)
+	switch {
+	case err != nil || writeError(a.Status) != nil:
+		r.tidy(ctx, fresh, u.Subject)
+	case note.ExternalID != had.ExternalID:
+		r.tidy(ctx, nameOf(g, u.key, had.ExternalID), u.Subject)
+	}
+	return a, err
+}
+
+// target returns the event to replace, with the note that it carries. For an unknown event it
+// returns revision 0, as for the first replacement of any event.
 func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
 	events, err := calls.CallLeader(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
@@ -100,10 +145,10 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 	}
 	for _, a := range events {
 		if oldest || a.Event == e.Event {
-			return shard.Active{Event: a.Event, Revision: a.Revision + 1}, nil
+			return a, nil
 		}
 	}
-	return shard.Active{Event: e.Event, Revision: 1}, nil
+	return shard.Active{Event: e.Event}, nil
 }
 
 // extractEnrolment extracts the one face of an image and finds the identities of
@@ -151,7 +196,7 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	}
 	var op id.Operation // as in Unregister
 	mustRandom(op[:])
-	a, err := calls.CallLeader(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
+	a, err := r.removeEvent(ctx, g, shardfsm.RemoveEvent{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: op,
 			Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
@@ -161,6 +206,47 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 		return err
 	}
 	return r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
+}
+
+// removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note
+// to the subject's next event, or the claim to its external id up.
+func (r *subjectRequests) removeEvent(ctx context.Context, g enrolment, c shardfsm.RemoveEvent) (removedAnswer, error) {
+	for range replaceRounds {
+		a, err := calls.CallLeader(ctx, r.calls, shardRemove, c.Subject.Shard(), c)
+		if err != nil || a.Status != shardfsm.Moved {
+			if err == nil && a.Status == shardfsm.Done {
+				r.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
+			}
+			return a, err
+		}
+		state, err := r.subject(ctx, g, subjectQuery{Subject: c.Subject, Heir: true})
+		if err != nil {
+			return a, err
+		}
+		if c.Heir, err = r.heir(g, c.Subject, state); err != nil {
+			return a, err
+		}
+	}
+	return removedAnswer{}, writeError(shardfsm.Moved)
+}
+
+// heir returns the second event of a subject with the note of the first.
+func (r *subjectRequests) heir(g enrolment, subject id.Subject, state subjectAnswer) (shardfsm.Heir, error) {
+	if len(state.Events) < 2 || len(state.Heir) == 0 {
+		return shardfsm.Heir{}, nil // others removed one meanwhile
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return shardfsm.Heir{}, err
+	}
+	note, err := openNote(g, key, subject, state.Events[0])
+	if err != nil || note == nil {
+		return shardfsm.Heir{}, err
+	}
+	next := state.Events[1]
+	ref := faceRef(g, subject, next.Event)
+	ref.Revision = next.Revision
+	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note)}, nil
 }
 
 // writeError returns the error for a status with which a shard refuses a write, and
@@ -179,6 +265,10 @@ func writeError(s shardfsm.Status) error {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case shardfsm.Outdated:
 		return Errorf(calls.Outdated, "", "the gallery lies on more shards by now")
+	case shardfsm.Barred:
+		return Errorf(calls.Outdated, "", "the claim to the external id is out of date")
+	case shardfsm.Moved:
+		return &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 	case shardfsm.UnknownSubject:
 		return subjectNotFound()
 	case shardfsm.UnknownEvent:
@@ -202,5 +292,3 @@ var shardEvents = shardRead("shard.events", func(_ context.Context, _ *Router, s
 })
 
 var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) { c.Time = onTime(c.Time) })
-
-var shardRemove = shardCommand("shard.remove", shardfsm.RemoveEventOp, func(c *shardfsm.RemoveEvent) { c.Time = onTime(c.Time) })

@@ -77,7 +77,15 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if !best.Known {
 		return Verification{}, subjectNotFound()
 	}
-	return atThreshold(best.Score, app.VerifyThreshold)
+	v, err := atThreshold(best.Score, app.VerifyThreshold)
+	if err != nil || len(best.Noted.Note) == 0 {
+		return v, err
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err == nil {
+		v.Note, err = openNote(g, key, subject, best.Noted)
+	}
+	return v, err
 }
 
 // atThreshold returns a verification with score. Below threshold the error is

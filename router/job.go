@@ -50,6 +50,7 @@ const (
 type BulkItem struct {
 	Filename string
 	Tags     []string // names of the gallery's tags
+	Note     Note     // of the subject
 }
 
 // BulkRegistration describes a job to start.
@@ -74,6 +75,8 @@ type BulkRecord struct {
 	Reason             string
 	// Attributes is nil when no face was found.
 	Attributes *engine.Attributes
+	// Note is that of the job's request.
+	Note Note
 }
 
 // BulkPage is a page of a job's records, in the order of the request.
@@ -163,6 +166,11 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 		if err := checkFilename(item.Filename); err != nil {
 			return nil, err
 		}
+		if !item.Note.IsZero() {
+			if err := r.notable(); err != nil {
+				return nil, err
+			}
+		}
 		for _, tag := range item.Tags {
 			if _, ok := known[tag]; !ok {
 				known[tag] = len(names)
@@ -180,6 +188,7 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 	out := make([]job.Item, len(in))
 	for i, item := range in {
 		out[i].Filename = item.Filename
+		out[i].ExternalID, out[i].UserData = item.Note.ExternalID, item.Note.UserData
 		for _, tag := range item.Tags {
 			if t := tags[known[tag]]; !slices.Contains(out[i].Tags, t) {
 				out[i].Tags = append(out[i].Tags, t)
@@ -339,7 +348,7 @@ func bulkRecord(g enrolment, key *seal.Key, name job.Name, rec job.Record) (Bulk
 	}
 	out := BulkRecord{
 		ID:       id.Derive(g.IDKey[:], purposeRecord, itemOperation(name.Batch, rec.Index), name.Batch.Shard()),
-		Filename: item.Filename,
+		Filename: item.Filename, Note: Note{ExternalID: item.ExternalID, UserData: item.UserData},
 	}
 	if rec.Result == nil {
 		return out, nil

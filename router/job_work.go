@@ -31,6 +31,7 @@ type Task struct {
 	batch  id.Batch
 	access Access
 	tags   []uint32
+	note   Note
 }
 
 // TaskResult is the outcome of a task.
@@ -85,7 +86,7 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 			return nil, err
 		}
 		p.Tasks = append(p.Tasks, Task{
-			Filename: item.Filename, index: rec.Index, batch: a.Name.Batch, tags: item.Tags,
+			Filename: item.Filename, index: rec.Index, batch: a.Name.Batch, tags: item.Tags, note: Note{ExternalID: item.ExternalID, UserData: item.UserData},
 			access: Access{Tenant: g.Tenant, Application: a.Application, Gallery: g.ID},
 		})
 	}
@@ -124,7 +125,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		}
 		p := placement{
 			gallery: g, application: app, home: home, subject: g.subject(op, home),
-			write: Write{Operation: op, Request: op}, face: face, tags: t.tags,
+			write: Write{Operation: op, Request: op}, face: face, tags: t.tags, note: t.note,
 		}
 		out, err := r.put(ctx, p)
 		if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonKeyReused || e.Reason == ReasonSubjectDeleted) {

@@ -80,10 +80,10 @@ func (r *subjectRequests) pageAfter(ctx context.Context, g enrolment, p Page, af
 			continue
 		}
 		if len(page) < need {
-			return Listing{Entries: entriesOf(page), Total: total}, nil
+			return r.listing(g, page, total, "")
 		}
 		page = page[:p.Length]
-		return Listing{Entries: entriesOf(page), Total: total, Next: r.next(g, page[len(page)-1], p.Order)}, nil
+		return r.listing(g, page, total, r.next(g, page[len(page)-1], p.Order))
 	}
 }
 
@@ -119,11 +119,11 @@ func (r *subjectRequests) pageAt(ctx context.Context, g enrolment, p Page) (List
 		more = start > 0
 		slices.Reverse(page)
 	}
-	out := Listing{Entries: entriesOf(page), Total: total}
+	next := ""
 	if more && len(page) > 0 {
-		out.Next = r.next(g, page[len(page)-1], p.Order)
+		next = r.next(g, page[len(page)-1], p.Order)
 	}
-	return out, nil
+	return r.listing(g, page, total, next)
 }
 
 // window returns length entries of the merged list, from index start on.
@@ -211,12 +211,23 @@ func probesBetween(low, high int64) []int64 {
 	return times
 }
 
-func entriesOf(page []placed) []Entry {
-	out := make([]Entry, len(page))
+// listing returns a page with the notes of its subjects.
+func (r *subjectRequests) listing(g enrolment, page []placed, total int, next string) (Listing, error) {
+	out := Listing{Entries: make([]Entry, len(page)), Total: total, Next: next}
 	for i, e := range page {
-		out[i] = e.Entry
+		out.Entries[i] = e.Entry
+		if len(e.noted.Note) == 0 {
+			continue
+		}
+		key, err := r.dataKey(g.Gallery)
+		if err == nil {
+			out.Entries[i].Note, err = openNote(g, key, e.Subject, e.noted)
+		}
+		if err != nil {
+			return Listing{}, err
+		}
 	}
-	return out
+	return out, nil
 }
 
 // listQuery asks one shard for a page of its list of a gallery.
@@ -238,6 +249,8 @@ type listAnswer struct {
 	Entries   []shard.Entry `cbor:"1,keyasint"`
 	Total     int           `cbor:"2,keyasint"`
 	Sequences []uint64      `cbor:"3,keyasint,omitempty"`
+	// Noted has the notes of the active entries' subjects. It is left out if none has one.
+	Noted []shard.Active `cbor:"4,keyasint,omitempty"`
 }
 
 var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
@@ -254,7 +267,16 @@ func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
 	} else {
 		p = s.Listing().Page(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	}
-	return listAnswer{p.Entries, p.Total, p.Sequences}, nil
+	a := listAnswer{Entries: p.Entries, Total: p.Total, Sequences: p.Sequences}
+	subjects := make([]id.Subject, len(p.Entries))
+	for i, e := range p.Entries {
+		if !e.Deleted {
+			subjects[i] = e.Subject
+		}
+	}
+	var err error
+	a.Noted, err = s.Noted(q.Gallery, q.Generation, subjects)
+	return a, err
 }
 
 // spanAnswer contains the number of a shard's entries of a gallery, and the times

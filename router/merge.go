@@ -13,9 +13,9 @@ import (
 // merge joins the lists of the shards, keeps the best limit events and groups them
 // by subject. Each list already is the best limit of its shard. With CountSubjects
 // a list has one event for each subject, so limiting events limits subjects.
-func merge(lists [][]shard.Hit, limit int) []Candidate {
+func merge(lists [][]notedHit, limit int) []Candidate {
 	hits := slices.Concat(lists...)
-	slices.SortFunc(hits, scan.Compare)
+	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })
 	hits = hits[:min(limit, len(hits))]
 	candidates := []Candidate{}
 	for _, h := range hits {
@@ -25,9 +25,13 @@ func merge(lists [][]shard.Hit, limit int) []Candidate {
 			candidates[at].Events = append(candidates[at].Events, event)
 			continue
 		}
-		candidates = append(candidates, Candidate{Subject: h.Subject, Score: h.Score, Events: []CandidateEvent{event}})
+		candidates = append(candidates, Candidate{Subject: h.Subject, Score: h.Score, Events: []CandidateEvent{event}, noted: h.Noted})
 	}
 	return candidates
+}
+
+func entryOf(e shard.Entry, note *Note) Entry {
+	return Entry{e.Subject, e.Event, e.Deleted, time.UnixMilli(e.Time).UTC(), note}
 }
 
 // placed is an entry with its place in the order of all shards' entries.
@@ -37,6 +41,8 @@ type placed struct {
 	at    int // index in the piece of its shard
 	// sequence is 0 if the shard's leader runs older software.
 	sequence uint64
+	// noted has the subject's note, if it has one.
+	noted shard.Active
 }
 
 // window merges the shards' lists, each in the given order and cut after piece
@@ -48,7 +54,10 @@ func window(lists []shardList, piece, start, length int, order Order) (page []pl
 	var all []placed
 	for _, l := range lists {
 		for i, e := range l.Entries {
-			p := placed{Entry{e.Subject, e.Event, e.Deleted, time.UnixMilli(e.Time).UTC()}, l.shard, i, 0}
+			p := placed{Entry: entryOf(e, nil), shard: l.shard, at: i}
+			if i < len(l.Noted) {
+				p.noted = l.Noted[i]
+			}
 			if i < len(l.Sequences) {
 				p.sequence = l.Sequences[i]
 			}

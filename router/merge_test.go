@@ -13,6 +13,9 @@ import (
 	"facet/shard/scan"
 )
 
+// hidden lets cmp compare the sealed notes of candidates.
+var hidden = cmp.AllowUnexported(Candidate{})
+
 func subjectOf(n int) id.Subject { return id.Subject{UUID: id.UUID{byte(n >> 8), byte(n)}} }
 func eventOf(n int) id.Event     { return id.Event{UUID: id.UUID{byte(n >> 8), byte(n)}} }
 
@@ -22,13 +25,13 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		var all []shard.Hit
+		var all []notedHit
 		for e := range 60 {
-			all = append(all, shard.Hit{Subject: subjectOf(random.IntN(20)), Event: eventOf(e), Score: 7000 + random.IntN(5)})
+			all = append(all, notedHit{Hit: shard.Hit{Subject: subjectOf(random.IntN(20)), Event: eventOf(e), Score: 7000 + random.IntN(5)}})
 		}
 		limit := 1 + random.IntN(50)
-		want := merge([][]shard.Hit{best(all, limit)}, limit)
-		lists := make([][]shard.Hit, 1+random.IntN(7))
+		want := merge([][]notedHit{best(all, limit)}, limit)
+		lists := make([][]notedHit, 1+random.IntN(7))
 		for _, h := range all {
 			at := int(h.Subject.UUID[1]) % len(lists) // all events of a subject lie on one shard
 			lists[at] = append(lists[at], h)
@@ -36,29 +39,29 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 		for i := range lists {
 			lists[i] = best(lists[i], limit)
 		}
-		if diff := cmp.Diff(want, merge(lists, limit)); diff != "" {
+		if diff := cmp.Diff(want, merge(lists, limit), hidden); diff != "" {
 			t.Fatalf("seed %d, %d shards, limit %d: %s", seed, len(lists), limit, diff)
 		}
 	}
 }
 
-func best(hits []shard.Hit, limit int) []shard.Hit {
+func best(hits []notedHit, limit int) []notedHit {
 	hits = slices.Clone(hits)
-	slices.SortFunc(hits, scan.Compare)
+	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })
 	return hits[:min(limit, len(hits))]
 }
 
 func TestMergeGroupsEventsBySubject(t *testing.T) {
 	t.Parallel()
-	got := merge([][]shard.Hit{
-		{{Subject: subjectOf(1), Event: eventOf(1), Score: 9000}, {Subject: subjectOf(1), Event: eventOf(2), Score: 7100}},
-		{{Subject: subjectOf(2), Event: eventOf(3), Score: 9000}, {Subject: subjectOf(3), Event: eventOf(4), Score: 7000}},
+	got := merge([][]notedHit{
+		{{Hit: shard.Hit{Subject: subjectOf(1), Event: eventOf(1), Score: 9000}}, {Hit: shard.Hit{Subject: subjectOf(1), Event: eventOf(2), Score: 7100}}},
+		{{Hit: shard.Hit{Subject: subjectOf(2), Event: eventOf(3), Score: 9000}}, {Hit: shard.Hit{Subject: subjectOf(3), Event: eventOf(4), Score: 7000}}},
 	}, 3)
 	want := []Candidate{
 		{Subject: subjectOf(1), Score: 9000, Events: []CandidateEvent{{eventOf(1), 9000}, {eventOf(2), 7100}}},
 		{Subject: subjectOf(2), Score: 9000, Events: []CandidateEvent{{eventOf(3), 9000}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, hidden); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -40,6 +40,12 @@ func handlers() map[string]handler {
 	calls.Add(table, shardFence)
 	calls.Add(table, shardPurge)
 	calls.Add(table, shardEvents)
+	calls.Add(table, shardSubject)
+	calls.Add(table, shardHolder)
+	calls.Add(table, shardClaim)
+	calls.Add(table, shardBar)
+	calls.Add(table, shardNames)
+	calls.Add(table, shardHolders)
 	calls.Add(table, shardKnows)
 	calls.Add(table, shardUnregister)
 	calls.Add(table, shardSearch)
@@ -167,25 +173,42 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	return registerAnswer{a, granted}, err
 }
 
-// unregisterAnswer is a shard's answer to an erasure. Applied is an index of its log at or after the
-// erasure's entry, from metafsm.LevelSubjects on.
-type unregisterAnswer struct {
+// removedAnswer is a shard's answer to a removal. From metafsm.LevelSubjects on, Applied is an index
+// of its log at or after the removal's entry, and External is the name of the external id that the
+// subject had before. External is a hint: a lost or late one leaves a claim for ScrubClaims.
+type removedAnswer struct {
 	shardfsm.UnregisterAnswer
-	Applied uint64 `cbor:"100,keyasint,omitempty"`
+	Applied  uint64             `cbor:"100,keyasint,omitempty"`
+	External shard.ExternalName `cbor:"101,keyasint,omitzero"`
 }
 
-var shardUnregister = method[shardfsm.Unregister, unregisterAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (unregisterAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return unregisterAnswer{}, err
-	}
+var shardUnregister = method[shardfsm.Unregister, removedAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
 	c.Time = onTime(c.Time)
-	a, err := propose(ctx, g, shardfsm.UnregisterOp, c)
-	if err != nil || r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return unregisterAnswer{UnregisterAnswer: a}, err
-	}
-	return unregisterAnswer{a, g.Applied()}, nil
+	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.UnregisterOp, c)
 }}
+
+var shardRemove = method[shardfsm.RemoveEvent, removedAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
+	c.Time = onTime(c.Time)
+	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.RemoveEventOp, c)
+}}
+
+// remove proposes a write that removes a subject or one of its events.
+func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (removedAnswer, error) {
+	g, s, err := r.localReplica(group)
+	if err != nil {
+		return removedAnswer{}, err
+	}
+	var name shard.ExternalName
+	noted, err := s.Noted(of.Gallery, of.Generation, []id.Subject{of.Subject})
+	if err == nil && len(noted) == 1 {
+		name = shard.ExternalOf(noted[0].Note)
+	}
+	a, err := propose(ctx, g, op, c)
+	if err != nil || r.groups.Meta().Level() < metafsm.LevelSubjects {
+		return removedAnswer{UnregisterAnswer: a}, err
+	}
+	return removedAnswer{a, g.Applied(), name}, nil
+}
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.
 // stamp, where not nil, corrects the time of the command by this node's clock.

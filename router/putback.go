@@ -6,6 +6,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
+	"facet/shard"
 )
 
 // PutBack carries out a write again that members of a shard have lost
@@ -29,12 +30,15 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 	}
 	if c, err := shardfsm.ReplaceEventOp.Decode(cmd); err == nil {
 		c.Share = shardfsm.Share{}
-		a, err := calls.CallLeader(ctx, r.calls, shardReplace, at, c)
-		return a.Status, err
+		return r.putBackFace(ctx, at, c)
 	}
 	if c, err := shardfsm.RemoveEventOp.Decode(cmd); err == nil {
-		c.Share = shardfsm.Share{}
-		a, err := calls.CallLeader(ctx, r.calls, shardRemove, at, c)
+		g, ok := r.gallery(c.Gallery)
+		if !ok || g.Generation != c.Generation {
+			return 0, errGone
+		}
+		c.Share, c.Heir = shardfsm.Share{}, shardfsm.Heir{}
+		a, err := r.removeEvent(ctx, g, c)
 		return a.Status, err
 	}
 	c, err := shardfsm.UnregisterOp.Decode(cmd)
@@ -51,7 +55,11 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shardfsm.Register, write func(shardfsm.Register) (registerAnswer, error)) (shardfsm.Status, error) {
 	g, ok := r.gallery(c.Gallery)
 	if !ok || !g.holds(at) || g.Generation != c.Generation {
-		return 0, Errorf(NotFound, "", "the gallery was deleted")
+		return 0, errGone
+	}
+	var err error
+	if c.Note, c.Claimed, err = r.claimBack(ctx, g, c.EventWrite, c.Note); err != nil {
+		return 0, err
 	}
 	c.Pending, c.Epoch, c.Share = false, 0, shardfsm.Share{}
 	a, err := r.withSlot(ctx, g, at, func(recycle bool) (registerAnswer, error) {
@@ -59,4 +67,35 @@ func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shard
 		return write(c)
 	})
 	return a.Status, err
+}
+
+// errGone is returned for a write of a gallery that was deleted.
+var errGone = Errorf(NotFound, "", "the gallery was deleted")
+
+// putBackFace replaces a face again. Its note stays if the subject can still have it.
+func (r *subjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardfsm.ReplaceEvent) (shardfsm.Status, error) {
+	g, ok := r.gallery(c.Gallery)
+	if !ok || g.Generation != c.Generation {
+		return 0, errGone
+	}
+	var err error
+	if c.Note, c.Claimed, err = r.claimBack(ctx, g, c.EventWrite, c.Note); err != nil {
+		return 0, err
+	}
+	a, err := calls.CallLeader(ctx, r.calls, shardReplace, at, c)
+	return a.Status, err
+}
+
+// claimBack claims the external id of a note that is put back. If another subject has the id by
+// now, the write comes back without a note.
+func (r *subjectRequests) claimBack(ctx context.Context, g enrolment, w shardfsm.EventWrite, note []byte) ([]byte, uint64, error) {
+	n := named{g, shard.ExternalOf(note)}
+	if n.name.IsZero() {
+		return note, 0, nil
+	}
+	claimed, err := r.claim(ctx, n, w.Subject, w.Op)
+	if KindOf(err) == Duplicate {
+		return nil, 0, nil
+	}
+	return note, claimed, err
 }

@@ -33,6 +33,9 @@ const (
 // with the same Write gets the first answer.
 func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Registered, error) {
 	g, app, err := r.enrolment(reg.Access)
+	if err == nil && !reg.Note.IsZero() {
+		err = r.notable()
+	}
 	if err != nil {
 		return Registered{}, err
 	}
@@ -50,7 +53,7 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 		}
 		return r.put(ctx, placement{
 			gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
-			write: reg.Write, face: face, tags: tags,
+			write: reg.Write, face: face, tags: tags, note: reg.Note,
 		})
 	})
 }
@@ -148,20 +151,40 @@ type placement struct {
 	write       Write
 	face        engine.Face
 	tags        []uint32
+	note        Note
+	claimed     uint64 // shardfsm.Register.Claimed
 }
 
 func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
 
-// put commits a face. If the application guards its enrolments, put first checks
-// that the gallery does not have the person.
+// put commits a face and the note of its subject. It first claims the note's external
+// id, and gives the claim up if the subject gets no note.
 func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, error) {
 	key, err := r.dataKey(p.gallery.Gallery)
 	if err != nil {
 		return Registered{}, err
 	}
-	sealed := shard.SealFace(key, faceRef(p.gallery, p.subject, p.event()), p.face)
+	if p.note.ExternalID == "" {
+		return r.putClaimed(ctx, p, key)
+	}
+	n := nameOf(p.gallery, key, p.note.ExternalID)
+	if p.claimed, err = r.claim(ctx, n, p.subject, p.write.Operation); err != nil {
+		return Registered{}, err
+	}
+	out, err := r.putClaimed(ctx, p, key)
+	if err != nil {
+		r.tidy(ctx, n, p.subject)
+	}
+	return out, err
+}
+
+// putClaimed commits a face. If the application guards its enrolments, putClaimed first
+// checks that the gallery does not have the person.
+func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (Registered, error) {
+	ref := faceRef(p.gallery, p.subject, p.event())
+	sealed, note := shard.SealFace(key, ref, p.face), shard.SealNote(key, ref, p.note)
 	for range guardRounds {
-		a, err := r.commit(ctx, p, sealed, p.application.Guard)
+		a, err := r.commit(ctx, p, sealed, note, p.application.Guard)
 		if err != nil {
 			return Registered{}, err
 		}
@@ -202,7 +225,7 @@ func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfs
 
 // commit proposes a face to its shard. It finds a slot for it when the shard has
 // none.
-func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
+func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note []byte, pending bool) (registerAnswer, error) {
 	g, w := p.gallery, p.write
 	return r.withSlot(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
@@ -210,7 +233,7 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte
 				Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
 				Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 			},
-			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending,
+			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
 			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
@@ -256,6 +279,9 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	})
 	if err != nil {
 		return Committed{}, err
+	}
+	if a.Status == shardfsm.Done {
+		r.tidy(ctx, named{g, a.External}, subject)
 	}
 	return Committed{subject.Shard(), a.Applied}, r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
 }

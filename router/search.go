@@ -29,19 +29,46 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
+	lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
 		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
+			Notes: q.Count == CountEvents,
 		})
 	})
 	if err != nil {
 		return SearchResult{}, err
 	}
-	found := time.Now()
+	searched := time.Now()
 	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes}
-	r.meter.Searched(extracted.Sub(begin), found.Sub(extracted), time.Since(found))
-	return result, nil
+	err = r.openCandidates(g, result.Candidates)
+	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
+	return result, err
+}
+
+// openCandidates decrypts the notes of candidates.
+func (r *searchRequests) openCandidates(g enrolment, list []Candidate) error {
+	for i := range list {
+		c := &list[i]
+		if len(c.noted.Note) == 0 {
+			continue
+		}
+		key, err := r.dataKey(g.Gallery)
+		if err == nil {
+			c.Note, err = openNote(g, key, c.Subject, c.noted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notedHit is a hit of a shard. The first one of a subject has the subject's note, if there is one and
+// the search asks for notes.
+type notedHit struct {
+	shard.Hit
+	Noted shard.Active `cbor:",omitzero"`
 }
 
 // searchQuery asks one shard for its best matches.
@@ -59,9 +86,11 @@ type searchQuery struct {
 	Pending bool `cbor:"9,keyasint,omitempty"`
 	// Model is the model that made the probe.
 	Model id.Model `cbor:"10,keyasint"`
+	// Notes asks for notes. Nodes below metafsm.LevelSubjects ignore it.
+	Notes bool `cbor:"11,keyasint,omitempty"`
 }
 
-var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
+var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]notedHit, error) {
 	s, err := r.readAny(ctx, group)
 	if err != nil {
 		return nil, err
@@ -88,7 +117,10 @@ var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: fu
 	if err == nil {
 		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
 	}
-	return hits, outdated(err)
+	if err != nil {
+		return nil, outdated(err)
+	}
+	return q.notes(s, hits)
 }}
 
 // tooBusy turns the error of a queue that is full into one for the client.
@@ -97,6 +129,26 @@ func tooBusy(err error) error {
 		return &Error{Kind: Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}
 	}
 	return err
+}
+
+// notes adds the notes of subjects to hits, if q asks for them.
+func (q searchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]notedHit, error) {
+	out, subjects := make([]notedHit, len(hits)), make([]id.Subject, len(hits))
+	seen := map[id.Subject]bool{}
+	for i, h := range hits {
+		out[i].Hit = h
+		if !seen[h.Subject] {
+			seen[h.Subject], subjects[i] = true, h.Subject
+		}
+	}
+	if !q.Notes {
+		return out, nil
+	}
+	noted, err := s.Noted(q.Gallery, q.Generation, subjects)
+	for i := range noted {
+		out[i].Noted = noted[i]
+	}
+	return out, outdated(err)
 }
 
 // bestQuery asks a subject's shard for the best score among the subject's events.
@@ -111,6 +163,8 @@ type bestQuery struct {
 type bestAnswer struct {
 	Known bool `cbor:"1,keyasint"`
 	Score int  `cbor:"2,keyasint"`
+	// Noted has the subject's note, if there is one.
+	Noted shard.Active `cbor:"3,keyasint,omitzero"`
 }
 
 var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *shard.Shard, q bestQuery) (bestAnswer, error) {
@@ -122,5 +176,13 @@ var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return bestAnswer{}, other
 	}
-	return bestAnswer{Known: known, Score: best}, err
+	a := bestAnswer{Known: known, Score: best}
+	if err != nil {
+		return a, err
+	}
+	noted, err := s.Noted(q.Gallery, q.Generation, []id.Subject{q.Subject})
+	if len(noted) == 1 {
+		a.Noted = noted[0]
+	}
+	return a, err
 })

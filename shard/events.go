@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"fmt"
 	"slices"
 
 	"facet/internal/id"
@@ -14,6 +15,8 @@ type Active struct {
 	Revision uint32
 	// Tags are identities of tags.
 	Tags []uint32
+	// Note is the subject's note, which its first event carries, or nil.
+	Note []byte `cbor:",omitempty"`
 }
 
 // Events returns the active events of a subject in order of registration, whatever was replaced
@@ -27,7 +30,13 @@ func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]A
 	}
 	var out []Active
 	for e := range sl.of(subject) {
-		out = append(out, Active{e.Event, e.revision, slices.Clone(e.Tags)})
+		a := Active{Event: e.Event, Revision: e.revision, Tags: slices.Clone(e.Tags)}
+		if e.noteLen > 0 {
+			if _, a.Note, err = s.sealed.parts(e); err != nil {
+				return nil, fmt.Errorf("read the note of subject %s: %w", subject, err)
+			}
+		}
+		out = append(out, a)
 	}
 	return out, nil
 }
@@ -49,6 +58,10 @@ type Replacement struct {
 	Revision uint32
 	// Oldest demands that the event is its subject's oldest.
 	Oldest bool
+	// Note is the subject's note from now on, sealed by SealNote for Revision, or nil. Noted reports
+	// that the event carries a note now; Update demands it.
+	Note  []byte
+	Noted bool
 }
 
 // Update replaces the face of an active event and zeroes the old template in memory. It leaves a
@@ -71,7 +84,7 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 	if old == nil {
 		return Active{}, ErrEvent
 	}
-	if old.revision+1 != r.Revision {
+	if old.revision+1 != r.Revision || (old.noteLen > 0) != r.Noted || len(r.Note) > 0 && old != oldest {
 		return Active{Event: old.Event, Revision: old.revision}, ErrMoved
 	}
 	s.state.replace(sl, old, r)
@@ -86,9 +99,9 @@ func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	}
 	fresh := &entry{
 		Owner:    kernel.Owner{Subject: old.Subject, Event: old.Event, Tags: r.Tags},
-		sequence: st.next(), first: old.first, time: r.Time,
-		sealed: r.Sealed, sealedLen: uint32(len(r.Sealed)), revision: r.Revision,
+		sequence: st.next(), first: old.first, time: r.Time, revision: r.Revision,
 	}
+	fresh.setSealed(r.Sealed, r.Note)
 	if r.KeepTags {
 		fresh.Tags = old.Tags
 	}
@@ -104,10 +117,22 @@ type Removal struct {
 	Event      id.Event
 	// Time is when the event was removed, in milliseconds since 1970; see Event.Time.
 	Time int64
+	// Heir carries the subject's note after an event that carries it.
+	Heir Heir
+}
+
+// Heir is the event that is its subject's first when the first one is gone.
+type Heir struct {
+	Event    id.Event
+	Revision uint32
+	// Sealed is its face, as it was. Note is the subject's note, sealed by SealNote for the event.
+	Sealed, Note []byte
 }
 
 // Remove turns one active event into a deleted entry, as Erase does with all events of a subject. A
-// subject without events is gone. The error wraps ErrGeneration, ErrSubject or ErrEvent.
+// subject without events is gone. If the event carries the subject's note, and is not the last, the
+// heir becomes another entry with the note. The error wraps ErrGeneration, ErrSubject, ErrEvent, or
+// ErrMoved if the heir is another event.
 func (s *Shard) Remove(r Removal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +144,28 @@ func (s *Shard) Remove(r Removal) error {
 	if old == nil {
 		return ErrEvent
 	}
+	heir := old.further
+	inherits := old.noteLen > 0 && heir != nil
+	if inherits && (heir.Event != r.Heir.Event || heir.revision != r.Heir.Revision || len(r.Heir.Note) == 0) {
+		return ErrMoved
+	}
 	sl.leave(old)
 	sl.part(old)
 	sl.enter(old.delete(s.state.next(), r.Time))
+	if inherits {
+		s.state.inherit(sl, heir, r)
+	}
 	return nil
+}
+
+// inherit replaces an entry by one that carries the subject's note, too.
+func (st *state) inherit(sl *slice, old *entry, r Removal) {
+	sl.leave(old)
+	fresh := &entry{
+		Owner:    kernel.Owner{Subject: old.Subject, Event: old.Event, Tags: old.Tags},
+		sequence: st.next(), first: old.first, time: r.Time, revision: old.revision,
+	}
+	fresh.setSealed(r.Heir.Sealed, r.Heir.Note)
+	sl.part(old)
+	sl.add(fresh)
 }

@@ -222,7 +222,7 @@ func TestUpdateAndRemoveZeroTemplate(t *testing.T) {
 	f("search", planted, planted)
 	update(t, s, replacement(key, a, 3, axis(5)))
 	f("update", make(engine.Template, testDim), planted)
-	if err := s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4}); err != nil {
+	if err := s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4, Heir{}}); err != nil {
 		t.Fatal(err)
 	}
 	f("remove", make(engine.Template, testDim), make(engine.Template, testDim))
@@ -234,7 +234,7 @@ func TestLastEventRemovesSubject(t *testing.T) {
 	a := put(t, s, newEvent(key, 1, axis(1)))
 	b := add(t, s, further(key, a, 2, axis(2)))
 	remove := func(e id.Event, time int64) error {
-		return s.Remove(Removal{testGallery, 1, a.Subject, e, time})
+		return s.Remove(Removal{testGallery, 1, a.Subject, e, time, Heir{}})
 	}
 	if err := remove(id.Event{}, 3); !errors.Is(err, ErrEvent) {
 		t.Errorf("an unknown event: %v", err)

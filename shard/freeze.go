@@ -70,6 +70,8 @@ type entryRecord struct {
 	// First is the sequence of the registration, or 0 if that is Sequence.
 	First    uint64 `cbor:"8,keyasint,omitempty"`
 	Revision uint32 `cbor:"9,keyasint,omitempty"`
+	// Note is set from metafsm.LevelSubjects on.
+	Note []byte `cbor:"10,keyasint,omitempty"`
 }
 
 // fenceRecord precedes the entries behind its fence. Fences follow all slices.
@@ -93,6 +95,8 @@ type pendingRecord struct {
 	Request  [16]byte     `cbor:"9,keyasint"`
 	Further  bool         `cbor:"10,keyasint,omitempty"`
 	Number   uint64       `cbor:"11,keyasint"`
+	// Note is set from metafsm.LevelSubjects on.
+	Note []byte `cbor:"12,keyasint,omitempty"`
 }
 
 // View is a shard's state at one moment, for a snapshot. It shares memory with the shard and does
@@ -185,6 +189,7 @@ func (v *View) Write(w *codec.Writer) error {
 		w.Record(headPending, pendingRecord{
 			Sequence: c.sequence, Gallery: e.Gallery, Subject: e.Subject, Event: e.Event, Time: e.Time,
 			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.want == knownSubject, Number: c.number,
+			Note: e.Note,
 		})
 		return true
 	})
@@ -204,7 +209,9 @@ func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry])
 		if e.first != e.sequence {
 			r.First = e.first
 		}
-		if r.Sealed, err = v.sealed(e); err == nil {
+		var sealed []byte
+		if sealed, err = v.sealed(e); err == nil {
+			r.Sealed, r.Note = e.split(sealed)
 			w.Record(headEntry, r)
 		}
 		return err == nil

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 
 	"facet/internal/id"
@@ -139,6 +141,25 @@ func (sl *slice) page(offset, n int, order Order) Page {
 		sl.entries.Ascend(pivot, take)
 	}
 	return p
+}
+
+// Of returns the entries of a subject's active events, in the order of their last change.
+func (s *Listing) Of(g id.Gallery, subject id.Subject) (entries []Entry) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl := s.state.slices[g]
+	if sl == nil {
+		return nil
+	}
+	var list []*entry
+	for e := range sl.of(subject) {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, e := range list {
+		entries = append(entries, Entry{e.Subject, e.Event, e.deleted, e.time})
+	}
+	return entries
 }
 
 // Before returns how many entries of a gallery's slice last changed before time, in milliseconds

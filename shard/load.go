@@ -137,9 +137,12 @@ func (l *Loader) entry(m codec.Message) error {
 	}
 	e := &entry{
 		Owner:    kernel.Owner{Subject: r.Subject, Event: r.Event, Tags: r.Tags},
-		sequence: r.Sequence, first: r.First, time: r.Time, deleted: r.Deleted,
-		sealed: r.Sealed, sealedLen: uint32(len(r.Sealed)), revision: r.Revision,
+		sequence: r.Sequence, first: r.First, time: r.Time, deleted: r.Deleted, revision: r.Revision,
 	}
+	if !e.fits(r.Sealed, r.Note) {
+		return fmt.Errorf("%w: note of entry %d", ErrSnapshot, r.Sequence)
+	}
+	e.setSealed(r.Sealed, r.Note)
 	if e.first == 0 {
 		e.first = e.sequence
 	}
@@ -212,7 +215,7 @@ func (l *Loader) pendingEvent(m codec.Message) error {
 	}
 	l.state.add(sl, &pendingEvent{sequence: r.Sequence, number: r.Number, want: siblings(r.Further), event: Event{
 		Gallery: r.Gallery, Generation: sl.generation, Subject: r.Subject, Event: r.Event, Time: r.Time,
-		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request,
+		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request, Note: r.Note,
 	}})
 	return nil
 }

@@ -54,7 +54,10 @@ func (l *Loader) entries(p *segment.Part) error {
 		if err != nil {
 			return err
 		}
-		e.sealedLen = uint32(sealed)
+		if int(e.noteLen) > sealed {
+			return fmt.Errorf("%w: note of entry %d", ErrSnapshot, sequence)
+		}
+		e.sealedLen = uint32(sealed - int(e.noteLen))
 		sl := l.state.slices[at.gallery]
 		if sl != nil && sl.generation == at.generation {
 			sl.models.add(head)

@@ -140,6 +140,22 @@ func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, 
 	return nil
 }
 
+// WithdrawSubject removes the pending events of a subject. The error wraps ErrGeneration.
+func (s *Pending) WithdrawSubject(g id.Gallery, generation uint32, subject id.Subject) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil {
+		return err
+	}
+	for _, c := range sl.pending { // any order will do
+		if c.event.Subject == subject {
+			s.state.drop(c)
+		}
+	}
+	return nil
+}
+
 // Has reports whether an event is pending.
 func (s *Pending) Has(g id.Gallery, event id.Event) bool {
 	s.mu.RLock()

@@ -47,6 +47,8 @@ type CopiedEntry struct {
 	// Sequence and First order the entries of a slice.
 	Sequence uint64 `cbor:"8,keyasint"`
 	First    uint64 `cbor:"9,keyasint"`
+	// Note is the subject's note, if the event carries it.
+	Note []byte `cbor:"10,keyasint,omitempty"`
 }
 
 // Copy reads a snapshot without segments, and picks the records that a backup keeps. The zero value
@@ -76,7 +78,7 @@ func (c *Copy) Next(m codec.Message) (*CopiedSlice, *CopiedEntry, error) {
 		if r.First == 0 {
 			r.First = r.Sequence
 		}
-		return nil, &CopiedEntry{r.Subject, r.Event, r.Time, r.Deleted, r.Tags, r.Sealed, r.Revision, r.Sequence, r.First}, nil
+		return nil, &CopiedEntry{r.Subject, r.Event, r.Time, r.Deleted, r.Tags, r.Sealed, r.Revision, r.Sequence, r.First, r.Note}, nil
 	case headStored.Code, headSegment.Code:
 		return nil, nil, fmt.Errorf("%w: entries are in segments", ErrSnapshot)
 	default:
@@ -145,11 +147,16 @@ func (st *state) load(sl *slice, base uint64, c *CopiedEntry) error {
 	case c.Deleted != (len(c.Sealed) == 0), !c.Deleted && sl.find(c.Subject, c.Event) != nil:
 		return fmt.Errorf("%w: event %s is there twice, or has no face", ErrSnapshot, c.Event)
 	}
-	st.sequence = max(st.sequence+1, base+c.Sequence)
-	sl.add(&entry{
+	e := &entry{
 		Owner:    kernel.Owner{Subject: c.Subject, Event: c.Event, Tags: c.Tags},
-		sequence: st.sequence, first: base + c.First, time: c.Time, deleted: c.Deleted,
-		sealed: c.Sealed, sealedLen: uint32(len(c.Sealed)), revision: c.Revision,
-	})
+		sequence: st.sequence + 1, first: base + c.First, time: c.Time, deleted: c.Deleted, revision: c.Revision,
+	}
+	if !e.fits(c.Sealed, c.Note) {
+		return fmt.Errorf("%w: note of event %s", ErrSnapshot, c.Event)
+	}
+	st.sequence = max(st.sequence+1, base+c.Sequence)
+	e.sequence = st.sequence
+	e.setSealed(c.Sealed, c.Note)
+	sl.add(e)
 	return nil
 }

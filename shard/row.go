@@ -13,24 +13,29 @@ import (
 //
 //	version 1 | flags 1 | gallery 16 | subject 16 | event 16 | generation | time |
 //	sequence less that of the registration | revision | number of tags | tags |
-//	head of the sealed face: its length 1, its bytes
+//	length of the note, with flag 2 | head of the sealed face: its length 1, its bytes
 //
 // Numbers without a size are varints, time is zigzag. The head is the part of the face that is not
-// encrypted. It names the model, which a start needs to know.
+// encrypted. It names the model, which a start needs to know. The note is the end of the sealed part
+// (note.go).
 const (
 	rowVersion = 1
 	rowDeleted = 1 // flag
+	rowNoted   = 2 // flag, since metafsm.LevelSubjects
 	rowIDs     = 2 + 3*16
 )
 
 // errRow is returned for a row of a form that this version does not read.
 var errRow = errors.New("shard: unknown form of an entry in a segment")
 
-// appendRow encodes an entry of a slice for a segment. sealed is its face.
+// appendRow encodes an entry of a slice for a segment. sealed is its sealed part.
 func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
 	flags := byte(0)
 	if e.deleted {
 		flags = rowDeleted
+	}
+	if e.noteLen > 0 {
+		flags |= rowNoted
 	}
 	b = append(b, rowVersion, flags)
 	b = append(b, at.gallery.UUID[:]...)
@@ -43,6 +48,9 @@ func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(e.Tags)))
 	for _, t := range e.Tags {
 		b = binary.AppendUvarint(b, uint64(t))
+	}
+	if e.noteLen > 0 {
+		b = binary.AppendUvarint(b, uint64(e.noteLen))
 	}
 	head := sealed[:min(len(sealed), 1+modelBytes)]
 	return append(append(b, byte(len(head))), head...)
@@ -57,7 +65,7 @@ type origin struct {
 // decodeRow decodes a row that appendRow made. head is a part of b; nothing else points into b. The
 // error wraps errRow.
 func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err error) {
-	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted {
+	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted && b[1] != rowNoted {
 		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
 	}
 	e = &entry{
@@ -75,6 +83,10 @@ func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err
 	}
 	for i := range e.Tags {
 		e.Tags[i] = uint32(in.next(1<<32 - 1))
+	}
+	if b[1]&rowNoted != 0 {
+		e.noteLen = uint16(in.next(uint64(NoteMax)))
+		in.bad = in.bad || e.noteLen == 0
 	}
 	if in.bad || len(in.rest) < 1 || int(in.rest[0]) != len(in.rest)-1 {
 		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)

@@ -40,8 +40,20 @@ func (s *Shard) Keep(store *segment.Store) { s.sealed.store = store }
 // Store returns the store that Keep set, or nil.
 func (s *Shard) Store() *segment.Store { return s.sealed.store }
 
-// read returns the sealed face of an entry, which must not be changed, or nil if it has none. The
-// error wraps segment.ErrMissing if the entry is gone.
+// parts returns the sealed face and the sealed note of an entry, each nil if it has none. They must
+// not be changed. The error wraps segment.ErrMissing if the entry is gone.
+func (ss *sealedStore) parts(e *entry) (face, note []byte, err error) {
+	sealed, err := ss.read(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	face, note = e.split(sealed)
+	return face, note, nil
+}
+
+// read returns the sealed part of an entry: its face, and the note that it carries. The part must
+// not be changed, and is nil for a deleted entry. The error wraps segment.ErrMissing if the entry is
+// gone.
 func (ss *sealedStore) read(e *entry) ([]byte, error) {
 	ss.mu.RLock()
 	sealed, set := e.sealed, ss.set
@@ -62,20 +74,24 @@ func (ss *sealedStore) current() *segment.Set {
 	return ss.set.Retain()
 }
 
-// readBy does what read does, with a cursor. It looks in set first, then in the present set. The
-// face is valid until the cursor's next use.
+// readBy returns the sealed face of an entry, with a cursor. It looks in set first, then in the
+// present set. The face is valid until the cursor's next use.
 func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
 	ss.mu.RLock()
 	sealed := e.sealed
 	ss.mu.RUnlock()
-	if sealed != nil || e.sealedLen == 0 {
-		return sealed, nil
+	var err error
+	if sealed == nil && e.sealedLen > 0 {
+		sealed, err = set.SealedBy(c, e.sequence)
+		if errors.Is(err, segment.ErrMissing) { // adopted meanwhile
+			sealed, err = ss.read(e)
+		}
 	}
-	sealed, err := set.SealedBy(c, e.sequence)
-	if errors.Is(err, segment.ErrMissing) { // adopted meanwhile
-		return ss.read(e)
+	if err != nil {
+		return nil, err
 	}
-	return sealed, err
+	face, _ := e.split(sealed)
+	return face, nil
 }
 
 // swap makes set the present one and takes it over. The caller releases the old set after it
@@ -200,7 +216,7 @@ func (v *View) collectFresh() {
 	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.sequence, b.sequence) })
 }
 
-// sealed returns the sealed face of an entry of v, even if the entry died since. The face is in
+// sealed returns the sealed part of an entry of v, even if the entry died since. The part is in
 // memory, in the set of v, or in a set adopted after Freeze.
 func (v *View) sealed(e *entry) ([]byte, error) {
 	v.shard.sealed.mu.RLock()

@@ -269,6 +269,6 @@ func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revisio
 	if e == nil || e.revision != revision {
 		return nil, false
 	}
-	sealed, err := s.sealed.read(e)
+	sealed, _, err := s.sealed.parts(e)
 	return sealed, err == nil
 }

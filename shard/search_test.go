@@ -123,7 +123,7 @@ func (w *twin) write(t testing.TB) {
 		check(w.Erase(Erasure{testGallery, 1, row.Subject, w.time}))
 		maps.DeleteFunc(w.rows, func(_ id.Event, r scan.Row) bool { return r.Subject == row.Subject })
 	case 1:
-		check(w.Remove(Removal{testGallery, 1, row.Subject, row.Event, w.time}))
+		check(w.Remove(Removal{testGallery, 1, row.Subject, row.Event, w.time, Heir{}}))
 		delete(w.rows, row.Event)
 	case 2, 3:
 		of, err := w.Events(testGallery, 1, row.Subject)
@@ -321,7 +321,7 @@ func TestSearchNeverMissesEnrolledSubject(t *testing.T) {
 		if err := s.Add(e, OldestDeleted); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Remove(Removal{testGallery, 1, e.Subject, now[n].Event, 20_000}); err != nil {
+		if err := s.Remove(Removal{testGallery, 1, e.Subject, now[n].Event, 20_000, Heir{}}); err != nil {
 			t.Fatal(err)
 		}
 		now[n] = e

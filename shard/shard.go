@@ -61,6 +61,8 @@ type Event struct {
 	Tags []uint32
 	// Sealed is the face, sealed by SealFace for revision 0.
 	Sealed []byte
+	// Note is the note of a new subject, sealed by SealNote for revision 0, or nil.
+	Note []byte
 	// Op and Request name the write. A pending event recognises a retry of its own write by them.
 	Op      id.Operation
 	Request [16]byte
@@ -271,13 +273,14 @@ func (st *state) place(e Event, reuse Reuse, want siblings) (sl *slice, number u
 // enrol adds an active event. The caller has made room.
 func (st *state) enrol(sl *slice, e Event, time int64) {
 	sequence := st.next()
-	sl.add(&entry{
+	fresh := &entry{
 		Owner:    kernel.Owner{Subject: e.Subject, Event: e.Event, Tags: e.Tags},
 		sequence: sequence,
 		first:    sequence,
 		time:     time,
-		sealed:   e.Sealed, sealedLen: uint32(len(e.Sealed)),
-	})
+	}
+	fresh.setSealed(e.Sealed, e.Note)
+	sl.add(fresh)
 }
 
 // Erase turns the active events of a subject into deleted entries, which keep their ids and slots,

@@ -24,8 +24,10 @@ type entry struct {
 	// revision counts the replacements of the event. The sealed face is bound to it.
 	revision uint32
 	place    place // of an active entry; templates.mu guards it
-	// sealedLen is the length of the sealed face, in memory or in a segment.
+	// sealedLen is the length of the sealed face, in memory or in a segment, and noteLen that of the
+	// subject's note, which follows the face (note.go). The two fill what the struct has to spare.
 	sealedLen uint32
+	noteLen   uint16
 	deleted   bool
 }
 

@@ -233,7 +233,9 @@ func testClientRoots(t *testing.T, file string) *http.Transport {
 // of the example.
 func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	type object = map[string]any
-	photo, image := client.Photo{Image: []byte("photo"), Tags: []string{"night shift"}}, []byte("photo")
+	photo, image := client.Photo{
+		Image: []byte("photo"), Tags: []string{"night shift"}, ExternalID: new("staff/4711"), UserData: json.RawMessage(`{"shift":2}`),
+	}, []byte("photo")
 	const s, e = "019a9c1e-3b52-7c41-9d0e-5f6a7b8c9d0e", "019a9c1e-3b52-7c42-8a1b-2c3d4e5f6071"
 	none := func(err error) (any, error) { return nil, err }
 	faces := func(list []client.Attributes, err error) (any, error) {
@@ -252,6 +254,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	return []func() (any, error){
 		func() (any, error) { return object{"status": "OK"}, c.Health(ctx) },
 		func() (any, error) { return c.Subjects(ctx, page) },
+		func() (any, error) { return c.SubjectsWith(ctx, "staff/4711") },
 		func() (any, error) { return c.Register(ctx, photo) },
 		func() (any, error) { return c.Update(ctx, s, photo) },
 		func() (any, error) { return none(c.Unregister(ctx, s)) },
@@ -264,6 +267,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return none(c.UnregisterEvent(ctx, s, e)) },
 		func() (any, error) { return faces(c.Extract(ctx, image, 5)) },
 		func() (any, error) { return score(c.VerifySubject(ctx, s, image)) },
+		func() (any, error) { return c.Verify(ctx, client.External("staff/4711"), image) },
 		func() (any, error) { return score(c.VerifyFaces(ctx, image, image)) },
 		func() (any, error) { return c.Search(ctx, query) },
 		func() (any, error) {

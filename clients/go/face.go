@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 )
@@ -61,6 +62,19 @@ func (c *Client) VerifySubject(ctx context.Context, subjectID string, probe []by
 	return got.Score, err
 }
 
+// Verified is a subject that a probe shows.
+type Verified struct {
+	ID         string          `json:"id"`
+	Score      int             `json:"score"`
+	ExternalID string          `json:"externalId"`
+	UserData   json.RawMessage `json:"userData"`
+}
+
+// Verify does what VerifySubject does, and returns the subject, too.
+func (c *Client) Verify(ctx context.Context, subjectID string, probe []byte) (Verified, error) {
+	return call[Verified](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{ID: subjectID, Probe: notNil(probe)}})
+}
+
 // VerifyFaces returns the score of two photos with one face each. The error is
 // ErrNotVerified below ThresholdDefault. Its *Error contains the score. The call
 // needs no API key.
@@ -102,6 +116,9 @@ type Candidate struct {
 	ID     string   `json:"id"`
 	Score  int      `json:"score"`
 	Events []Scored `json:"events"`
+	// ExternalID and UserData are the subject's. Version 1 has none.
+	ExternalID string          `json:"externalId"`
+	UserData   json.RawMessage `json:"userData"`
 }
 
 // SearchResult contains the candidates, best first, and the attributes of the

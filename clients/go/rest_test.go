@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -174,5 +175,33 @@ func refusedSoon(t *testing.T, kind error, do func() error) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
+	}
+}
+
+func TestExternalIDs(t *testing.T) {
+	ctx := t.Context()
+	c, _ := gallery(t, 10)
+	made, err := c.Register(ctx, client.Photo{Image: photo(t, obama), ExternalID: new("staff/ü 1"), UserData: json.RawMessage(`{"shift":2}`)})
+	must(t, err)
+	_, err = c.Register(ctx, client.Photo{Image: photo(t, biden), ExternalID: new("staff/ü 1")})
+	refused(t, err, client.ErrDuplicate)
+	list, err := c.SubjectsWith(ctx, "staff/ü 1")
+	must(t, err)
+	if len(list.Subjects) != 1 || list.Subjects[0].ID != made.ID || list.Subjects[0].ExternalID != "staff/ü 1" || string(list.Subjects[0].UserData) != `{"shift":2}` {
+		t.Errorf("listed %+v", list)
+	}
+	named := client.External("staff/ü 1")
+	verified, err := c.Verify(ctx, named, photo(t, anotherObama))
+	must(t, err)
+	found, err := c.Search(ctx, client.SearchQuery{Probe: photo(t, anotherObama)})
+	must(t, err)
+	if verified.ID != made.ID || len(found.Candidates) != 1 || found.Candidates[0].ExternalID != verified.ExternalID || verified.ExternalID != "staff/ü 1" {
+		t.Errorf("verified %+v, found %+v", verified, found.Candidates)
+	}
+	_, err = c.Update(ctx, named, client.Photo{Image: photo(t, obama), ExternalID: new("")})
+	must(t, err)
+	refused(t, c.Unregister(ctx, named), client.ErrNotFound)
+	if list, err = c.SubjectsWith(ctx, "staff/ü 1"); err != nil || len(list.Subjects) != 0 {
+		t.Errorf("after the id was removed: %+v, %v", list, err)
 	}
 }

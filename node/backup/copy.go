@@ -88,6 +88,9 @@ func (t *tally) add(e *shard.CopiedEntry) {
 		b = binary.BigEndian.AppendUint32(b, tag)
 	}
 	b = append(binary.BigEndian.AppendUint32(b, uint32(len(e.Sealed))), e.Sealed...)
+	if len(e.Note) > 0 { // backups from before metafsm.LevelSubjects have none
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(e.Note))), e.Note...)
+	}
 	t.buf = b
 	t.sum.Write(b)
 }

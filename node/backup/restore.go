@@ -42,6 +42,8 @@ type Target interface {
 	Propose(ctx context.Context, group id.Shard, cmd []byte) ([]byte, error)
 	// Sums returns the slices of a shard, with every write acknowledged before the call.
 	Sums(ctx context.Context, s id.Shard) ([]Slice, error)
+	// Level returns the cluster's level as this node knows it.
+	Level() uint32
 	// HasGallery reports whether there is a gallery of that id, or of that tenant and name.
 	HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 }
@@ -343,6 +345,7 @@ type loader struct {
 	known map[id.Gallery]bool
 	batch []shard.CopiedEntry
 	bytes int
+	noted []shard.NotedSubject // whose external ids are to be claimed
 	sums  []Slice
 }
 
@@ -416,13 +419,16 @@ func (l *loader) entry(e *shard.CopiedEntry) error {
 		return nil
 	}
 	l.sum.add(e)
+	if err := l.note(e); err != nil {
+		return err
+	}
 	if l.skip > 0 {
 		if l.skip--; l.skip == 0 {
 			l.base = l.last - e.First
 		}
 		return nil
 	}
-	bytes := len(e.Sealed) + 5*len(e.Tags) + entryBytes
+	bytes := len(e.Sealed) + len(e.Note) + 5*len(e.Tags) + entryBytes
 	if l.bytes+bytes > loadBytesMax || len(l.batch) == loadEntriesMax {
 		if err := l.flush(); err != nil {
 			return err
@@ -453,7 +459,7 @@ func (l *loader) end() error {
 	if l.slice == nil {
 		return nil
 	}
-	if err := l.flush(); err != nil {
+	if err := errors.Join(l.flush(), l.claim()); err != nil {
 		return err
 	}
 	s := l.sum.end()

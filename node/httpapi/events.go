@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -9,10 +10,10 @@ import (
 	"facet/router"
 )
 
-// putSubject serves PUT subjects/{subjectId}: body face, and tags in version 1.1.
-// It replaces the subject's oldest active event (D19).
+// putSubject serves PUT subjects/{subjectId}: body face, and tags, externalId and userData in
+// version 1.1. It replaces the subject's oldest active event (D19).
 func putSubject(ctx context.Context, c *call) (answer, error) {
-	e, err := c.enrolment()
+	e, err := c.enrolment(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -22,7 +23,7 @@ func putSubject(ctx context.Context, c *call) (answer, error) {
 
 // getEvents serves GET subjects/{subjectId}/events.
 func getEvents(ctx context.Context, c *call) (answer, error) {
-	subject, err := parseSubject(c.parameters[0])
+	subject, err := c.subject(ctx, c.parameters[0])
 	if err != nil {
 		return answer{}, err
 	}
@@ -39,7 +40,7 @@ func getEvents(ctx context.Context, c *call) (answer, error) {
 
 // postEvents serves POST subjects/{subjectId}/events: body face and tags.
 func postEvents(ctx context.Context, c *call) (answer, error) {
-	e, err := c.enrolment()
+	e, err := c.enrolment(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -54,7 +55,7 @@ func putEvent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	e, err := c.enrolment()
+	e, err := c.enrolment(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -65,7 +66,7 @@ func putEvent(ctx context.Context, c *call) (answer, error) {
 
 // deleteEvent serves DELETE subjects/{subjectId}/events/{eventId}.
 func deleteEvent(ctx context.Context, c *call) (answer, error) {
-	subject, err := parseSubject(c.parameters[0])
+	subject, err := c.subject(ctx, c.parameters[0])
 	if err != nil {
 		return answer{}, err
 	}
@@ -77,23 +78,31 @@ func deleteEvent(ctx context.Context, c *call) (answer, error) {
 }
 
 // enrolment reads a write to the subject that the path names first.
-func (c *call) enrolment() (router.Enrolment, error) {
+func (c *call) enrolment(ctx context.Context) (router.Enrolment, error) {
 	e := router.Enrolment{Access: c.access}
 	var err error
-	if e.Subject, err = parseSubject(c.parameters[0]); err != nil {
-		return e, err
+	if !strings.HasPrefix(c.parameters[0], externalPrefix) {
+		// Before the body is read: an unknown id is 404 whatever the body says.
+		if e.Subject, err = parseSubject(c.parameters[0]); err != nil {
+			return e, err
+		}
 	}
-	o, err := readObject(c.body.bytes, "face", "tags")
+	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData")
 	if err != nil {
 		return e, err
 	}
-	var errs [3]error
+	var errs [4]error
 	if c.version != v1 {
 		e.Tags, errs[0] = o.tags()
+		e.Note, errs[1] = o.notePatch()
 	}
-	e.Write, errs[1] = c.write()
-	e.Image, errs[2] = o.image("face")
-	return e, firstOf(errs[:]...)
+	e.Write, errs[2] = c.write()
+	e.Image, errs[3] = o.image("face")
+	if err := firstOf(errs[:]...); err != nil {
+		return e, err
+	}
+	e.Subject, err = c.subject(ctx, c.parameters[0])
+	return e, err
 }
 
 // registered returns the answer to a registration or update that ended in r or err.

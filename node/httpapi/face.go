@@ -111,7 +111,7 @@ func postVerifyV1(ctx context.Context, c *call) (answer, error) {
 
 // verifySubject compares the probe of o with the subject whose id o has.
 func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
-	text, _, err := o.text("id", pathIDMax)
+	text, err := c.idText(o)
 	if err != nil {
 		return answer{}, err
 	}
@@ -122,7 +122,7 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	subject, err := parseSubject(text)
+	subject, err := c.subject(ctx, text)
 	if err != nil {
 		return answer{}, err
 	}
@@ -134,7 +134,7 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 		}
 		return answer{}, err
 	}
-	return answer{fasthttp.StatusOK, verifiedBody{ID: subject.String(), Score: verified.Score}}, nil
+	return answer{fasthttp.StatusOK, verifiedBody{subject.String(), verified.Score, c.note(verified.Note)}}, nil
 }
 
 // postSearch serves POST face/search: body probe, threshold, limit, and tags in

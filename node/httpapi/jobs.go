@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -46,6 +47,7 @@ type bulkRecordBody struct {
 	Reason         string `json:"reason"`
 	Status         string `json:"status"`
 	AttributesJSON string `json:"attributesJson"`
+	noteBody       `json:",inline"`
 }
 
 // postBulk serves POST jobs/bulkregister: body registrations.
@@ -122,6 +124,7 @@ func getBulk(ctx context.Context, c *call) (answer, error) {
 func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
 	b := bulkRecordBody{
 		ID: r.ID.String(), Filename: r.Filename, Attempts: strconv.Itoa(r.Attempts), Reason: r.Reason, Status: bulkNew,
+		noteBody: wireNote(&r.Note),
 	}
 	if r.Processed {
 		b.Status, b.RegisterStatus = bulkProcessed, bulkFailed
@@ -139,8 +142,8 @@ func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
 	return b, nil
 }
 
-// bulkTokensMax is the most JSON tokens of a job's body. An object with a filename
-// and one tag has eight, and unknown members are skipped.
+// bulkTokensMax is the most JSON tokens of a job's body. An object with a filename,
+// one tag and an external id has ten, and unknown members are skipped.
 const bulkTokensMax = 16 * router.BulkItemsMax
 
 // readRegistrations reads the body of a job.
@@ -176,6 +179,9 @@ func readRegistrations(text []byte) ([]router.BulkItem, error) {
 	return items, nil
 }
 
+// registrationMembers are the members of an item that are read.
+var registrationMembers = []string{"filename", "tags", "externalId", "userData"}
+
 // registration reads one item of a job.
 func (d *boundedDecoder) registration() (router.BulkItem, error) {
 	var item router.BulkItem
@@ -183,7 +189,7 @@ func (d *boundedDecoder) registration() (router.BulkItem, error) {
 	err := d.members("A registration", func(name string) error {
 		var raw jsontext.Value
 		switch {
-		case d.PeekKind() == 'n' || name != "filename" && name != "tags":
+		case d.PeekKind() == 'n' || !slices.Contains(registrationMembers, name):
 			return d.skip()
 		case name == "filename":
 			value, err := d.token('"', "filename must be a string.")
@@ -197,8 +203,18 @@ func (d *boundedDecoder) registration() (router.BulkItem, error) {
 		if err != nil {
 			return err
 		}
-		item.Tags, err = object{"tags": raw}.tags()
-		d.left -= len(item.Tags)
+		if name == "tags" {
+			item.Tags, err = object{"tags": raw}.tags()
+			d.left -= len(item.Tags)
+			return err
+		}
+		d.left -= bytes.Count(raw, []byte{','}) + 1
+		n, err := object{name: raw}.note()
+		if name == "externalId" {
+			item.Note.ExternalID = n.ExternalID
+		} else {
+			item.Note.UserData = n.UserData
+		}
 		return err
 	})
 	if err == nil && !named {

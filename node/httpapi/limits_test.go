@@ -69,6 +69,7 @@ var bounds = []bound{
 	{"ApplicationUpdate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
 	{"ApplicationUpdate.name", 1, 256, "200", "name must "},
 	{"ApplicationUpdate.verifyThreshold", 0, 9999, "200", "verifyThreshold must be a whole number from 0 to 9999"},
+	{"BulkItem.externalId", 1, 128, "200", "externalId must "},
 	{"BulkItem.filename", 1, 1024, "200", "filename "},
 	// The last of the registrations has a tag that does not exist: no job is made.
 	{"BulkRequest.registrations", 1, 100_000, "UnknownTag", "registrations"},
@@ -84,6 +85,7 @@ var bounds = []bound{
 	{"Length", 1, 1000, "200", "length must be a whole number from 1 to 1000"},
 	{"MatchesRequest.length", 1, 200, "200", "length must be a whole number from 1 to 200"},
 	{"MatchesRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
+	{"RegisterRequest.externalId", noLeast, 128, "200", "externalId must be at most 128 characters"},
 	{"SearchRequest.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
 	{"SearchRequest.tags", noLeast, 64, `"candidates":`, "A gallery has at most 64 tags"},
 	{"SearchRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
@@ -227,8 +229,8 @@ func post(t *testing.T, c *nodetest.Client, base, target string, body any, statu
 
 func everyBound(t *testing.T, n tenant) {
 	c, tagless := n.gallery(t, "g", 100), n.gallery(t, "tags", 1)
-	post(t, c, n.base, "/v1.1/subjects", person("a"), http.StatusCreated, nil)
-	var small, app struct{ ID string }
+	var subject, small, app struct{ ID string }
+	post(t, c, n.base, "/v1.1/subjects", person("a"), http.StatusCreated, &subject)
 	post(t, n.admin, n.base, "/api/galleries", map[string]any{"name": "small", "faceMinimumQualityScore": .5, "size": 1}, http.StatusOK, &small)
 	newApp := map[string]any{"name": "a", "faceMinimumQualityScore": .5, "galleryId": small.ID}
 	post(t, n.admin, n.base, "/api/applications", newApp, http.StatusOK, &app)
@@ -248,6 +250,7 @@ func everyBound(t *testing.T, n tenant) {
 		"ApplicationCreate":    {n.admin, http.MethodPost, "/api/applications", newApp},
 		"ApplicationUpdate":    {n.admin, http.MethodPatch, "/api/applications/" + app.ID, nil},
 		"GalleryUpdate":        {n.admin, http.MethodPatch, "/api/galleries/" + small.ID, nil},
+		"RegisterRequest":      {c, http.MethodPut, "/v1.1/subjects/" + subject.ID, person("a")},
 		"ExtractRequest":       {c, http.MethodPost, "/v1.1/face/extract", map[string]any{"faces": image}},
 		"SearchRequest":        {c, http.MethodPost, "/v1.1/face/search", search},
 		"SearchRequestV1":      {c, http.MethodPost, "/v1/face/search", search},
@@ -264,7 +267,7 @@ func everyBound(t *testing.T, n tenant) {
 			body := map[string]any{"name": fmt.Sprint("gallery ", galleries), "faceMinimumQualityScore": .5, "size": 1}
 			return request{n.admin, http.MethodPost, "/api/galleries", body}.with(t, n.base, name, value)
 		case "BulkItem":
-			return bodies["BulkRequest"].with(t, n.base, "registrations", []map[string]any{{name: value}})
+			return bodies["BulkRequest"].with(t, n.base, "registrations", []map[string]any{{"filename": "a", name: value}})
 		case "BulkRequest":
 			list := make([]map[string]any, size)
 			for i := range list {

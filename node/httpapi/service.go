@@ -26,6 +26,10 @@ type Service interface {
 	Register(ctx context.Context, r router.Registration) (router.Registered, error)
 	Unregister(ctx context.Context, access router.Access, subject id.Subject) (router.Committed, error)
 	Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error)
+	// SubjectWith finds the subject with an external id. No such subject is NotFound.
+	// SubjectsWith returns the list of that subject's active events, or an empty one.
+	SubjectWith(ctx context.Context, access router.Access, externalID string) (id.Subject, error)
+	SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error)
 
 	// UpdateSubject replaces the subject's oldest active event.
 	UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error)

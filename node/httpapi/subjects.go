@@ -13,19 +13,21 @@ import (
 	"facet/router"
 )
 
-// postSubjects serves POST subjects: body face, and tags in version 1.1.
+// postSubjects serves POST subjects: body face, and tags, externalId and userData in version
+// 1.1.
 func postSubjects(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "face", "tags")
+	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData")
 	if err != nil {
 		return answer{}, err
 	}
 	r := router.Registration{Access: c.access}
-	var errs [3]error
+	var errs [4]error
 	if c.version != v1 {
 		r.Tags, errs[0] = o.tags()
+		r.Note, errs[1] = o.note()
 	}
-	r.Write, errs[1] = c.write()
-	r.Image, errs[2] = o.image("face")
+	r.Write, errs[2] = c.write()
+	r.Image, errs[3] = o.image("face")
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -35,7 +37,7 @@ func postSubjects(ctx context.Context, c *call) (answer, error) {
 
 // deleteSubject serves DELETE subjects/{subjectId}.
 func deleteSubject(ctx context.Context, c *call) (answer, error) {
-	subject, err := parseSubject(c.parameters[0])
+	subject, err := c.subject(ctx, c.parameters[0])
 	if err != nil {
 		return answer{}, err
 	}
@@ -43,11 +45,14 @@ func deleteSubject(ctx context.Context, c *call) (answer, error) {
 	return answer{status: fasthttp.StatusNoContent}, err
 }
 
-// getSubjects serves GET subjects: query start, length, dir and after.
+// getSubjects serves GET subjects: query start, length, dir and after, or externalId.
 func getSubjects(ctx context.Context, c *call) (answer, error) {
 	all, err := parameters(c.query)
 	if err != nil {
 		return answer{}, err
+	}
+	if _, ok := all["externalId"]; ok {
+		return getSubjectWith(ctx, c, all)
 	}
 	p := router.Page{Order: router.CursorOrder}
 	const anyStart = 1<<31 - 1 // beyond every list
@@ -74,19 +79,7 @@ func getSubjects(ctx context.Context, c *call) (answer, error) {
 			return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
 		}
 	}
-	list, err := c.service.Subjects(ctx, c.access, p)
-	if err != nil {
-		return answer{}, err
-	}
-	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total, Next: list.Next}
-	for i, e := range list.Entries {
-		text.Subjects[i] = wireEntry(e)
-	}
-	if len(text.Subjects) == 0 {
-		text.Message = "Subjects not found."
-		return answer{fasthttp.StatusNotFound, text}, nil
-	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return listed(c.service.Subjects(ctx, c.access, p))
 }
 
 // wholeParameter reads a whole number of a query, or returns absent.

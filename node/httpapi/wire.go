@@ -85,6 +85,7 @@ type entryBody struct {
 	EventID     string `json:"eventId"`
 	Status      string `json:"status"`
 	LastUpdated string `json:"lastUpdated"`
+	noteBody    `json:",inline"`
 }
 
 // wireEntry returns the wire form of an entry of the subject list.
@@ -93,7 +94,7 @@ func wireEntry(e router.Entry) entryBody {
 	if e.Deleted {
 		status = "D"
 	}
-	return entryBody{ID: e.Subject.String(), EventID: e.Event.String(), Status: status, LastUpdated: wireTime(e.Updated)}
+	return entryBody{ID: e.Subject.String(), EventID: e.Event.String(), Status: status, LastUpdated: wireTime(e.Updated), noteBody: wireNote(e.Note)}
 }
 
 // wireTime formats t as ISO 8601 with milliseconds and the offset +00:00 (D13).
@@ -121,8 +122,9 @@ type faceBody struct {
 // verifiedBody is the answer to a verification. ID is set when a subject was
 // verified.
 type verifiedBody struct {
-	ID    string `json:"id,omitzero"`
-	Score int    `json:"score"`
+	ID       string `json:"id,omitzero"`
+	Score    int    `json:"score"`
+	noteBody `json:",inline"`
 }
 
 // searchBody is the answer to a search. Message is set when nothing was found.
@@ -150,6 +152,8 @@ type candidate struct {
 	ID     string           `json:"id"`
 	Score  int              `json:"score"`
 	Events []candidateEvent `json:"events,omitzero"`
+
+	noteBody `json:",inline"`
 }
 
 type candidateEvent struct {
@@ -163,6 +167,7 @@ func wireCandidate(c router.Candidate, v version) candidate {
 	if v == v1 {
 		return w
 	}
+	w.noteBody = wireNote(c.Note)
 	w.Events = make([]candidateEvent, len(c.Events))
 	for i, e := range c.Events {
 		w.Events[i] = candidateEvent{ID: e.Event.String(), Score: e.Score}

@@ -146,7 +146,7 @@ func (m *shardModel) loadEntry(g id.Gallery, base uint64, e shard.CopiedEntry, o
 		tags: e.Tags, first: base + e.First, revision: e.Revision,
 	}
 	if !e.Deleted {
-		fresh.template = m.templates[op]
+		fresh.template, fresh.face = m.templates[op], op
 	}
 	m.events = append(m.events, fresh)
 	return shardfsm.Done

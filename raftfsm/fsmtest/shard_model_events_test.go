@@ -1,6 +1,8 @@
 package fsmtest_test
 
 import (
+	"slices"
+
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 )
@@ -28,6 +30,9 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 	if m.over(c.Share, c.Keyed) {
 		return refuse(shardfsm.OverWrites)
 	}
+	if m.externals.barred(c.Subject, c.Claimed) {
+		return refuse(shardfsm.Barred)
+	}
 	known := len(m.actives(g, c.Subject)) > 0
 	switch {
 	case kind == "add" && !known:
@@ -39,7 +44,7 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 	}
 	fresh := modelClaim{
 		gallery: g, subject: c.Subject, event: c.Event, op: c.Op, request: c.Request, time: m.clock,
-		tags: c.Tags, template: m.templates[c.Op], further: kind == "add",
+		tags: c.Tags, template: m.templates[c.Op], further: kind == "add", note: c.Note,
 	}
 	if i := m.claim(g, c.Event); i >= 0 {
 		own := m.claims[i]
@@ -80,6 +85,9 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 	if m.over(c.Share, c.Keyed) {
 		return refuse(shardfsm.OverWrites)
 	}
+	if m.externals.barred(c.Subject, c.Claimed) {
+		return refuse(shardfsm.Barred)
+	}
 	of, i := m.actives(g, c.Subject), m.active(g, c.Subject, c.Event)
 	if len(of) == 0 {
 		return refuse(shardfsm.UnknownSubject)
@@ -91,7 +99,8 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 		return refuse(shardfsm.UnknownEvent)
 	}
 	old := m.events[i]
-	if old.entry.Event != c.Event || old.revision+1 != c.Revision {
+	noted := (len(old.note) > 0) == c.Noted && (len(c.Note) == 0 || i == of[0])
+	if old.entry.Event != c.Event || old.revision+1 != c.Revision || !noted {
 		return shardfsm.RegisterAnswer{
 			Status: shardfsm.Moved, Subject: c.Subject, Event: old.entry.Event, Revision: old.revision + 1,
 		}
@@ -99,7 +108,7 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 	spare := m.usage(g).Free() > 0 || m.recycle(g)
 	i = m.active(g, c.Subject, c.Event)
 	fresh := old
-	fresh.template, fresh.revision = m.templates[c.Op], c.Revision
+	fresh.template, fresh.revision, fresh.note, fresh.face = m.templates[c.Op], c.Revision, c.Note, c.Op
 	if !c.KeepTags {
 		fresh.tags = c.Tags
 	}
@@ -164,7 +173,22 @@ func (m *shardModel) removeEvent(c shardfsm.RemoveEvent) shardfsm.UnregisterAnsw
 	if i < 0 {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownEvent}
 	}
+	heir := -1
+	of := m.actives(c.Gallery, c.Subject)
+	if after := slices.Index(of, i) + 1; len(m.events[i].note) > 0 && after < len(of) {
+		heir = of[after]
+		if e := m.events[heir]; e.entry.Event != c.Heir.Event || e.revision != c.Heir.Revision || len(c.Heir.Note) == 0 {
+			return shardfsm.UnregisterAnswer{Status: shardfsm.Moved}
+		}
+	}
 	m.delete(i)
+	if heir >= 0 {
+		heir = m.active(c.Gallery, c.Subject, c.Heir.Event)
+		fresh := m.events[heir]
+		fresh.note = c.Heir.Note
+		m.events = slices.Delete(m.events, heir, heir+1)
+		m.enter(fresh)
+	}
 	m.ops = append(m.ops, modelOp{"remove", c.Gallery, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0, c.Share.Tenant})
 	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
 }

@@ -9,6 +9,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
+	"facet/shard/claim"
 )
 
 // modelEvent is an event of the model, which keeps all events in log order.
@@ -19,6 +20,8 @@ type modelEvent struct {
 	template []float32
 	first    uint64 // orders the events of a subject by registration
 	revision uint32
+	note     []byte
+	face     id.Operation // that encrypted the face
 }
 
 // modelClaim is a pending event.
@@ -33,6 +36,7 @@ type modelClaim struct {
 	tags     []uint32
 	template []float32
 	further  bool
+	note     []byte
 }
 
 type modelOp struct {
@@ -65,12 +69,13 @@ type shardModel struct {
 	ops      []modelOp
 	// templates maps operations to the templates that the generator encrypted.
 	templates map[id.Operation][]float32
+	externals modelExternals
 }
 
 func newShardModel() *shardModel {
 	return &shardModel{
 		slices: map[id.Gallery]*modelSlice{}, floor: map[id.Gallery]uint32{}, remains: map[id.Gallery]uint64{},
-		templates: map[id.Operation][]float32{},
+		templates: map[id.Operation][]float32{}, externals: modelExternals{held: map[externalOf]claim.Holder{}},
 	}
 }
 
@@ -182,7 +187,7 @@ func (m *shardModel) enter(e modelEvent) {
 func (m *shardModel) enrolled(c modelClaim) {
 	m.enter(modelEvent{
 		gallery: c.gallery, entry: shard.Entry{Subject: c.subject, Event: c.event},
-		tags: c.tags, template: c.template,
+		tags: c.tags, template: c.template, note: c.note, face: c.op,
 	})
 }
 
@@ -190,7 +195,7 @@ func (m *shardModel) enrolled(c modelClaim) {
 func (m *shardModel) delete(i int) {
 	gone := m.events[i]
 	gone.entry.Deleted = true
-	gone.tags, gone.template, gone.revision, gone.first = nil, nil, 0, 0
+	gone.tags, gone.template, gone.revision, gone.first, gone.note = nil, nil, 0, 0, nil
 	m.events = slices.Delete(m.events, i, i+1)
 	m.enter(gone)
 }
@@ -246,9 +251,11 @@ func (m *shardModel) returnSlots(c shardfsm.ReturnSlots) shardfsm.ReturnSlotsAns
 func (m *shardModel) fence(c shardfsm.Fence) shardfsm.FenceAnswer {
 	g := c.Gallery
 	if floor, ok := m.floor[g]; ok && floor >= c.Generation {
+		m.externals.fence(g, c.Generation)
 		return shardfsm.FenceAnswer{Status: shardfsm.Done, Left: m.remains[g]}
 	}
 	m.next()
+	m.externals.fence(g, c.Generation)
 	m.floor[g], m.remains[g] = c.Generation, 0
 	if sl := m.slices[g]; sl != nil && sl.generation < c.Generation {
 		u := m.usage(g)

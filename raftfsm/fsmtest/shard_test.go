@@ -55,6 +55,7 @@ type shardWorld struct {
 	model  *shardModel
 	time   int64
 	events int
+	notes  int
 	// enrolled and replaced are earlier writes, for retries. kinds belongs to enrolled.
 	enrolled []shardfsm.Register
 	kinds    []string
@@ -168,6 +169,9 @@ func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 	c.Share = w.share()
 	c.Generation = w.generation(c.Gallery)
 	c.Sealed = w.seal(c.Op, shard.FaceRef{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event})
+	if kind == "register" {
+		c.Note, c.Claimed = w.note()
+	}
 	w.enrolled, w.kinds = append(w.enrolled, c), append(w.kinds, kind)
 	return kind, c
 }
@@ -223,6 +227,10 @@ func (w *shardWorld) replace() []byte {
 				Subject: of.entry.Subject, Event: of.entry.Event, Time: w.tick(), Share: w.share(),
 			},
 			Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
+			Noted: (len(of.note) > 0) == (w.IntN(12) > 0),
+		}
+		if of.note != nil || w.IntN(8) == 0 {
+			c.Note, c.Claimed = w.note()
 		}
 		switch w.IntN(12) {
 		case 0:
@@ -294,6 +302,11 @@ func (w *shardWorld) remove() []byte {
 			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))}, Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(),
 			Subject: of.entry.Subject, Event: of.entry.Event, Share: w.share(),
 		},
+	}
+	if list := w.model.actives(of.gallery, of.entry.Subject); len(list) > 1 && w.IntN(8) > 0 {
+		heir := w.model.events[list[1]]
+		c.Heir = shardfsm.Heir{Event: heir.entry.Event, Revision: heir.revision, Sealed: w.sealed[heir.face]}
+		c.Heir.Note, _ = w.note()
 	}
 	if w.IntN(8) == 0 {
 		c.Event = eventID(w.IntN(w.events + 1))
@@ -386,8 +399,10 @@ func (w *shardWorld) next() []byte {
 		return w.replace()
 	case n < 24:
 		return w.settle()
-	case n < 28:
+	case n < 27:
 		return w.load()
+	case n < 29:
+		return w.external()
 	default:
 		return w.enrol()
 	}
@@ -431,6 +446,7 @@ func TestShardReplicasMatchModel(t *testing.T) {
 					t.Fatalf("replica %d: %d writes of tenant %d, want %d", i, got, n, want)
 				}
 			}
+			w.compareExternals(t, i, m.(*shardfsm.Machine).Claims())
 			for g := range galleries {
 				w.compareGallery(t, i, m.(*shardfsm.Machine).Shard(), galleryID(g))
 			}
@@ -466,7 +482,7 @@ func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g
 	for n := range w.events + 1 {
 		var want []shard.Active
 		for _, i := range m.actives(g, subjectID(n)) {
-			want = append(want, shard.Active{Event: m.events[i].entry.Event, Revision: m.events[i].revision, Tags: m.events[i].tags})
+			want = append(want, shard.Active{Event: m.events[i].entry.Event, Revision: m.events[i].revision, Tags: m.events[i].tags, Note: m.events[i].note})
 		}
 		got, err := s.Events(g, sl.generation, subjectID(n))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

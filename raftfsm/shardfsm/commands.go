@@ -18,6 +18,8 @@ var (
 	WithdrawOp     = command.Op[Withdraw, StatusAnswer]{Code: 11, Version: 1}
 	WidenOp        = command.Op[Widen, StatusAnswer]{Code: 12, Version: 1}
 	LoadOp         = command.Op[Load, LoadAnswer]{Code: 13, Version: 1}
+	ClaimOp        = command.Op[Claim, ClaimAnswer]{Code: 14, Version: 1}
+	BarOp          = command.Op[Bar, StatusAnswer]{Code: 15, Version: 1}
 	BeginJobOp     = command.Op[BeginJob, JobAnswer]{Code: 32, Version: 1}
 	AddJobOp       = command.Op[AddJob, JobAnswer]{Code: 33, Version: 1, AnswersAs: 32}
 	OpenJobOp      = command.Op[OpenJob, JobAnswer]{Code: 34, Version: 1, AnswersAs: 32}
@@ -42,6 +44,8 @@ var commands = [...]command.Row[*Machine]{
 	11: command.Does(WithdrawOp, Withdraw.apply),
 	12: command.Does(WidenOp, Widen.apply),
 	13: command.Does(LoadOp, Load.apply),
+	14: command.Does(ClaimOp, Claim.apply),
+	15: command.Does(BarOp, Bar.apply),
 	32: command.Does(BeginJobOp, BeginJob.apply),
 	33: command.Does(AddJobOp, AddJob.apply),
 	34: command.Does(OpenJobOp, OpenJob.apply),

@@ -14,6 +14,7 @@ import (
 	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
+	"facet/shard/claim"
 	"facet/shard/job"
 	"facet/shard/kernel"
 	"facet/shard/segment"
@@ -28,8 +29,9 @@ var magic = codec.Magic([]byte("facetshd"))
 
 // Machine applies commands to a shard. Readers use Shard directly, at any time.
 type Machine struct {
-	shard *shard.Shard
-	jobs  *job.Book
+	shard  *shard.Shard
+	jobs   *job.Book
+	claims *claim.Book
 
 	// batched reports whether operations and jobs may lie in files. nil means no.
 	batched func() bool
@@ -51,7 +53,7 @@ var (
 func New(table *score.Table, arena *kernel.Arena) *Machine { return newMachine(table, arena, limits) }
 
 func newMachine(table *score.Table, arena *kernel.Arena, l operation.Limits) *Machine {
-	return &Machine{shard: shard.New(table, arena), jobs: job.New(), limits: l, ops: operation.New(l)}
+	return &Machine{shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), limits: l, ops: operation.New(l)}
 }
 
 // Shard returns the state that searches and listings read. Restore keeps the object.
@@ -95,13 +97,14 @@ type frozen struct {
 	index   uint64
 	ops     *operation.View
 	shard   *shard.View
+	claims  *claim.View
 	jobs    *job.View
 }
 
 func (m *Machine) freeze() *frozen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.jobs.Freeze()}
+	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.claims.Freeze(), m.jobs.Freeze()}
 }
 
 // Freeze captures the state for a snapshot. The error is nil.
@@ -155,6 +158,7 @@ func (f *frozen) write(out *codec.Writer) error {
 	if err := f.shard.Write(out); err != nil {
 		return err
 	}
+	f.claims.Write(out)
 	f.jobs.Write(out)
 	return nil
 }
@@ -163,7 +167,7 @@ func (f *frozen) Release() {
 	f.shard.Release()
 	f.ops.Release()
 	f.jobs.Release()
-	f.ops, f.shard, f.jobs = nil, nil, nil
+	f.ops, f.shard, f.claims, f.jobs = nil, nil, nil, nil
 }
 
 // Digest returns a hash of the state without the index. Machines that applied the same
@@ -185,19 +189,21 @@ func (m *Machine) Digest() [32]byte {
 
 // Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
 // The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt,
-// shard.ErrSnapshot, operation.ErrSnapshot or job.ErrSnapshot.
+// shard.ErrSnapshot, claim.ErrSnapshot, operation.ErrSnapshot or
+// job.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
 	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
+	claims := claim.NewLoader()
 	defer events.Close()
 	ops.Keep(m.shard.Store())
 	jobs.Keep(m.shard.Store())
-	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, ops, jobs) })
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, ops, claims, jobs) })
 	var memory *operation.Memory
 	if err == nil {
 		memory, err = ops.Memory()
 	}
 	if err == nil {
-		err = errors.Join(events.Check(), jobs.Check())
+		err = errors.Join(events.Check(), claims.Check(), jobs.Check())
 	}
 	if err != nil {
 		return fmt.Errorf("restore shard: %w", err)
@@ -206,12 +212,16 @@ func (m *Machine) Restore(r io.Reader) error {
 	defer m.mu.Unlock()
 	m.index, m.ops = index, memory
 	m.shard.Replace(events)
+	m.claims.Replace(claims)
 	m.jobs.Replace(jobs)
 	return nil
 }
 
-func load(r codec.Message, events *shard.Loader, ops *operation.Loader, jobs *job.Loader) error {
+func load(r codec.Message, events *shard.Loader, ops *operation.Loader, claims *claim.Loader, jobs *job.Loader) error {
 	mine, err := events.Load(r)
+	if err == nil && !mine {
+		mine, err = claims.Load(r)
+	}
 	if err == nil && !mine {
 		mine, err = ops.Load(r)
 	}

@@ -49,14 +49,20 @@ type Register struct {
 	// knows a later one, the answer is Outdated, unless the operation was done before. 0
 	// skips the check.
 	Epoch uint32 `cbor:"13,keyasint,omitempty"`
+	// Note is the note of a new subject, sealed by shard.SealNote for the event, or nil. Note
+	// and Claimed are sent from metafsm.LevelSubjects on, for Register only.
+	Note []byte `cbor:"15,keyasint,omitempty"`
+	// Claimed is one more than the count of bars (claim.Book.Bars) that the proposer read
+	// before it claimed the note's external id, or 0 if the note has none.
+	Claimed uint64 `cbor:"16,keyasint,omitempty"`
 }
 
 // RegisterAnswer answers Register, AddEvent, ReplaceEvent and Activate. The status of the
 // first three is Done, Replayed, Conflict, StaleGeneration, OpsFull, OverWrites, or:
 //
-//   - Register: NeedSlots or Outdated.
+//   - Register: NeedSlots, Outdated or Barred.
 //   - AddEvent: NeedSlots or UnknownSubject.
-//   - ReplaceEvent: UnknownSubject, UnknownEvent or Moved.
+//   - ReplaceEvent: UnknownSubject, UnknownEvent, Moved or Barred.
 //
 // The ids and the time are set for Done and Replayed.
 type RegisterAnswer struct {
@@ -94,7 +100,7 @@ type enrolment Register
 func (c enrolment) event(time int64) shard.Event {
 	return shard.Event{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
-		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request,
+		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request, Note: c.Note,
 	}
 }
 
@@ -117,6 +123,8 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return RegisterAnswer{Status: status}
 	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
 		return RegisterAnswer{Status: Outdated}
+	case m.barred(c.Subject, c.Claimed):
+		return RegisterAnswer{Status: Barred}
 	}
 	claim, err := m.put(c, code, now)
 	if err != nil {

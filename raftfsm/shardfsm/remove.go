@@ -22,7 +22,8 @@ type Unregister struct {
 
 // UnregisterAnswer answers Unregister and RemoveEvent. The status is Done, UnknownSubject,
 // StaleGeneration, OpsFull, OverWrites, or Conflict if another write has the Op. RemoveEvent
-// may also answer UnknownEvent. The machine remembers only an operation that is Done.
+// may also answer UnknownEvent, or Moved if the event has the
+// note and the heir is another. The machine remembers only an operation that is Done.
 type UnregisterAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	// Time is the time of the deleted entries, for Done.
@@ -40,12 +41,27 @@ func (c Unregister) apply(m *Machine) UnregisterAnswer {
 // removes the subject. For Op see Unregister.
 type RemoveEvent struct {
 	EventWrite
+	// Heir is the subject's next event, which gets the note of the removed one. It is sent
+	// from metafsm.LevelSubjects on.
+	Heir Heir `cbor:"15,keyasint,omitzero"`
+}
+
+// Heir is an event that gets the note of another.
+type Heir struct {
+	Event    id.Event `cbor:"1,keyasint"`
+	Revision uint32   `cbor:"2,keyasint,omitempty"`
+	// Sealed is its face, as it is. Note is the subject's note, sealed by shard.SealNote
+	// for the event.
+	Sealed []byte `cbor:"3,keyasint"`
+	Note   []byte `cbor:"4,keyasint"`
 }
 
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
 	return m.remove(removal{c.place(), c.name(), c.Share, RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
-		return m.shard.Remove(shard.Removal{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now})
+		return m.shard.Remove(shard.Removal{
+			Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now, Heir: shard.Heir(c.Heir),
+		})
 	})
 }
 

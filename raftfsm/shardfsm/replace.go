@@ -22,6 +22,14 @@ type ReplaceEvent struct {
 	// Oldest requires that Event is the subject's active event that was registered first.
 	// Otherwise the answer is Moved.
 	Oldest bool `cbor:"13,keyasint,omitempty"`
+	// Note is the subject's note from now on, sealed by shard.SealNote for Revision, or nil.
+	// Only the event that was registered first has one. Noted reports that the event has
+	// one now; else the answer is Moved. Note, Claimed and Noted are sent from
+	// metafsm.LevelSubjects on.
+	Note []byte `cbor:"15,keyasint,omitempty"`
+	// Claimed is as for Register. It is 0 if the subject has the external id already.
+	Claimed uint64 `cbor:"16,keyasint,omitempty"`
+	Noted   bool   `cbor:"17,keyasint,omitempty"`
 }
 
 func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
@@ -34,10 +42,13 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return RegisterAnswer{Status: status}
+	case m.barred(c.Subject, c.Claimed):
+		return RegisterAnswer{Status: Barred}
 	}
 	active, err := m.shard.Update(shard.Replacement{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now,
 		Tags: c.Tags, KeepTags: c.KeepTags, Sealed: c.Sealed, Revision: c.Revision, Oldest: c.Oldest,
+		Note: c.Note, Noted: c.Noted,
 	})
 	switch status := statusOf(err); status {
 	case Done:

@@ -49,6 +49,8 @@ const (
 	OverWrites   Status = 16
 	OverJobs     Status = 17
 	OverJobItems Status = 18
+	// Barred: the claim on the external id is out of date.
+	Barred Status = 19
 )
 
 var statusNames = [...]string{
@@ -57,6 +59,7 @@ var statusNames = [...]string{
 	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
 	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
 	Outdated: "outdated", OverWrites: "over writes", OverJobs: "over jobs", OverJobItems: "over job items",
+	Barred: "barred",
 }
 
 // String names the status.

@@ -232,7 +232,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		err = errors.Join(c.end(), copies.check(give))
 	}
 	n.say("checking %d operations on subjects", len(t.History))
-	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir)), out)
+	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir), traffic.UniquelyNamed(t.Named)), out)
 }
 
 // judge adds the wrong answers to err and prints the run's summary.

@@ -81,6 +81,8 @@ var plantedBugs = []planted{
 	{"revoked_stays", hunter{tests: "./scripts/sim", run: "RevokedKeyIs"}},
 	{"wide_window", hunter{tests: "./scripts/sim", run: "SignedRequest"}},
 	{"ops_not_in_snapshot", fsm},
+	{"claims_taken", hunter{tests: "./node", run: "ExternalIDHasOneSubject"}},
+	{"late_claim_counts", hunter{tests: "./raftfsm/shardfsm", run: "BarWithdraws"}},
 	{"quota_restarts", fsm},
 	{"grant_adds", fsm},
 	{"fence_open", fsm},

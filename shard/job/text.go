@@ -22,6 +22,10 @@ type Item struct {
 	Filename string `cbor:"1,keyasint"`
 	// Tags are identities of tags.
 	Tags []uint32 `cbor:"2,keyasint,omitempty"`
+	// ExternalID and UserData are for the subject's note (shard.Note). They are set from
+	// metafsm.LevelSubjects on.
+	ExternalID string `cbor:"3,keyasint,omitempty"`
+	UserData   []byte `cbor:"4,keyasint,omitempty"`
 }
 
 // Outcome is the result of an item, apart from the ids.

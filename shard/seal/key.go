@@ -3,6 +3,9 @@ package seal
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 )
@@ -22,8 +25,12 @@ var (
 )
 
 // Key seals and opens with AES-256-GCM. One key is good for 2³² seals (NIST SP
-// 800-38D, §8.3, random nonces). It is safe for concurrent use.
-type Key struct{ aead cipher.AEAD }
+// 800-38D, §8.3, random nonces). It also names texts without revealing them (MAC). It is safe for
+// concurrent use.
+type Key struct {
+	aead  cipher.AEAD
+	names []byte // the key of MAC, derived from the secret
+}
 
 // NewKey returns the key of 32 secret bytes, which it does not keep. For another length it returns
 // an error that wraps ErrKey.
@@ -39,7 +46,22 @@ func NewKey(secret []byte) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make key: %w", err)
 	}
-	return &Key{aead}, nil
+	names, err := hkdf.Key(sha256.New, secret, nil, purposeNames, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	return &Key{aead, names}, nil
+}
+
+// purposeNames derives the key of MAC. Stored names depend on it.
+const purposeNames = "facet/names/1"
+
+// MAC returns the HMAC-SHA-256 of data. Nobody without the key can compute or reverse it. It does
+// not change when another master wraps the secret.
+func (k *Key) MAC(data []byte) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, k.names)
+	mac.Write(data)
+	return [sha256.Size]byte(mac.Sum(nil))
 }
 
 // Seal returns nonce, ciphertext and tag of plain. It opens only with the same aad.

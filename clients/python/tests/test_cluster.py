@@ -230,3 +230,21 @@ def refused_soon(kind: type[facet_client.Refusal], call: Callable[[], object]) -
         assert time.monotonic() < late, f"no {kind.__name__}"
         row = 0
         time.sleep(0.01)
+
+
+def test_external_ids(client: Client) -> None:
+    made = client.register(photo(OBAMA), external_id="staff/ü 1", user_data={"shift": 2})
+    with pytest.raises(facet_client.Duplicate, match=made.id):
+        client.register(photo(BIDEN), external_id="staff/ü 1")
+    (entry,) = client.subjects_with("staff/ü 1").subjects
+    assert (entry.id, entry.external_id, entry.user_data) == (made.id, "staff/ü 1", {"shift": 2})
+    named = facet_client.external("staff/ü 1")
+    verified = client.verify(named, photo(ANOTHER_OBAMA))
+    (found,) = client.search(photo(ANOTHER_OBAMA)).candidates
+    assert verified.external_id == found.external_id == "staff/ü 1" and verified.score == found.score
+    client.update(named, photo(OBAMA), external_id="", user_data={})
+    assert client.subjects_with("staff/ü 1").subjects == []
+    (entry,) = client.subjects(length=1, order="desc").subjects
+    assert (entry.id, entry.external_id, entry.user_data) == (made.id, "", None)
+    with pytest.raises(facet_client.NotFound):
+        client.unregister(named)

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,7 +120,7 @@ func (t *Traffic) Complete(ctx context.Context) error {
 			}
 		}
 	}
-	return t.count(ctx, 0)
+	return errors.Join(t.completeNamed(ctx), t.count(ctx, 0))
 }
 
 // crowded returns an error if a gallery holds more entries than its size.

@@ -23,6 +23,7 @@ const (
 // saw. Its exported fields may be read when neither Run nor Complete runs.
 type Traffic struct {
 	History []Operation
+	Named   []Named        // operations on external ids
 	Counts  map[string]int // answers by kind
 	Acked   []Ack
 	Reads   []Reading

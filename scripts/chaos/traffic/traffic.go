@@ -108,7 +108,8 @@ func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
 		{5, t.remove, false},
 		{10, t.verify, false},
 		{6, t.events, false},
-		{29, t.find, true},
+		{23, t.find, true},
+		{6, func(ctx context.Context, p plan) error { return t.name(ctx, r, p) }, true},
 		{5, func(ctx context.Context, p plan) error { return t.crowd(ctx, r, p.first) }, true},
 	}
 	n := r.IntN(100)

@@ -14,7 +14,7 @@ A search that finds nobody returns an empty list. A verification that fails rais
 `NotVerified`, so code that forgets to check never takes it for a match.
 """
 
-from ._client import V1, Client
+from ._client import V1, Client, external
 from ._errors import (
     Busy,
     Duplicate,
@@ -53,6 +53,7 @@ from ._models import (
     Scored,
     SearchResult,
     SubjectList,
+    Verified,
 )
 
 __all__ = [
@@ -93,4 +94,6 @@ __all__ = [
     "SubjectList",
     "UnknownTag",
     "UnreadableImage",
+    "Verified",
+    "external",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from ._models import (
     Registered,
     SearchResult,
     SubjectList,
+    Verified,
     read,
 )
 from ._sign import Signer, escape
@@ -110,10 +111,20 @@ class Client:
     def _call(self, op: Operation) -> Any:
         return self._transport.call(op, self._api_key)
 
-    def _photo(self, method: str, at: str, image: bytes, tags: Iterable[str] | None, key: str | None) -> Registered:
+    def _photo(
+        self,
+        method: str,
+        at: str,
+        image: bytes,
+        tags: Iterable[str] | None,
+        key: str | None,
+        external_id: str | None = None,
+        user_data: Mapping[str, Any] | None = None,
+    ) -> Registered:
         body: dict[str, Any] = {"face": _base64(image)}
         if tags is not None:
             body["tags"] = list(tags)
+        body |= _given(externalId=external_id, userData=user_data)
         return read(Registered, self._call(Operation(method, at, body=body, repeat=KEYED, key=key)))
 
     # Subjects and events
@@ -123,16 +134,32 @@ class Client:
         self._call(Operation("GET", "/v1.1/health"))
 
     def register(
-        self, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
+        self,
+        image: bytes,
+        tags: Iterable[str] | None = None,
+        *,
+        external_id: str | None = None,
+        user_data: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
     ) -> Registered:
-        """Creates a subject with one event."""
-        return self._photo("POST", "/v1.1/subjects", image, tags, idempotency_key)
+        """Creates a subject with one event. external_id is your own id of it, unique in the
+        gallery, and user_data any JSON object."""
+        return self._photo("POST", "/v1.1/subjects", image, tags, idempotency_key, external_id, user_data)
 
     def update(
-        self, subject_id: str, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
+        self,
+        subject_id: str,
+        image: bytes,
+        tags: Iterable[str] | None = None,
+        *,
+        external_id: str | None = None,
+        user_data: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
     ) -> Registered:
-        """Replaces the subject's oldest event. tags None keeps its tags, [] removes them."""
-        return self._photo("PUT", path("v1.1", "subjects", subject_id), image, tags, idempotency_key)
+        """Replaces the subject's oldest event. None keeps its tags, external id and user data;
+        [], "" and {} remove them."""
+        at = path("v1.1", "subjects", subject_id)
+        return self._photo("PUT", at, image, tags, idempotency_key, external_id, user_data)
 
     def unregister(self, subject_id: str) -> None:
         """Removes a subject with its events."""
@@ -181,6 +208,11 @@ class Client:
         query = "&".join(parts)
         return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
 
+    def subjects_with(self, external_id: str) -> SubjectList:
+        """Returns the active events of the subject that has an external id. It may be empty."""
+        query = f"externalId={escape(external_id)}"
+        return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
+
     def all_subjects(self, order: Order = "asc") -> Iterator[Entry]:
         """Iterates over the whole subject list. An entry that stays as it is meanwhile
         occurs exactly once. A changed subject has another entry at the end of the list, so it
@@ -203,8 +235,12 @@ class Client:
     def verify_subject(self, subject_id: str, probe: bytes) -> int:
         """Returns the best score of a probe against the subject's events. Raises
         NotVerified below the application's threshold."""
+        return self.verify(subject_id, probe).score
+
+    def verify(self, subject_id: str, probe: bytes) -> Verified:
+        """Does what verify_subject does, and returns the subject, too."""
         body = {"id": subject_id, "probe": _base64(probe)}
-        return int(self._call(Operation("POST", "/v1.1/face/verify", body=body))["score"])
+        return read(Verified, self._call(Operation("POST", "/v1.1/face/verify", body=body)))
 
     def verify_faces(self, face: bytes, probe: bytes) -> int:
         """Returns the score of two photos with one face each. Raises NotVerified below
@@ -262,7 +298,11 @@ class Client:
 
     def bulk_register(self, items: Iterable[BulkItem], *, idempotency_key: str | None = None) -> str:
         """Starts a job that registers photos of the object store. Returns its batch id."""
-        body = {"registrations": [_given(filename=i.filename, tags=i.tags) for i in items]}
+        body = {
+            "registrations": [
+                _given(filename=i.filename, tags=i.tags, externalId=i.external_id, userData=i.user_data) for i in items
+            ]
+        }
         op = Operation("POST", "/v1.1/jobs/bulkregister", body=body, repeat=KEYED, key=idempotency_key)
         return str(self._call(op)["batchId"])
 
@@ -422,6 +462,11 @@ class V1:
         """Returns the score of a probe against a subject. Raises NotVerified below the threshold."""
         body = {"id": subject_id, "probe": _base64(probe)}
         return int(self._client._call(Operation("POST", "/v1/face/verify", body=body))["score"])
+
+
+def external(external_id: str) -> str:
+    """Returns what stands for the id of the subject with an external id, as a subject_id."""
+    return f"externalId:{external_id}"
 
 
 def _base64(image: bytes) -> str:

@@ -66,6 +66,8 @@ class Entry:
     event_id: str
     status: str
     last_updated: datetime
+    external_id: str = ""
+    user_data: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ class Candidate:
     id: str
     score: int
     events: list[Scored] = field(default_factory=list)
+    external_id: str = ""
+    user_data: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A subject that a probe shows."""
+
+    id: str
+    score: int
+    external_id: str = ""
+    user_data: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +141,8 @@ class BulkItem:
 
     filename: str
     tags: list[str] | None = None
+    external_id: str | None = None
+    user_data: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +162,8 @@ class BulkRecord:
     subject_id: str = ""
     event_id: str = ""
     attributes_json: str = ""
+    external_id: str = ""
+    user_data: dict[str, Any] | None = None
 
     @property
     def attributes(self) -> Attributes | None:
@@ -248,6 +266,10 @@ def _read(kind: Any, value: Any) -> Any:
         return [_read(get_args(kind)[0], one) for one in value]
     if get_origin(kind) in (Union, types.UnionType):  # T | None
         return None if value is None else _read(get_args(kind)[0], value)
+    if get_origin(kind) is dict:
+        if not isinstance(value, dict):
+            raise ValueError("not an object")
+        return value
     if kind is datetime:
         return datetime.fromisoformat(value)
     if kind in (int, float) and isinstance(value, (str, int, float)) and not isinstance(value, bool):

@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
+
+	"facet/internal/id"
+	"facet/router"
+)
+
+// externalPrefix is what a client writes before an external id in the place of a subject's id. The
+// prefix does not count in the length of the id.
+const externalPrefix = "externalId:"
+
+// userDataRawMax is the most bytes of user data with white space.
+const userDataRawMax = 8 * router.UserDataMax
+
+// notePatch reads the members externalId and userData, both optional. A string or object
+// that is empty asks for a removal.
+func (o object) notePatch() (router.NotePatch, error) {
+	var p router.NotePatch
+	external, ok, err := o.text("externalId", router.ExternalIDMax)
+	if err == nil && external != "" {
+		err = checkTagName("externalId", external)
+	}
+	if err != nil {
+		return p, err
+	}
+	if ok {
+		p.ExternalID = &external
+	}
+	data, ok, err := o.userData()
+	if ok {
+		p.UserData = &data
+	}
+	return p, err
+}
+
+// note reads the members externalId and userData of a new subject.
+func (o object) note() (n router.Note, err error) {
+	p, err := o.notePatch()
+	switch {
+	case err != nil:
+		return n, err
+	case p.ExternalID != nil && *p.ExternalID == "":
+		return n, invalid("", "externalId must not be empty; leave it out for a subject without one.")
+	case p.ExternalID != nil:
+		n.ExternalID = *p.ExternalID
+	}
+	if p.UserData != nil {
+		n.UserData = *p.UserData
+	}
+	return n, nil
+}
+
+// userData reads the member userData, an object, without white space between its tokens. An
+// empty object becomes empty data.
+func (o object) userData() (data []byte, ok bool, err error) {
+	raw, ok := o["userData"]
+	if !ok {
+		return nil, false, nil
+	}
+	if raw.Kind() != '{' {
+		return nil, false, invalid("", "userData must be a JSON object.")
+	}
+	tooLarge := invalid("", fmt.Sprintf("userData must be at most %d bytes of JSON.", router.UserDataMax))
+	if len(raw) > userDataRawMax {
+		return nil, false, tooLarge
+	}
+	compact := raw.Clone()
+	if err := compact.Compact(); err != nil {
+		return nil, false, malformed(err)
+	}
+	if len(compact) > router.UserDataMax {
+		return nil, false, tooLarge
+	}
+	d := &boundedDecoder{Decoder: jsontext.NewDecoder(bytes.NewReader(compact)), left: jsonTokensMax}
+	if err := d.skip(); err != nil { // it nests too deep
+		return nil, false, malformed(err)
+	}
+	if len(compact) == len("{}") {
+		return []byte{}, true, nil
+	}
+	return compact, true, nil
+}
+
+// noteBody is the part of an answer about a subject that shows its note.
+type noteBody struct {
+	ExternalID string         `json:"externalId,omitzero"`
+	UserData   jsontext.Value `json:"userData,omitzero"`
+}
+
+// wireNote returns the wire form of n, which may be nil.
+func wireNote(n *router.Note) noteBody {
+	if n == nil {
+		return noteBody{}
+	}
+	return noteBody{n.ExternalID, n.UserData}
+}
+
+// note returns the wire form of n, which may be nil. Version 1 has no notes.
+func (c *call) note(n *router.Note) noteBody {
+	if c.version == v1 {
+		return noteBody{}
+	}
+	return wireNote(n)
+}
+
+// idText reads the member id. The prefix of an external id does not count in its length.
+func (c *call) idText(o object) (string, error) {
+	if c.version != v1 {
+		text, _, err := o.text("id", len(externalPrefix)+router.ExternalIDMax)
+		if err == nil && strings.HasPrefix(text, externalPrefix) {
+			return text, nil
+		}
+	}
+	text, _, err := o.text("id", pathIDMax)
+	return text, err
+}
+
+// subject returns the subject that text names, by its id or, in version 1.1, by its external
+// id.
+func (c *call) subject(ctx context.Context, text string) (id.Subject, error) {
+	external, ok := strings.CutPrefix(text, externalPrefix)
+	if !ok || c.version == v1 {
+		return parseSubject(text)
+	}
+	if checkTagName("", external) != nil {
+		return id.Subject{}, notFound(router.ReasonSubjectNotFound, "There is no subject with this externalId.")
+	}
+	return c.service.SubjectWith(ctx, c.access, external)
+}
+
+// getSubjectWith serves GET subjects: query externalId.
+func getSubjectWith(ctx context.Context, c *call, all map[string]string) (answer, error) {
+	for _, name := range []string{"start", "length", "dir", "after"} {
+		if _, ok := all[name]; ok {
+			return answer{}, invalid("", "A request has externalId or "+name+", not both.")
+		}
+	}
+	var list router.Listing
+	var err error
+	if external := all["externalId"]; checkTagName("", external) == nil {
+		list, err = c.service.SubjectsWith(ctx, c.access, external)
+	}
+	return listed(list, err)
+}
+
+// listed returns the answer to a listing that ended in list or err.
+func listed(list router.Listing, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total, Next: list.Next}
+	for i, e := range list.Entries {
+		text.Subjects[i] = wireEntry(e)
+	}
+	if len(text.Subjects) == 0 {
+		text.Message = "Subjects not found."
+		return answer{fasthttp.StatusNotFound, text}, nil
+	}
+	return answer{fasthttp.StatusOK, text}, nil
+}

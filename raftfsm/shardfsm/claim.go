@@ -1,0 +1,58 @@
+package shardfsm
+
+import (
+	"facet/internal/id"
+	"facet/shard/claim"
+)
+
+// Claims returns the claims to external ids. Restore keeps the object.
+func (m *Machine) Claims() *claim.Book { return m.claims }
+
+// Claim changes the claims of subjects to external ids whose home this shard is (package
+// claim). It is sent from metafsm.LevelSubjects on.
+type Claim struct {
+	Gallery    id.Gallery     `cbor:"1,keyasint"`
+	Generation uint32         `cbor:"2,keyasint"`
+	Changes    []claim.Change `cbor:"3,keyasint"`
+}
+
+// ClaimAnswer answers Claim with Done or StaleGeneration. Holders are the holders of the
+// names after the command.
+type ClaimAnswer struct {
+	Status  Status         `cbor:"1,keyasint"`
+	Holders []claim.Holder `cbor:"2,keyasint,omitempty"`
+}
+
+func (c Claim) apply(m *Machine) ClaimAnswer {
+	if err := m.shard.Check(c.Gallery, c.Generation); err != nil {
+		return ClaimAnswer{Status: statusOf(err)}
+	}
+	holders, ok := m.claims.Change(c.Gallery, c.Generation, c.Changes)
+	if !ok {
+		return ClaimAnswer{Status: StaleGeneration}
+	}
+	return ClaimAnswer{Done, holders}
+}
+
+// Bar makes the shard refuse, as Barred, writes that give the subject an external id by a
+// claim that is older than this command. It withdraws the subject's pending events. The
+// status is Done or StaleGeneration. It is sent from metafsm.LevelSubjects on.
+type Bar struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Subject    id.Subject `cbor:"3,keyasint"`
+}
+
+func (c Bar) apply(m *Machine) StatusAnswer {
+	err := m.shard.Pending().WithdrawSubject(c.Gallery, c.Generation, c.Subject)
+	if err == nil {
+		m.claims.Bar(c.Subject)
+	}
+	return StatusAnswer{statusOf(err)}
+}
+
+// barred reports whether a write gives the subject an external id by a claim that is out of
+// date.
+func (m *Machine) barred(subject id.Subject, claimed uint64) bool {
+	return claimed > 0 && m.claims.Barred(subject, claimed-1)
+}

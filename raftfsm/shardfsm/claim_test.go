@@ -1,0 +1,94 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/shard"
+	"facet/shard/claim"
+)
+
+func noted(n byte, claimed uint64) Register {
+	c := testRegister(n)
+	c.Note, c.Claimed = append([]byte{1, n}, make([]byte, 9+20)...), claimed
+	return c
+}
+
+// The bytes are those of level 5. Older forms have no notes and no claims.
+func TestClaimBytesMatchFormat(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t), testArena)
+	name := shard.ExternalName{9, 8, 7}
+	replace := testReplace(1, 1, 30)
+	replace.Note, replace.Claimed, replace.Noted = append([]byte{1, 2}, make([]byte, 29)...), 2, true
+	held := claim.Holder{Subject: testSubject(1), Turn: 1}
+	var lines []string
+	for i, c := range []any{
+		Grant{Gallery: testGallery, Generation: 1, Total: 10},
+		Claim{Gallery: testGallery, Generation: 1, Changes: []claim.Change{{Name: name, Subject: testSubject(1)}, {Name: shard.ExternalName{1}, Subject: testSubject(2)}}},
+		noted(1, 1),
+		Bar{Gallery: testGallery, Generation: 1, Subject: testSubject(3)},
+		replace,
+		testAddEvent(1, 20),
+		RemoveEvent{
+			EventWrite: EventWrite{Gallery: testGallery, Generation: 1, Op: id.Operation{50}, Subject: testSubject(1), Event: testEvent(1), Time: testTime},
+			Heir:       Heir{Event: testEvent(20), Sealed: []byte{1, 20}, Note: replace.Note},
+		},
+		Claim{Gallery: testGallery, Generation: 1, Changes: []claim.Change{{Name: name, From: held}}},
+		noted(3, 1), // Barred
+	} {
+		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(uint64(i+1), encode(c))))
+	}
+	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
+	if diff := cmp.Diff(kept(t, "claims.txt", text), text); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	if a := register(t, m, noted(3, 1)); a.Status != Barred {
+		t.Errorf("a claim from before the bar: %v", a.Status)
+	}
+	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(newTable(t), testArena)
+	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+	if got := again.Claims().Holder(testGallery, 1, shard.ExternalName{1}); got.Subject != testSubject(2) {
+		t.Errorf("after a restart: %+v", got)
+	}
+	list, err := again.Shard().Noted(testGallery, 1, []id.Subject{testSubject(1)})
+	if err != nil || len(list) != 1 || list[0].Event != testEvent(20) || !bytes.Equal(list[0].Note, replace.Note) {
+		t.Errorf("after a restart: note %+v, %v", list, err)
+	}
+}
+
+// A pending event of a barred subject must not become active: its claim may be another's by then.
+func TestBarWithdrawsPendingEvents(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	c := noted(6, 1)
+	c.Time, c.Pending = testTime, true
+	a := register(t, m, c)
+	if a.Status != Done {
+		t.Fatalf("pending: %v", a.Status)
+	}
+	m.Apply(20, BarOp.Encode(Bar{Gallery: testGallery, Generation: 1, Subject: c.Subject}))
+	activate, err := ActivateOp.Answer(m.Apply(21, ActivateOp.Encode(testActivate(6, a.Claim))))
+	if err != nil || activate.Status != UnknownEvent {
+		t.Errorf("activation after a bar: %v, %v", activate.Status, err)
+	}
+	if a := register(t, m, c); a.Status != Barred {
+		t.Errorf("again with the same claim: %v", a.Status)
+	}
+	c.Claimed = 2
+	if a := register(t, m, c); a.Status != Done {
+		t.Errorf("with a later claim: %v", a.Status)
+	}
+}

@@ -1,0 +1,130 @@
+package router
+
+import (
+	"context"
+	"errors"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// Note is what a subject has beside its faces: an external id and user data.
+type Note = shard.Note
+
+// Limits of notes.
+const (
+	// ExternalIDMax is the most characters of an external id.
+	ExternalIDMax = 128
+	// UserDataMax is the most bytes of user data.
+	UserDataMax = shard.UserDataMax
+)
+
+// NotePatch contains the changes to a note. A nil field changes nothing, and an empty one
+// removes.
+type NotePatch struct {
+	ExternalID *string
+	UserData   *[]byte
+}
+
+// IsZero reports whether the patch changes nothing.
+func (p NotePatch) IsZero() bool { return p.ExternalID == nil && p.UserData == nil }
+
+func (p NotePatch) of(n Note) Note {
+	set(&n.ExternalID, p.ExternalID)
+	set(&n.UserData, p.UserData)
+	return n
+}
+
+// errHolders is returned when a home answers for another number of names than it was asked for.
+var errHolders = errors.New("router: a shard answered with another number of claims")
+
+// notable returns an error while a node of the cluster may not know notes.
+func (r *cluster) notable() error {
+	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
+		return nil
+	}
+	return &Error{
+		Kind: Unavailable, RetryAfter: calls.RetryLater,
+		Message: "externalId and userData work as soon as all nodes run this version: finish the upgrade, then try again",
+	}
+}
+
+// nameOf returns the name of an external id in a gallery; the empty id has none.
+func nameOf(g enrolment, key *seal.Key, externalID string) named {
+	if externalID == "" {
+		return named{gallery: g}
+	}
+	return named{g, shard.NameExternal(key, g.ID, g.Generation, externalID)}
+}
+
+// openNote decrypts the note of a subject that its event a carries. Without a note it returns nil.
+func openNote(g enrolment, key *seal.Key, subject id.Subject, a shard.Active) (*Note, error) {
+	if len(a.Note) == 0 {
+		return nil, nil
+	}
+	ref := faceRef(g, subject, a.Event)
+	ref.Revision = a.Revision
+	n, err := shard.OpenNote(key, ref, a.Note)
+	if err != nil {
+		return nil, err
+	}
+	return &n, nil
+}
+
+// byExternal returns the gallery of an access, its key, and the name of an external id in it.
+func (r *subjectRequests) byExternal(access Access, externalID string) (enrolment, *seal.Key, named, error) {
+	g, _, err := r.enrolment(access)
+	if err == nil {
+		err = r.notable()
+	}
+	if err != nil {
+		return g, nil, named{}, err
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return g, nil, named{}, err
+	}
+	return g, key, nameOf(g, key, externalID), nil
+}
+
+// SubjectWith returns the subject that has an external id. The error is NotFound if none has.
+func (r *subjectRequests) SubjectWith(ctx context.Context, access Access, externalID string) (id.Subject, error) {
+	g, _, n, err := r.byExternal(access, externalID)
+	if err != nil {
+		return id.Subject{}, err
+	}
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
+		subject, _, err := r.find(ctx, named{g, n.name})
+		return subject, err
+	})
+}
+
+// SubjectsWith returns the list of the active events of the subject that has an external id. It
+// is empty if none has.
+func (r *subjectRequests) SubjectsWith(ctx context.Context, access Access, externalID string) (Listing, error) {
+	g, key, n, err := r.byExternal(access, externalID)
+	if err != nil {
+		return Listing{}, err
+	}
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
+		subject, a, err := r.find(ctx, named{g, n.name})
+		if KindOf(err) == NotFound {
+			return Listing{}, nil
+		}
+		if err != nil {
+			return Listing{}, err
+		}
+		note, err := openNote(g, key, subject, a.Events[0])
+		if err != nil {
+			return Listing{}, err
+		}
+		out := Listing{Total: len(a.Entries)}
+		for _, e := range a.Entries {
+			out.Entries = append(out.Entries, entryOf(e, note))
+		}
+		return out, nil
+	})
+}
