@@ -14,6 +14,9 @@ import (
 type BulkItem struct {
 	Filename string   `json:"filename"`
 	Tags     []string `json:"tags,omitzero"`
+	// ExternalID and UserData are for the subject, as in Photo.
+	ExternalID string          `json:"externalId,omitzero"`
+	UserData   json.RawMessage `json:"userData,omitzero"`
 }
 
 // BulkRecord is the state of one photo of a job.
@@ -31,6 +34,9 @@ type BulkRecord struct {
 	Reason         string `json:"reason"`
 	// AttributesJSON is a JSON text, or empty without a face. See Attributes.
 	AttributesJSON string `json:"attributesJson"`
+	// ExternalID and UserData are those of the request.
+	ExternalID string          `json:"externalId"`
+	UserData   json.RawMessage `json:"userData"`
 }
 
 // Attributes parses AttributesJSON. ok is false when it is empty.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -15,16 +16,27 @@ import (
 type Photo struct {
 	Image []byte
 	Tags  []string
+	// ExternalID is your own id of the subject, and UserData a JSON object. Register and
+	// Update send them. In Update, nil keeps, and "" or {} removes.
+	ExternalID *string
+	UserData   json.RawMessage
 }
+
+// External returns what stands for the id of the subject with an external id, in the place of a
+// subjectID.
+func External(externalID string) (subjectID string) { return "externalId:" + externalID }
 
 // photoBody is a Photo on the wire.
 type photoBody struct {
 	Face []byte   `json:"face"` // encoding/json makes it base64
 	Tags []string `json:"tags,omitzero"`
+
+	ExternalID *string         `json:"externalId,omitzero"`
+	UserData   json.RawMessage `json:"userData,omitzero"`
 }
 
 // body returns the wire form. The service refuses an empty image.
-func (p Photo) body() photoBody { return photoBody{notNil(p.Image), p.Tags} }
+func (p Photo) body() photoBody { return photoBody{notNil(p.Image), p.Tags, p.ExternalID, p.UserData} }
 
 // Registered is the answer to a registration or an update. EventID is empty in
 // version 1.
@@ -120,6 +132,9 @@ type Entry struct {
 	EventID     string    `json:"eventId"`
 	Status      Status    `json:"status"`
 	LastUpdated time.Time `json:"lastUpdated"`
+	// ExternalID and UserData are the subject's. A deleted entry has none.
+	ExternalID string          `json:"externalId"`
+	UserData   json.RawMessage `json:"userData"`
 }
 
 // Order is the order of the subject list by the time of the last update.
@@ -168,6 +183,13 @@ func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
 		query = append(query, "start="+strconv.Itoa(p.Start))
 	}
 	return call[SubjectList](ctx, c, request{method: http.MethodGet, path: "/v1.1/subjects", query: strings.Join(query, "&"), empty: "subjects"})
+}
+
+// SubjectsWith returns the active events of the subject that has an external id, or an empty list.
+func (c *Client) SubjectsWith(ctx context.Context, externalID string) (SubjectList, error) {
+	return call[SubjectList](ctx, c, request{
+		method: http.MethodGet, path: "/v1.1/subjects", query: "externalId=" + escape(externalID, ""), empty: "subjects",
+	})
 }
 
 // ErrNoCursor is returned by AllSubjects when the service gives no cursors.
