@@ -254,3 +254,62 @@ func TestImportReportsEachRow(t *testing.T) {
 		t.Errorf("an empty folder: %v, %s", err, out)
 	}
 }
+
+// importAs imports and checks the summary's counts.
+func importAs(t *testing.T, c *cluster, k *client, want string, args ...string) {
+	t.Helper()
+	out, err := facet(append([]string{"import", "--dir", c.dir, "--api-key", k.apiKey}, args...)...)
+	if err != nil || !strings.Contains(out, want) {
+		t.Errorf("import %q: %v, want %q\n%s", args, err, want, out)
+	}
+}
+
+// events returns how many events the subject with an external id has.
+func (k *client) events(t *testing.T, externalID string) int {
+	t.Helper()
+	var list struct {
+		Subjects []struct{ ExternalID string }
+	}
+	k.get(t, 0, "/v1.1/subjects?externalId="+url.QueryEscape(externalID)).want(t, 200, &list)
+	return len(list.Subjects)
+}
+
+func TestImportTellsPersonsApart(t *testing.T) {
+	c := shared(t)
+	k := c.client(t, 20)
+	dir := t.TempDir()
+	for name, what := range map[string]string{"Ann/1.jpg": obama, "Ann/2.jpg": anotherObama, "Bo/1.jpg": biden} {
+		put(t, dir, "people/"+name, photo(t, what))
+	}
+	people := filepath.Join(dir, "people")
+	importAs(t, c, k, "3 rows: 2 registered, 1 added to persons, 0 replaced, 0 skipped, 0 failed", people, "--per-person")
+	for range 2 { // the state knows them, then the Idempotency-Keys
+		importAs(t, c, k, "3 rows: 2 registered, 1 added", people, "--per-person")
+		if err := os.Remove(people + ".report.csv.state"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ann, bo := k.events(t, "Ann"), k.events(t, "Bo"); ann != 2 || bo != 1 {
+		t.Errorf("Ann has %d events, Bo %d, want 2 and 1", ann, bo)
+	}
+	put(t, dir, "c.png", photo(t, collins))
+	put(t, dir, "b.jpg", photo(t, biden))
+	text := `{"external_id":"Ann","file":"c.png"}` + "\n" + `{"external_id":"Cy","file":"c.png","user_data":{"shift":2}}` + "\n" + `{"external_id":"Cy","file":"b.jpg"}` + "\n"
+	list := put(t, dir, "more.jsonl", []byte(text))
+	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 0 replaced, 1 skipped", list)
+	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 1 replaced, 0 skipped", list, "--known", "replace")
+	if ann, cy := k.events(t, "Ann"), k.events(t, "Cy"); ann != 2 || cy != 2 {
+		t.Errorf("Ann has %d events, Cy %d, want 2 and 2", ann, cy)
+	}
+	other := put(t, dir, "other.csv", []byte("external_id,file\nBo,c.png\n"))
+	importAs(t, c, k, "1 rows: 0 registered, 1 added", other, "--known", "add")
+	if bo := k.events(t, "Bo"); bo != 2 {
+		t.Errorf("Bo has %d events, want 2", bo)
+	}
+	address, bucket := c.bucket(t)
+	byJobs := put(t, dir, "jobs.csv", []byte("external_id,file\nDi,c.png\nDi,b.jpg\nBo,people/Ann/1.jpg\n"))
+	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 0 replaced, 1 skipped", byJobs, "--bucket", address)
+	if n := filesIn(t, bucket); n != 0 {
+		t.Errorf("%d copies are left in the object store", n)
+	}
+}
