@@ -119,6 +119,10 @@ bench-backup: ## back 100,000 events up, verify and restore them, beside a plain
 bench-restart: setup build ## restart a node with a million templates on one core, beside reading and decrypting as many bytes
 	@$(GO) run $(BENCH) restart $(ARGS)
 
+.PHONY: bench-import
+bench-import: setup build ## facet import beside what the same three nodes register for the load generator, with a goal (2 minutes)
+	@$(GO) run $(BENCH) import $(ARGS)
+
 .PHONY: bench-overload
 bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
 	@$(GO) run $(BENCH) overload $(ARGS)

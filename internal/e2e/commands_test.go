@@ -126,7 +126,7 @@ func TestCommandsShowJobs(t *testing.T) {
 	s := &shell{t: t, dir: t.TempDir()}
 	s.run(0, "commands-jobs", "gallery", "create", "commands-jobs", "--dir", c.dir)
 	in := []string{"--dir", c.dir, "-g", "commands-jobs"}
-	s.run(0, "the gallery has no job: facet import FOLDER begins one", append([]string{"job", "list"}, in...)...)
+	s.run(0, "the gallery has no job: facet import --bucket begins one", append([]string{"job", "list"}, in...)...)
 	photos := filepath.Join(s.dir, "photos")
 	if err := os.Mkdir(photos, 0o700); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,8 @@ func TestCommandsShowJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.run(1, "2 photos: 1 registered, 1 failed", append([]string{"import", photos}, in...)...)
+	address, _ := c.bucket(t)
+	s.run(1, "2 rows: 1 registered, 0 added to persons, 0 replaced, 0 skipped, 1 failed", append([]string{"import", photos, "--bucket", address}, in...)...)
 	s.run(0, "JOB", append([]string{"job", "list"}, in...)...)
 	var list []struct {
 		BatchID     string

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,8 +20,8 @@ import (
 // some seconds.
 const importFiles = 120
 
-// bucketDir returns the folder of the tenant's files, from dev.json.
-func (c *cluster) bucketDir(t *testing.T) string {
+// bucket returns the URL of the folder of the tenant's files, and the folder.
+func (c *cluster) bucket(t *testing.T) (address, dir string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(c.dir, "dev.json"))
 	if err != nil {
@@ -29,7 +33,7 @@ func (c *cluster) bucketDir(t *testing.T) string {
 	if err := json.Unmarshal(b, &i); err != nil {
 		t.Fatal(err)
 	}
-	return i.BucketDir
+	return "file://" + (&url.URL{Path: i.BucketDir}).EscapedPath() + "?metadata=skip&no_tmp_dir=true", i.BucketDir
 }
 
 // filesIn counts the files of a folder and those below it.
@@ -48,70 +52,264 @@ func filesIn(t *testing.T, dir string) int {
 	return n
 }
 
-// Each photo is registered exactly once.
-func TestImportSurvivesAKilledNode(t *testing.T) {
-	c := own(t)
-	k := c.client(t, 2*importFiles)
-	folder := t.TempDir()
-	for i := range importFiles {
-		if err := os.WriteFile(filepath.Join(folder, strconv.Itoa(i)+".jpg"), photo(t, obama), 0o600); err != nil {
-			t.Fatal(err)
+// put writes a file below dir.
+func put(t *testing.T, dir, name string, content []byte) string {
+	t.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// crowd fills a folder with equal photos.
+func crowd(t *testing.T, n int) (folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "photos")
+	for i := range n {
+		put(t, folder, strconv.Itoa(i)+".jpg", photo(t, obama))
+	}
+	return folder
+}
+
+// reported returns the rows of a report without its head.
+func reported(t *testing.T, name string) [][]string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("the report has %d lines: %v", len(rows), err)
+	}
+	return rows[1:]
+}
+
+// wantAll checks that a report has n rows, each in, with an event of its own.
+func wantAll(t *testing.T, report string, n int) {
+	t.Helper()
+	events := map[string]bool{}
+	for i, row := range reported(t, report) {
+		if row[0] != strconv.Itoa(i+1) || row[2] == "failed" || row[4] == "" || row[5] == "" {
+			t.Errorf("the report has %q in place %d", row, i+1)
 		}
+		events[row[4]] = true
 	}
-	type ended struct {
-		out string
-		err error
+	if len(events) != n {
+		t.Errorf("the report has %d events, want %d", len(events), n)
 	}
-	done := make(chan ended, 1)
-	go func() {
-		out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, folder)
-		done <- ended{out, err}
-	}()
-	victim := c.leader(t, 1)
-	witness := (victim + 1) % len(c.info.Nodes)
-	for end := time.Now().Add(time.Minute); len(k.active(t, witness)) < importFiles/10; time.Sleep(100 * time.Millisecond) {
+}
+
+// waitActive waits until a gallery has n subjects.
+func (k *client) waitActive(t *testing.T, node, n int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); len(k.active(t, node)) < n; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the import does not begin")
 		}
 	}
-	if err := syscall.Kill(c.info.Nodes[victim].PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	before := len(k.active(t, witness))
-	got := <-done
-	if want := strconv.Itoa(importFiles) + " registered, 0 failed"; got.err != nil || !strings.Contains(got.out, want) {
-		t.Errorf("import: %v\n%s", got.err, got.out)
-	}
-	if n := len(k.active(t, witness)); n != importFiles || before == importFiles {
-		t.Errorf("%d subjects after %d photos; at the kill there were %d", n, importFiles, before)
-	}
-	if n := filesIn(t, c.bucketDir(t)); n != 0 {
-		t.Errorf("%d copies are left in the object store", n)
+}
+
+// Each photo is registered exactly once, directly and through jobs.
+func TestImportSurvivesAKilledNode(t *testing.T) {
+	for _, jobs := range []bool{false, true} {
+		t.Run(map[bool]string{false: "direct", true: "jobs"}[jobs], func(t *testing.T) {
+			c := own(t)
+			k := c.client(t, 2*importFiles)
+			folder := crowd(t, importFiles)
+			args := []string{"import", "--dir", c.dir, "--api-key", k.apiKey, folder}
+			address, dir := c.bucket(t)
+			if jobs {
+				args = append(args, "--bucket", address)
+			}
+			type ended struct {
+				out string
+				err error
+			}
+			done := make(chan ended, 1)
+			go func() {
+				out, err := facet(args...)
+				done <- ended{out, err}
+			}()
+			victim := c.leader(t, 1)
+			witness := (victim + 1) % len(c.info.Nodes)
+			k.waitActive(t, witness, importFiles/10)
+			if err := syscall.Kill(c.info.Nodes[victim].PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			before := len(k.active(t, witness))
+			got := <-done
+			if want := strconv.Itoa(importFiles) + " registered, "; got.err != nil || !strings.Contains(got.out, want) {
+				t.Errorf("import: %v\n%s", got.err, got.out)
+			}
+			if n := len(k.active(t, witness)); n != importFiles || before == importFiles {
+				t.Errorf("%d subjects after %d photos; at the kill there were %d", n, importFiles, before)
+			}
+			wantAll(t, folder+".report.csv", importFiles)
+			if n := filesIn(t, dir); n != 0 {
+				t.Errorf("%d copies are left in the object store", n)
+			}
+		})
 	}
 }
 
-func TestImportReportsFailedPhotos(t *testing.T) {
-	c := own(t)
-	k := c.client(t, 10)
-	folder := t.TempDir()
-	for name, what := range map[string]string{"one.jpg": obama, "rocket.jpg": rocket, "many.JPG": threePeople} {
-		if err := os.WriteFile(filepath.Join(folder, name), photo(t, what), 0o600); err != nil {
-			t.Fatal(err)
+// An import is interrupted, killed, and loses its state; each time the same command goes on.
+func TestImportGoesOnAfterItsEnd(t *testing.T) {
+	c := shared(t)
+	const n = 60
+	f := func(t *testing.T, ends []syscall.Signal, more ...string) {
+		t.Helper()
+		k := c.client(t, 2*n)
+		folder := crowd(t, n)
+		report := folder + ".report.csv"
+		args := append([]string{"import", "--dir", c.dir, "--api-key", k.apiKey, "--at-once", "4", folder}, more...)
+		for part, end := range ends {
+			cmd := exec.Command(program, args...)
+			var out buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := starter.Start(cmd); err != nil {
+				t.Fatal(err)
+			}
+			k.waitActive(t, 0, (part+1)*n/6)
+			if err := cmd.Process.Signal(end); err != nil {
+				t.Fatal(err)
+			}
+			err := cmd.Wait()
+			if err == nil || end == syscall.SIGINT && !strings.Contains(out.String(), "the same command goes on") {
+				t.Errorf("after %v: %v, %s", end, err, &out)
+			}
+		}
+		if got := len(k.active(t, 0)); got >= n {
+			t.Errorf("%d subjects: the import was at its end", got)
+		}
+		for _, lost := range []bool{false, true} {
+			if lost { // the Idempotency-Keys find the registrations again
+				if err := os.Remove(report + ".state"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out, err := facet(args...); err != nil {
+				t.Errorf("state lost %v: %v, %s", lost, err, out)
+			}
+			if got := len(k.active(t, 0)); got != n {
+				t.Errorf("state lost %v: %d subjects, want %d", lost, got, n)
+			}
+			wantAll(t, report, n)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("no photo"), 0o600); err != nil {
-		t.Fatal(err)
+	t.Run("direct", func(t *testing.T) { f(t, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}) })
+	address, dir := c.bucket(t)
+	t.Run("jobs", func(t *testing.T) {
+		f(t, []syscall.Signal{syscall.SIGKILL}, "--bucket", address)
+		if n := filesIn(t, dir); n != 0 {
+			t.Errorf("%d copies are left in the object store", n)
+		}
+	})
+}
+
+func TestImportReportsEachRow(t *testing.T) {
+	c := shared(t)
+	k := c.client(t, 10)
+	k.post(t, 0, "/v1.1/tags/staff", nil).want(t, 200, nil)
+	dir := t.TempDir()
+	for name, what := range map[string]string{"one.jpg": obama, "rocket.jpg": rocket, "many.JPG": threePeople, "ü.png": collins} {
+		put(t, dir, "photos/"+name, photo(t, what))
 	}
-	out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, folder)
-	for _, want := range []string{"rocket.jpg: NoFace: ", "many.JPG: MultipleFaces: ", "3 photos: 1 registered, 2 failed"} {
+	put(t, dir, "photos/notes.txt", []byte("no photo"))
+	list := put(t, dir, "staff.csv", []byte("\ufefffile;tags;department\r\n"+
+		"photos/one.jpg;staff;x\r\nphotos/rocket.jpg;;x\r\nphotos/many.JPG;;x\r\nphotos/ü.png;staff;x\r\n"+
+		"photos/notes.txt;;x\r\nphotos/gone.jpg;;x\r\n/etc/passwd;;x\r\nphotos/one.jpg;nobody;x\r\n\"photos;;x\r\n"))
+	out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, "-o", "json", list)
+	for _, want := range []string{`"registered": 2`, `"failed": 7`, `not read: ["department"]`, "7 of 9 rows are not in"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("import says nothing like %q:\n%s", want, out)
 		}
 	}
 	if err == nil {
-		t.Error("the exit code tells nothing of the failures")
+		t.Error("the exit status tells nothing of the failures")
+	}
+	report := list + ".report.csv"
+	want := []string{
+		"2 registered ", "3 failed no face", "4 failed the image shows several faces", "5 registered ", "6 failed the image can't be read",
+		"7 failed there is no such file", "8 failed the file is outside the list's folder", "9 failed ", "10 failed a quoted field",
+	}
+	for i, row := range reported(t, report) {
+		if got := fmt.Sprint(row[0], " ", row[2], " ", row[6]); i >= len(want) || !strings.HasPrefix(got, want[i]) {
+			t.Errorf("the report has %q in place %d", got, i+1)
+		}
+	}
+	if info, err := os.Stat(report); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the report: %v, %v", info.Mode(), err)
+	}
+	put(t, dir, "staff.csv", []byte("file\nphotos/one.jpg\nphotos/ü.png\n"))
+	if out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, list); err != nil || len(k.active(t, 0)) != 2 {
+		t.Errorf("the good rows again: %v, %d subjects\n%s", err, len(k.active(t, 0)), out)
 	}
 	if out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, t.TempDir()); err == nil || !strings.Contains(out, "no photo") {
 		t.Errorf("an empty folder: %v, %s", err, out)
+	}
+}
+
+// importAs imports and checks the summary's counts.
+func importAs(t *testing.T, c *cluster, k *client, want string, args ...string) {
+	t.Helper()
+	out, err := facet(append([]string{"import", "--dir", c.dir, "--api-key", k.apiKey}, args...)...)
+	if err != nil || !strings.Contains(out, want) {
+		t.Errorf("import %q: %v, want %q\n%s", args, err, want, out)
+	}
+}
+
+// events returns how many events the subject with an external id has.
+func (k *client) events(t *testing.T, externalID string) int {
+	t.Helper()
+	var list struct {
+		Subjects []struct{ ExternalID string }
+	}
+	k.get(t, 0, "/v1.1/subjects?externalId="+url.QueryEscape(externalID)).want(t, 200, &list)
+	return len(list.Subjects)
+}
+
+func TestImportTellsPersonsApart(t *testing.T) {
+	c := shared(t)
+	k := c.client(t, 20)
+	dir := t.TempDir()
+	for name, what := range map[string]string{"Ann/1.jpg": obama, "Ann/2.jpg": anotherObama, "Bo/1.jpg": biden} {
+		put(t, dir, "people/"+name, photo(t, what))
+	}
+	people := filepath.Join(dir, "people")
+	importAs(t, c, k, "3 rows: 2 registered, 1 added to persons, 0 replaced, 0 skipped, 0 failed", people, "--per-person")
+	for range 2 { // the state knows them, then the Idempotency-Keys
+		importAs(t, c, k, "3 rows: 2 registered, 1 added", people, "--per-person")
+		if err := os.Remove(people + ".report.csv.state"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ann, bo := k.events(t, "Ann"), k.events(t, "Bo"); ann != 2 || bo != 1 {
+		t.Errorf("Ann has %d events, Bo %d, want 2 and 1", ann, bo)
+	}
+	put(t, dir, "c.png", photo(t, collins))
+	put(t, dir, "b.jpg", photo(t, biden))
+	text := `{"external_id":"Ann","file":"c.png"}` + "\n" + `{"external_id":"Cy","file":"c.png","user_data":{"shift":2}}` + "\n" + `{"external_id":"Cy","file":"b.jpg"}` + "\n"
+	list := put(t, dir, "more.jsonl", []byte(text))
+	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 0 replaced, 1 skipped", list)
+	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 1 replaced, 0 skipped", list, "--known", "replace")
+	if ann, cy := k.events(t, "Ann"), k.events(t, "Cy"); ann != 2 || cy != 2 {
+		t.Errorf("Ann has %d events, Cy %d, want 2 and 2", ann, cy)
+	}
+	other := put(t, dir, "other.csv", []byte("external_id,file\nBo,c.png\n"))
+	importAs(t, c, k, "1 rows: 0 registered, 1 added", other, "--known", "add")
+	if bo := k.events(t, "Bo"); bo != 2 {
+		t.Errorf("Bo has %d events, want 2", bo)
+	}
+	address, bucket := c.bucket(t)
+	byJobs := put(t, dir, "jobs.csv", []byte("external_id,file\nDi,c.png\nDi,b.jpg\nBo,people/Ann/1.jpg\n"))
+	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 0 replaced, 1 skipped", byJobs, "--bucket", address)
+	if n := filesIn(t, bucket); n != 0 {
+		t.Errorf("%d copies are left in the object store", n)
 	}
 }

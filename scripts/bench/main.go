@@ -19,6 +19,7 @@ import (
 
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/engine"
+	"facet/scripts/bench/imports"
 	"facet/scripts/bench/overload"
 	"facet/scripts/bench/restart"
 	"facet/scripts/bench/search"
@@ -33,6 +34,7 @@ var parts = []struct {
 	pin         func() error // nil: the benchmark uses all cores
 }{
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
+	{"import", "facet import beside the load generator", imports.Flags, nil},
 	{"overload", "a node under ten times its load", overload.Flags, overload.Pin},
 	{"restart", "a node that starts with a million templates", restart.Flags, nil},
 	{"search", "the search kernel beside its peers", search.Flags, search.Pin},

@@ -3,77 +3,71 @@ package importing
 import (
 	"fmt"
 	"io"
-	"sync"
 	"time"
-
-	"facet.internal/client"
 )
 
-// The time between two lines is a tenth of the time that has passed, within these
-// bounds. So an import of an hour does not fill the screen.
 const (
+	// tick is how often the progress is shown and the state is made durable. What a crash
+	// loses of the state, the Idempotency-Keys find again.
+	tick = time.Second
+	// rateTicks is how many ticks the rate is taken over.
+	rateTicks = 30
+	// The time between two lines that are not on a terminal is a tenth of the time that
+	// has passed, within these bounds. So an import of an hour does not fill a log.
 	linePauseMin = 2 * time.Second
 	linePauseMax = time.Minute
 )
 
-// progress prints a line about an import now and then, the same on a terminal and
-// in a log. It is safe for concurrent use.
+// sample is how many rows were done at a time.
+type sample struct {
+	at   time.Time
+	rows int
+}
+
+// progress shows how far an import is: one line on a terminal, lines now and then
+// elsewhere. It is for one goroutine.
 type progress struct {
-	out   io.Writer
-	total int
-	begun time.Time
-
-	mu      sync.Mutex // guards copied, counted, started and written
-	copied  int        // photos that are in the object store
-	counted Summary
-	started time.Time // when the first job started
-	written time.Time // when the last line was printed
+	out      io.Writer
+	terminal bool
+	total    int
+	begun    time.Time
+	written  time.Time
+	samples  []sample // the last rateTicks
+	shown    bool     // a line is on the terminal
 }
 
-func newProgress(out io.Writer, total int) *progress {
+func newProgress(out io.Writer, terminal bool, total int) *progress {
 	now := time.Now()
-	return &progress{out: out, total: total, begun: now, written: now}
+	return &progress{out: out, terminal: terminal, total: total, begun: now, written: now}
 }
 
-// copy counts one photo that was copied to the object store.
-func (p *progress) copy() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.copied++
-	p.write()
-}
-
-// show takes the outcomes so far: those of finished pages, and those of the page in
-// progress.
-func (p *progress) show(finished Summary, page []client.BulkRecord) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started.IsZero() {
-		p.started = time.Now()
-	}
-	p.counted = finished
-	for _, r := range page {
-		if r.Status == "Processed" {
-			p.counted.count(r)
-		}
-	}
-	p.write()
-}
-
-// write prints a line if one is due. The caller holds mu.
-func (p *progress) write() {
+// show takes the outcomes so far, each tick. earlier is how many of them an earlier run
+// had done: the rate does not count them.
+func (p *progress) show(what string, s Summary, earlier int) {
 	now := time.Now()
-	if now.Sub(p.written) < min(max(now.Sub(p.begun)/10, linePauseMin), linePauseMax) {
+	p.samples = append(p.samples, sample{now, s.Rows - earlier})
+	p.samples = p.samples[max(0, len(p.samples)-rateTicks):]
+	if !p.terminal && now.Sub(p.written) < min(max(now.Sub(p.begun)/10, linePauseMin), linePauseMax) {
 		return
 	}
 	p.written = now
-	done := p.counted.Registered + p.counted.Failed
-	if done == 0 {
-		fmt.Fprintf(p.out, "%d of %d photos copied to the object store\n", p.copied, p.total)
+	text := fmt.Sprintf("%d of %d %s, %d failed", s.Rows, p.total, what, s.Failed)
+	first := p.samples[0]
+	if rate := float64(s.Rows-earlier-first.rows) / max(now.Sub(first.at).Seconds(), 1e-3); rate > 0 {
+		left := time.Duration(float64(p.total-s.Rows) / rate * float64(time.Second))
+		text += fmt.Sprintf(", %.1f a second, %v left", rate, left.Round(time.Second))
+	}
+	if p.terminal {
+		p.shown = true
+		fmt.Fprintf(p.out, "\r%s\x1b[K", text)
 		return
 	}
-	took := now.Sub(p.started)
-	left := took / time.Duration(done) * time.Duration(p.total-done)
-	fmt.Fprintf(p.out, "%d of %d photos done, %d failed, %d left (%.1f a second, %v to go)\n",
-		done, p.total, p.counted.Failed, p.total-done, float64(done)/max(took.Seconds(), 1e-3), left.Round(time.Second))
+	fmt.Fprintln(p.out, text)
+}
+
+// close removes the line from the terminal.
+func (p *progress) close() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
 }

@@ -2,83 +2,113 @@ package tenant
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/importing"
+	"facet/cmd/facet/importing/list"
+	"facet/cmd/facet/process"
 )
 
-// errPhotosFailed makes the exit status report that some photos are not registered.
-var errPhotosFailed = errors.New("some photos could not be registered")
+const importLong = `Bring a list of photos, folders of them, or single photos into a gallery.
+
+A list is a CSV file or a file of JSON lines (.jsonl). The first line of a CSV file names the columns,
+in any order; commas, semicolons or tabs are between them:
+
+  external_id,file,tags,user_data
+  E-1017,photos/ann.jpg,staff;night shift,
+
+Only "file" is needed. A file's path starts at the list's folder. Rows with the same external id are
+photos of one person: the first makes the subject, the others add events to it.
+
+A folder is searched for photos, with those below it; each photo is a subject of its own. With
+--per-person each folder in it is a person: its name is the external id.
+
+The report says of each row what became of it. A row that fails ends nothing. The exit status is 0 only
+if all rows are in. After Ctrl-C, a crash or failed rows, the same command goes on: rows that are in are
+not sent again. It remembers them in a file beside the report; without that file, photos without an
+external id are registered again.`
+
+// importFlags are the flags of facet import.
+type importFlags struct {
+	importing.Config
+	options list.Options
+	known   string
+}
 
 func newImport() *cobra.Command {
-	var cfg importing.Config
+	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import FOLDER…",
-		Short: "register folders of photos",
-		Long: "Register every photo (.jpg, .jpeg, .png) of folders and of those below them as a subject of its own.\n\n" +
-			"The photos are copied to the tenant's place in the object store, registered by jobs, and the copies\n" +
-			"are removed. An import that is interrupted leaves the jobs that it began to the cluster.\n" +
-			"A second import of a photo is another request: it registers another subject, unless the application's\n" +
-			"--guard is on.\n\n" +
-			"--bucket is the tenant's place in the object store, such as\n" +
-			"\"s3://photos?prefix=TENANT-ID/&region=eu-central-1\". A profile may have it, as \"bucket\".",
-		Example: "  facet import photos/ --gallery staff",
-		Args:    cli.Args(cobra.MinimumNArgs(1)),
+		Use: "import LIST | FOLDER…", Short: "bring in a list or folders of photos", Long: importLong, Args: cli.Args(cobra.MinimumNArgs(1)),
+		Example: "  facet import staff.csv --gallery staff\n  facet import photos/ --per-person --known add",
 	}
-	f := cmd.Flags()
-	f.StringVar(&cfg.Bucket, "bucket", "", "URL of the tenant's place in the object store (default: the profile's)")
-	f.StringSliceVar(&cfg.Tags, "tag", nil, "tag for all photos; may be repeated")
-	f.BoolVar(&cfg.Keep, "keep", false, "leave the copies in the object store")
-	return onGallery(cmd, func(ctx context.Context, s *session, args []string) (err error) {
-		if cfg.Bucket == "" {
-			if cfg.Bucket, err = bucketOf(s.profile); err != nil {
-				return err
-			}
+	set := cmd.Flags()
+	set.BoolVar(&f.options.PerPerson, "per-person", false, "each folder in a folder is a person; its name is the external id")
+	set.BoolVar(&f.options.Outside, "outside", false, "a list may name files outside its folder, by .., links and absolute paths")
+	set.StringVar(&f.known, "known", string(importing.Skip), "a person whom the gallery knows by the external id: skip, replace or add (another event)")
+	set.StringSliceVar(&f.Tags, "tag", nil, "tag for all photos; may be repeated")
+	set.StringVar(&f.Report, "report", "", "file for the report (default: LIST.report.csv beside the list or folder)")
+	set.IntVar(&f.AtOnce, "at-once", 0, "requests under way (default: as many as make it fast)")
+	set.StringVar(&f.Bucket, "bucket", "", "URL of the tenant's place in the object store: jobs register the photos, which are copied there")
+	set.BoolVar(&f.Keep, "keep", false, "leave the copies in the object store")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		f.Known = importing.Known(f.known)
+		if f.Known != importing.Skip && f.Known != importing.Replace && f.Known != importing.Add {
+			return cli.Misuse(errors.New("--known is skip, replace or add"))
 		}
-		cfg.Client, cfg.Folders, cfg.Out = s.Client, args, s.out
-		if s.json {
-			cfg.Out = cmd.ErrOrStderr()
+		if f.AtOnce < 0 {
+			return cli.Misuse(errors.New("--at-once is a number from 1 on"))
 		}
-		sum, err := importing.Run(ctx, cfg)
-		if err != nil {
-			return fmt.Errorf("import: %w", words(err))
+		return nil
+	}
+	return onGallery(cmd, f.run)
+}
+
+// run carries out an import.
+func (f *importFlags) run(ctx context.Context, s *session, args []string) (err error) {
+	if f.Source, err = list.Open(args, f.options); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Source.Close()) }()
+	if f.Report == "" {
+		if f.Report, err = reportName(args[0]); err != nil {
+			return err
 		}
+	}
+	f.Client, f.Words, f.Out, f.Terminal = s.cfg, words, s.cmd.ErrOrStderr(), process.IsTerminal(os.Stderr)
+	sum, err := importing.Run(ctx, f.Config)
+	if ignored := f.Source.Ignored(); len(ignored) > 0 {
+		fmt.Fprintf(f.Out, "columns that are not read: %q\n", ignored)
+	}
+	if sum.Report != "" {
 		if err := s.print(sum, sum.Print); err != nil {
 			return err
 		}
-		if sum.Failed > 0 {
-			return errPhotosFailed
-		}
-		return nil
-	})
+	}
+	switch {
+	case errors.Is(err, importing.ErrInterrupted):
+		return errors.New("import: interrupted: the same command goes on")
+	case err != nil:
+		return fmt.Errorf("import: %w", words(err))
+	case sum.Failed > 0:
+		return fmt.Errorf("import: %d of %d rows are not in: the report says why; the same command tries them again", sum.Failed, sum.Rows)
+	}
+	return nil
 }
 
-// bucketOf returns the URL of the tenant's place in the object store from a profile, which
-// client.ReadProfile has read before.
-func bucketOf(profile string) (string, error) {
-	text, err := os.ReadFile(profile)
+// reportName returns the name of a report beside what is imported.
+func reportName(arg string) (string, error) {
+	path, err := filepath.Abs(arg) // "." has a name, too
 	if err != nil {
 		return "", err
 	}
-	var p struct {
-		Bucket string `json:"bucket"`
-		Folder string `json:"bucket_dir"` // of facet dev
+	if filepath.Dir(path) == path {
+		return "", cli.Misuse(errors.New("--report is needed: there is no place beside " + path))
 	}
-	if err := json.Unmarshal(text, &p); err != nil {
-		return "", fmt.Errorf("read the profile %s: %w", profile, err)
-	}
-	if p.Bucket == "" && p.Folder != "" {
-		p.Bucket = "file://" + (&url.URL{Path: p.Folder}).EscapedPath() + "?metadata=skip&no_tmp_dir=true"
-	}
-	if p.Bucket == "" {
-		return "", cli.Misuse(errors.New("--bucket is needed: the tenant's place in the object store"))
-	}
-	return p.Bucket, nil
+	return filepath.Join(filepath.Dir(filepath.Clean(arg)), filepath.Base(path)+".report.csv"), nil
 }

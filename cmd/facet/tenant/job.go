@@ -19,8 +19,8 @@ const failuresMax = 20
 func newJob() *cobra.Command {
 	return cli.Group(
 		&cobra.Command{
-			Use: "job", Short: "jobs: registrations of many photos, as facet import begins them",
-			Long: "Jobs register many photos of an object store. facet import begins them. A job is listed for 30 days.",
+			Use: "job", Short: "jobs: registrations of many photos, as facet import --bucket begins them",
+			Long: "Jobs register many photos of an object store. facet import --bucket begins them. A job is listed for 30 days.",
 		},
 		newJobList(), newJobShow(),
 	)
@@ -37,7 +37,7 @@ func newJobList() *cobra.Command {
 			return err
 		}
 		titles := []string{"JOB", "PHOTOS", "DONE", "UPDATED"}
-		return printList(s, list, "the gallery has no job: facet import FOLDER begins one", titles, func(j client.Job, _ int) []string {
+		return printList(s, list, "the gallery has no job: facet import --bucket begins one", titles, func(j client.Job, _ int) []string {
 			return []string{j.BatchID, strconv.Itoa(j.Total), strconv.Itoa(j.Done), at(j.LastUpdated)}
 		})
 	})

@@ -94,7 +94,7 @@ func (c *choice) client(ctx context.Context, s *session) (*client.Client, error)
 		}
 	}
 	if key != "" {
-		return s.WithAPIKey(key), nil
+		return s.within(key), nil
 	}
 	entry, err := findGallery(ctx, s.Client, c.gallery)
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusForbidden && e.Message == roleRefused {
@@ -110,7 +110,13 @@ func (c *choice) client(ctx context.Context, s *session) (*client.Client, error)
 	if len(g.Applications) == 0 {
 		return nil, fmt.Errorf("the gallery %q has no application, so no API key: facet application create NAME --gallery %q", g.Name, g.Name)
 	}
-	return s.WithAPIKey(g.Applications[0].APIKey), nil // the oldest
+	return s.within(g.Applications[0].APIKey), nil // the oldest
+}
+
+// within returns a client of the gallery with this API key, which the configuration then has.
+func (s *session) within(apiKey string) *client.Client {
+	s.cfg.APIKey = apiKey
+	return s.WithAPIKey(apiKey)
 }
 
 // findGallery returns the gallery with a name or an id, or the only one without.

@@ -1,0 +1,179 @@
+package importing
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/cmd/facet/importing/list"
+)
+
+// load sends requests through a gate for a time. The service takes so many at once and
+// each takes 100 ms; with others waiting it answers busy.
+func load(t *testing.T, g *gate, takes, waits int, d time.Duration) (done int) {
+	t.Helper()
+	slots, queue := make(chan struct{}, takes), make(chan struct{}, takes+waits)
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		if g.enter(t.Context()) != nil {
+			return done
+		}
+		go func() {
+			defer g.leave()
+			select {
+			case queue <- struct{}{}:
+			default:
+				g.busy()
+				time.Sleep(100 * time.Millisecond)
+				return
+			}
+			slots <- struct{}{}
+			time.Sleep(100 * time.Millisecond)
+			<-slots
+			<-queue
+			g.answered()
+			done++
+		}()
+		synctest.Wait()
+	}
+	time.Sleep(time.Minute) // the rest
+	return done
+}
+
+func TestGateFindsHowManyRequestsAreFast(t *testing.T) {
+	t.Parallel()
+	f := func(takes, waits, atOnce, least, most int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate(3, atOnce)
+			done := load(t, g, takes, waits, 2*time.Minute)
+			if g.limit < least || g.limit > most {
+				t.Errorf("a service that takes %d: limit %d, want %d to %d", takes, g.limit, least, most)
+			}
+			if want := 1200 * min(takes, most) * 7 / 10; done < want {
+				t.Errorf("a service that takes %d: %d done in 2 minutes, want %d", takes, done, want)
+			}
+		})
+	}
+	f(40, 1000, 0, 35, 80) // more than it starts with
+	f(12, 1000, 0, 9, 24)  // more make nothing faster
+	f(4, 2, 0, 2, 8)       // it says busy
+	f(40, 1000, 7, 7, 7)   // told
+}
+
+func TestReportKeepsTheOrderOfRows(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "report.csv")
+	r, err := createReport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []int{2, 0, 1, 4} { // row 3 is never finished
+		r.slots <- struct{}{}
+		r.add(place, line{row: list.Row{Number: place + 2, File: "a,\"b\".jpg"}, outcome: Failed, reason: "no; face"})
+	}
+	if s := r.counts(); s.Rows != 4 || s.Failed != 4 {
+		t.Errorf("counts %+v", s)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 5 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, want := range []string{"2", "3", "4", "6"} {
+		if got := rows[i+1]; got[0] != want || got[6] != "no; face" || got[7] != "a,\"b\".jpg" {
+			t.Errorf("line %d is %q, want row %s", i+1, got, want)
+		}
+	}
+}
+
+// The first half was done by an earlier run; then 25 rows a second.
+func TestProgressTellsRateAndTimeLeft(t *testing.T) {
+	t.Parallel()
+	var log, terminal bytes.Buffer
+	synctest.Test(t, func(*testing.T) {
+		for _, p := range []*progress{newProgress(&log, false, 10_000), newProgress(&terminal, true, 10_000)} {
+			for s := 0; s <= 100; s++ {
+				p.show("rows", Summary{Rows: 5000 + 25*s, Failed: s / 10}, 5000)
+				time.Sleep(time.Second)
+			}
+			p.close()
+		}
+	})
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if n := len(lines); n < 15 || n > 40 || strings.ContainsAny(log.String(), "\r\x1b") {
+		t.Errorf("%d lines in 100 s:\n%s", n, &log)
+	}
+	for _, last := range []string{lines[len(lines)-1], terminal.String()} {
+		if !strings.Contains(last, " of 10000 rows, ") || !strings.Contains(last, ", 25.0 a second, 1m") {
+			t.Errorf("the last line is %q", last)
+		}
+	}
+	if n := strings.Count(terminal.String(), "\r"); n != 102 || strings.Contains(terminal.String(), "\n") {
+		t.Errorf("%d lines on the terminal", n)
+	}
+}
+
+func TestProgressOfHoursWritesALineAMinute(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	synctest.Test(t, func(*testing.T) {
+		p := newProgress(&out, false, 1e6)
+		for n := range 10 * 3600 {
+			time.Sleep(time.Second)
+			p.show("rows", Summary{Rows: n}, 0)
+		}
+	})
+	if lines := strings.Count(out.String(), "\n"); lines < 600 || lines > 640 {
+		t.Errorf("%d lines in ten hours, want one a minute after the first ten minutes", lines)
+	}
+}
+
+func TestEqualRowsHaveKeysOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := "external_id,file\n,a.jpg\n,a.jpg\nE,a.jpg\n,b.jpg\n,c.jpg\n"
+	for name, content := range map[string]string{"list.csv": text, "a.jpg": "a", "b.jpg": "b", "c.jpg": "a"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := func(gallery uint64) (all []string) {
+		s, err := list.Open([]string{filepath.Join(dir, "list.csv")}, list.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		equal := map[uint64]uint32{}
+		for row, err := range s.Rows() {
+			t1 := task{row: row, photo: new(bytes.Buffer)}
+			if err == nil {
+				err = t1.identify(gallery, equal)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprintf("%x", t1.key))
+		}
+		return all
+	}
+	first, again, other := keys(1), keys(1), keys(2)
+	seen := map[string]bool{}
+	for i := range first {
+		if first[i] != again[i] || first[i] == other[i] || seen[first[i]] {
+			t.Errorf("row %d has the keys %s, again %s, and %s in another gallery", i, first[i], again[i], other[i])
+		}
+		seen[first[i]] = true
+	}
+}

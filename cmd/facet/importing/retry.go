@@ -1,0 +1,108 @@
+package importing
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"facet.internal/client"
+)
+
+const (
+	// rowTries is how often one request is sent while others succeed.
+	rowTries = 12
+	// stallMax is how long an import goes on without a good answer.
+	stallMax               = 2 * time.Minute
+	backoffMin, backoffMax = 100 * time.Millisecond, 5 * time.Second
+)
+
+// temporary reports whether another try of a request may succeed.
+func temporary(err error) bool {
+	e, answered := errors.AsType[*client.Error](err)
+	if !answered {
+		return true // no answer
+	}
+	if e.Reason == "Quota" && e.RetryAfter == 0 {
+		return false
+	}
+	return e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
+}
+
+// openError is a request's error that leaves its outcome unknown.
+type openError struct{ err error }
+
+// Error returns the text of the cause, and what to do.
+func (e *openError) Error() string { return e.err.Error() + ": the same command goes on" }
+
+// Unwrap returns the cause.
+func (e *openError) Unwrap() error { return e.err }
+
+func isOpen(err error) bool {
+	_, open := errors.AsType[*openError](err)
+	return open
+}
+
+// stranger reports whether err rejects a node's certificate.
+func stranger(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
+}
+
+// hopeless reports whether err is the same for every further row.
+func hopeless(err error) bool {
+	if stranger(err) || errors.Is(err, errNoExternalIDs) {
+		return true
+	}
+	e, answered := errors.AsType[*client.Error](err)
+	return answered && (errors.Is(e, client.ErrGalleryFull) || errors.Is(e, client.ErrForbidden) || e.Reason == "Quota" && e.RetryAfter == 0)
+}
+
+// insist sends a request until its answer is final. The client takes another node for
+// each try. An *openError says that no answer is final.
+func (r *run) insist(ctx context.Context, send func(context.Context) error) error {
+	for try := 1; ; try++ {
+		err := send(ctx)
+		if err == nil || !temporary(err) {
+			r.answered.Store(time.Now().UnixNano())
+			return err
+		}
+		if ctx.Err() != nil {
+			return &openError{context.Cause(ctx)}
+		}
+		if stranger(err) && try >= len(r.Client.BaseURLs) {
+			return err
+		}
+		if since := time.Since(time.Unix(0, r.answered.Load())); since > stallMax {
+			stalled := fmt.Errorf("no node has taken a photo for %v: %w", stallMax, r.Words(err))
+			r.stop(stalled)
+			return &openError{stalled}
+		}
+		if try == rowTries {
+			return &openError{r.Words(err)}
+		}
+		r.wait(ctx, try, err)
+	}
+}
+
+// wait pauses before the next try: as long as the service asks, or longer each time.
+func (r *run) wait(ctx context.Context, try int, err error) {
+	pause := min(backoffMin<<min(try, 10), backoffMax)
+	e, answered := errors.AsType[*client.Error](err)
+	switch {
+	case answered && errors.Is(e, client.ErrBusy):
+		r.gate.busy()
+		pause = max(pause, e.RetryAfter)
+	case answered:
+		pause = max(pause, e.RetryAfter)
+	case try <= len(r.Client.BaseURLs):
+		pause = 2 // at once, at another node
+	}
+	select {
+	case <-time.After(pause/2 + rand.N(pause/2)):
+	case <-ctx.Done():
+	}
+}

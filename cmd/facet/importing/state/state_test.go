@@ -1,0 +1,135 @@
+package state
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+)
+
+const gallery = 7
+
+func row(n byte, k Kind) Record {
+	return Record{Key: Key{n, 1}, Person: Person(n), Kind: k, Subject: id.UUID{n, 2}, Event: id.UUID{n, 3}, Quality: .5}
+}
+
+func open(t *testing.T, name string) *State {
+	t.Helper()
+	s, err := Open(name, gallery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStateKnowsRowsAndPersonsAfterRestart(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "state")
+	s := open(t, name)
+	for _, r := range []Record{row(1, Registered), row(2, Added), row(3, Began), row(4, Began), row(3, Ended)} {
+		if err := s.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, name)
+	defer s.Close()
+	got, ok, err := s.Find(Key{2, 1})
+	if diff := cmp.Diff(row(2, Added), got); !ok || err != nil || diff != "" {
+		t.Errorf("%v, −want +got\n%s", err, diff)
+	}
+	if _, ok, _ := s.Find(Key{2, 2}); ok {
+		t.Error("another key is found")
+	}
+	if subject, ok, err := s.Subject(1); !ok || err != nil || subject != (id.UUID{1, 2}) {
+		t.Errorf("subject %v, %v, %v", subject, ok, err)
+	}
+	if diff := cmp.Diff([]Record{row(4, Began)}, s.Jobs()); diff != "" {
+		t.Errorf("jobs: −want +got\n%s", diff)
+	}
+}
+
+func TestDamagedRecordCountsAsMissing(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "state")
+	s := open(t, name)
+	for n := range byte(3) {
+		if err := s.Add(row(n+1, Registered)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[headerBytes+recordBytes+5] ^= 1                                   // the second record
+	if err := os.WriteFile(name, text[:len(text)-20], 0o600); err != nil { // the third one is torn
+		t.Fatal(err)
+	}
+	s = open(t, name)
+	if err := s.Add(row(4, Registered)); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []bool{true, false, false, true} {
+		if _, ok, err := s.Find(Key{byte(n + 1), 1}); ok != want || err != nil {
+			t.Errorf("row %d: found %v, %v, want %v", n+1, ok, err, want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStateIsForOneGalleryAndOneRun(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "state")
+	s := open(t, name)
+	refused := func(gallery uint64, want string) {
+		t.Helper()
+		if _, err := Open(name, gallery); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+	refused(gallery, "the same import is running")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused(gallery+1, "another gallery")
+	if err := os.WriteFile(name, []byte(strings.Repeat("external_id,file\n", 10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(gallery, "is no state of an import")
+}
+
+func FuzzState(f *testing.F) {
+	f.Add(encode(row(1, Registered)))
+	f.Add(append(encode(row(1, Began)), encode(row(1, Ended))...))
+	f.Fuzz(func(t *testing.T, records []byte) {
+		name := filepath.Join(t.TempDir(), "state")
+		if err := os.WriteFile(name, append([]byte("facet import 1 0000000000000007\n"), records...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, name)
+		if s.Len() != len(records)/recordBytes {
+			t.Fatalf("%d records of %d bytes", s.Len(), len(records))
+		}
+		if err := s.Add(row(9, Registered)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.Find(Key{9, 1}); !ok || err != nil {
+			t.Fatalf("the added record is missing: %v", err)
+		}
+		if err := s.file.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
