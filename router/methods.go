@@ -48,6 +48,8 @@ func handlers() map[string]handler {
 	calls.Add(table, shardHolders)
 	calls.Add(table, shardKnows)
 	calls.Add(table, shardUnregister)
+	calls.Add(table, shardMerge)
+	calls.Add(table, shardStopReceiving)
 	calls.Add(table, shardSearch)
 	calls.Add(table, shardMatches)
 	calls.Add(table, shardBest)

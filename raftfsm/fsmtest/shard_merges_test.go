@@ -7,7 +7,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
-	"facet/shard/merge"
+	"facet/shard/merging"
 )
 
 // modelMark says that a subject receives the events of another.
@@ -19,12 +19,12 @@ type modelMark struct {
 
 // modelMerges are the merges and marks of the model, in the order in which they came.
 type modelMerges struct {
-	under []merge.Merge
+	under []merging.Merge
 	marks []modelMark
 }
 
 func (x *modelMerges) of(source id.Subject) int {
-	return slices.IndexFunc(x.under, func(u merge.Merge) bool { return u.Source == source })
+	return slices.IndexFunc(x.under, func(u merging.Merge) bool { return u.Source == source })
 }
 
 func (x *modelMerges) receive(c shardfsm.Register) shardfsm.Status {
@@ -41,11 +41,11 @@ func (x *modelMerges) receive(c shardfsm.Register) shardfsm.Status {
 }
 
 func (x *modelMerges) fence(g id.Gallery, generation uint32) {
-	x.under = slices.DeleteFunc(x.under, func(u merge.Merge) bool { return u.Gallery == g && u.Generation < generation })
+	x.under = slices.DeleteFunc(x.under, func(u merging.Merge) bool { return u.Gallery == g && u.Generation < generation })
 	x.marks = slices.DeleteFunc(x.marks, func(m modelMark) bool { return m.gallery == g && m.generation < generation })
 }
 
-func (m *shardModel) beginMerge(c shardfsm.BeginMerge) shardfsm.Status {
+func (m *shardModel) beginMerge(c shardfsm.BeginMerge, index uint64) shardfsm.Status {
 	m.advance(c.Time)
 	x := &m.merges
 	if m.stale(c.Gallery, c.Generation) {
@@ -70,9 +70,9 @@ func (m *shardModel) beginMerge(c shardfsm.BeginMerge) shardfsm.Status {
 	case i >= 0 || slices.ContainsFunc(x.marks, func(o modelMark) bool { return o.target == c.Subject }):
 		return shardfsm.Merging
 	}
-	x.under = append(x.under, merge.Merge{
+	x.under = append(x.under, merging.Merge{
 		Gallery: c.Gallery, Generation: c.Generation, Source: c.Subject, Target: c.Target,
-		Op: c.Op, Request: c.Request, Keyed: c.Keyed, Tenant: c.Share.Tenant,
+		Op: c.Op, Request: c.Request, Keyed: c.Keyed, Tenant: c.Share.Tenant, Number: index,
 	})
 	return shardfsm.Done
 }
@@ -124,7 +124,7 @@ func sameFaces(a, b []shard.FaceID) bool {
 func (w *shardWorld) merging() []byte {
 	x := &w.model.merges
 	answer := func(s shardfsm.Status) shardfsm.StatusAnswer { return shardfsm.StatusAnswer{Status: s} }
-	var of merge.Merge
+	var of merging.Merge
 	if len(x.under) > 0 {
 		of = x.under[w.IntN(len(x.under))]
 	}
@@ -141,7 +141,7 @@ func (w *shardWorld) merging() []byte {
 		if len(x.under) > 0 && w.IntN(3) == 0 {
 			c.Subject, c.Target = of.Source, of.Target
 		}
-		return propose(w, shardfsm.BeginMergeOp, c, answer(w.model.beginMerge(c)))
+		return propose(w, shardfsm.BeginMergeOp, c, answer(w.model.beginMerge(c, uint64(len(w.check)+1))))
 	case n < 6:
 		c := shardfsm.EndMerge{
 			Gallery: of.Gallery, Generation: w.generation(of.Gallery), Source: of.Source, Time: w.tick(), Faces: w.model.faces(of.Gallery, of.Source),
@@ -161,13 +161,13 @@ func (w *shardWorld) merging() []byte {
 		return propose(w, shardfsm.StopReceivingOp, c, answer(shardfsm.Done))
 	default:
 		c := shardfsm.ForgetMerge{Source: of.Source}
-		x.under = slices.DeleteFunc(x.under, func(u merge.Merge) bool { return u.Source == of.Source })
+		x.under = slices.DeleteFunc(x.under, func(u merging.Merge) bool { return u.Source == of.Source })
 		return propose(w, shardfsm.ForgetMergeOp, c, answer(shardfsm.Done))
 	}
 }
 
 // compareMerges compares a machine's merges and marks with the model.
-func (w *shardWorld) compareMerges(t *testing.T, replica int, b *merge.Book) {
+func (w *shardWorld) compareMerges(t *testing.T, replica int, b *merging.Book) {
 	t.Helper()
 	x := w.model.merges
 	if got := b.List(); len(got) != len(x.under) {

@@ -17,7 +17,7 @@ import (
 	"facet/shard/claim"
 	"facet/shard/job"
 	"facet/shard/kernel"
-	"facet/shard/merge"
+	"facet/shard/merging"
 	"facet/shard/segment"
 )
 
@@ -33,7 +33,7 @@ type Machine struct {
 	shard  *shard.Shard
 	jobs   *job.Book
 	claims *claim.Book
-	merges *merge.Book
+	merges *merging.Book
 
 	// batched reports whether operations and jobs may lie in files. nil means no.
 	batched func() bool
@@ -55,7 +55,7 @@ var (
 func New(table *score.Table, arena *kernel.Arena) *Machine { return newMachine(table, arena, limits) }
 
 func newMachine(table *score.Table, arena *kernel.Arena, l operation.Limits) *Machine {
-	return &Machine{shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), merges: merge.New(), limits: l, ops: operation.New(l)}
+	return &Machine{shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), merges: merging.New(), limits: l, ops: operation.New(l)}
 }
 
 // Shard returns the state that searches and listings read. Restore keeps the object.
@@ -100,7 +100,7 @@ type frozen struct {
 	ops     *operation.View
 	shard   *shard.View
 	claims  *claim.View
-	merges  *merge.View
+	merges  *merging.View
 	jobs    *job.View
 }
 
@@ -193,11 +193,11 @@ func (m *Machine) Digest() [32]byte {
 
 // Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
 // The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt,
-// shard.ErrSnapshot, claim.ErrSnapshot, merge.ErrSnapshot, operation.ErrSnapshot or
+// shard.ErrSnapshot, claim.ErrSnapshot, merging.ErrSnapshot, operation.ErrSnapshot or
 // job.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
 	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
-	claims, merges := claim.NewLoader(), merge.NewLoader()
+	claims, merges := claim.NewLoader(), merging.NewLoader()
 	defer events.Close()
 	ops.Keep(m.shard.Store())
 	jobs.Keep(m.shard.Store())

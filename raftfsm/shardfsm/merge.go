@@ -5,11 +5,11 @@ import (
 
 	"facet/internal/id"
 	"facet/shard"
-	"facet/shard/merge"
+	"facet/shard/merging"
 )
 
-// Merges returns the merges of subjects (package merge). Restore keeps the object.
-func (m *Machine) Merges() *merge.Book { return m.merges }
+// Merges returns the merges of subjects (package merging). Restore keeps the object.
+func (m *Machine) Merges() *merging.Book { return m.merges }
 
 // BeginMerge begins to merge the subject into Target, which may be on another shard. Event is
 // zero. It is sent from metafsm.LevelSubjects on, as are the other commands of merges.
@@ -39,9 +39,9 @@ func (c BeginMerge) apply(m *Machine) StatusAnswer {
 	if err := m.shard.Knows(c.Gallery, c.Generation, c.Subject); err != nil {
 		return StatusAnswer{statusOf(err)}
 	}
-	return StatusAnswer{statusOf(m.merges.Begin(merge.Merge{
+	return StatusAnswer{statusOf(m.merges.Begin(merging.Merge{
 		Gallery: c.Gallery, Generation: c.Generation, Source: c.Subject, Target: c.Target,
-		Op: c.Op, Request: c.Request, Keyed: c.Keyed, Tenant: c.Share.Tenant,
+		Op: c.Op, Request: c.Request, Keyed: c.Keyed, Tenant: c.Share.Tenant, Number: m.index,
 	}))}
 }
 

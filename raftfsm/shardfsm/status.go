@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"facet/shard"
-	"facet/shard/merge"
+	"facet/shard/merging"
 )
 
 // Status is the outcome of a command. Only a command with the status Done changes the state.
@@ -93,8 +93,8 @@ var statuses = []struct {
 	{shard.ErrMoved, Moved},
 	{shard.ErrFence, NotFenced},
 	{shard.ErrActive, Activated},
-	{merge.ErrBusy, Merging},
-	{merge.ErrFull, MergesFull},
+	{merging.ErrBusy, Merging},
+	{merging.ErrFull, MergesFull},
 }
 
 // statusOf returns the status for an error of the shard.

@@ -1,4 +1,4 @@
-package merge
+package merging
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ var (
 )
 
 // ErrSnapshot is returned when records contradict each other.
-var ErrSnapshot = errors.New("merge: the snapshot is not consistent")
+var ErrSnapshot = errors.New("merging: the snapshot is not consistent")
 
 // View is a book's state at one moment, for a snapshot.
 type View struct {

@@ -1,4 +1,4 @@
-package merge
+package merging
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ const Max = 1024
 
 var (
 	// ErrBusy is returned when the subject takes part in another merge.
-	ErrBusy = errors.New("merge: the subject takes part in another merge")
+	ErrBusy = errors.New("merging: the subject takes part in another merge")
 	// ErrFull is returned when the book has Max merges or marks.
-	ErrFull = errors.New("merge: too many merges are under way")
+	ErrFull = errors.New("merging: too many merges are under way")
 )
 
 // Merge is a merge under way.
@@ -35,6 +35,8 @@ type Merge struct {
 	Tenant id.Tenant `cbor:"8,keyasint,omitzero"`
 	// Removed reports that the source is gone. The target still has its mark.
 	Removed bool `cbor:"9,keyasint,omitempty"`
+	// Number differs for all merges of the shard.
+	Number uint64 `cbor:"10,keyasint"`
 }
 
 // mark says that a target receives copies from a source.

@@ -1,4 +1,4 @@
-// Package merge keeps which subjects are being merged into others.
+// Package merging keeps which subjects are being merged into others.
 //
 // A merge copies the events of one subject, the source, to another, the target, and then removes the
 // source. The two may lie on different shards. The source's shard has the Merge, so that any later
@@ -6,7 +6,7 @@
 // that receives copies can't become a source, and a source receives none. So merges form no chains
 // and no cycles, and each ends by itself.
 //
-// The order of a merge (router/merge_subjects.go):
+// The order of a merge (router/mergesubjects.go):
 //
 //	source's shard   Begin ─────────────────────── Remove ───────────── Forget
 //	target's shard          Receive (each copy) ──────────── Stop ─────
@@ -15,4 +15,4 @@
 //
 // Writes are deterministic and come from one goroutine, the state machine's. Reads may run beside
 // them. The package imports internal packages only.
-package merge
+package merging
