@@ -1,10 +1,12 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +24,14 @@ const (
 	// mergeRounds is the most times that a merge looks at the source's events again,
 	// because other writes changed them meanwhile.
 	mergeRounds = 16
+	// mergePause is how long a merge waits between the copies and the removal of the source.
+	// searchQuick is the longest time between a search's readings of two shards with which
+	// it can't have seen the target before the copies and the source after the removal. A
+	// longer search asks whether a merge has ended (settled), for which merges are kept for
+	// mergeKept, longer than any request lasts.
+	mergePause  = 4 * time.Second
+	searchQuick = 3 * time.Second
+	mergeKept   = 40 * time.Second
 	// mergeTime is the longest time for one merge without a client.
 	mergeTime = time.Minute
 	// purposeCopy is the purpose of the ids of copied events, and of the operations that
@@ -166,13 +176,14 @@ func (r *subjectRequests) carryOut(ctx context.Context, group id.Shard, source i
 			return err
 		}
 	}
-	if _, err := calls.CallLeader(ctx, r.calls, shardStopReceiving, under.Target.Shard(), shardfsm.StopReceiving{Target: under.Target, Source: source}); err != nil {
+	_, err = calls.CallLeader(ctx, r.calls, shardStopReceiving, under.Target.Shard(), shardfsm.StopReceiving{Target: under.Target, Source: source})
+	if refused == nil && (err != nil || time.Since(time.UnixMilli(under.Removed)) < mergeKept) {
 		return err
 	}
-	if _, err := propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source}); err != nil {
-		return err
+	if err == nil {
+		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
 	}
-	return refused
+	return cmp.Or(err, refused)
 }
 
 // mergesOf returns the merges of a shard, with every one that was acknowledged before the call.
@@ -197,7 +208,7 @@ type copying struct {
 // remove copies the source's events and removes the source.
 func (c copying) remove(ctx context.Context, g *raftfsm.Group, group id.Shard) error {
 	for range mergeRounds {
-		if c.Removed {
+		if c.Removed != 0 {
 			return nil
 		}
 		s, err := c.leaderState(ctx, group)
@@ -211,6 +222,11 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group, group id.Shard) e
 		faces, err := c.copy(ctx, s, events)
 		if err != nil {
 			return err
+		}
+		select {
+		case <-time.After(mergePause):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
 			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: time.Now().UnixMilli(), Faces: faces,
@@ -360,6 +376,42 @@ func (c copying) undo(ctx context.Context, group id.Shard) error {
 	}
 	return c.drop(ctx, has)
 }
+
+// settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
+// the target's of a merge before the copies and the source's after its removal. So settled reads
+// them again if it took long and a merge has ended meanwhile.
+func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) ([]T, error)) ([]T, error) {
+	var before []merging.Ended
+	for {
+		began := time.Now()
+		lists, err := withFreshShards(ctx, r, g, read)
+		if err != nil || time.Since(began) < searchQuick || r.groups.Meta().Level() < metafsm.LevelSubjects {
+			return lists, err
+		}
+		ended, err := withFreshShards(ctx, r, g, func(g enrolment) ([]merging.Ended, error) {
+			return calls.ScatterAny(ctx, r.calls, shardMerged, g.shards, g.ID)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(ended, func(e merging.Ended) bool { return e.Count > 0 }) || slices.Equal(ended, before) {
+			return lists, nil
+		}
+		before = ended
+	}
+}
+
+// shardMerged returns which subjects of the gallery were merged into others last.
+var shardMerged = method[id.Gallery, merging.Ended]{Name: "shard.merged", Run: func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (merging.Ended, error) {
+	if _, err := r.readAny(ctx, group); err != nil {
+		return merging.Ended{}, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return merging.Ended{}, &raftfsm.NotLeaderError{}
+	}
+	return m.Merges().Ended(g), nil
+}}
 
 // turns lets one caller at a time in for each subject.
 type turns struct {

@@ -50,6 +50,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardUnregister)
 	calls.Add(table, shardMerge)
 	calls.Add(table, shardStopReceiving)
+	calls.Add(table, shardMerged)
 	calls.Add(table, shardSearch)
 	calls.Add(table, shardMatches)
 	calls.Add(table, shardBest)

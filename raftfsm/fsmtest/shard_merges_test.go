@@ -65,7 +65,7 @@ func (m *shardModel) beginMerge(c shardfsm.BeginMerge, index uint64) shardfsm.St
 		return shardfsm.Merging
 	case len(m.actives(c.Gallery, c.Subject)) == 0:
 		return shardfsm.UnknownSubject
-	case i >= 0 && x.under[i].Target == c.Target && !x.under[i].Removed:
+	case i >= 0 && x.under[i].Target == c.Target && x.under[i].Removed == 0:
 		return shardfsm.Done
 	case i >= 0 || slices.ContainsFunc(x.marks, func(o modelMark) bool { return o.target == c.Subject }):
 		return shardfsm.Merging
@@ -83,7 +83,7 @@ func (m *shardModel) endMerge(c shardfsm.EndMerge) shardfsm.Status {
 		return shardfsm.StaleGeneration
 	}
 	i := m.merges.of(c.Source)
-	if i < 0 || m.merges.under[i].Removed {
+	if i < 0 || m.merges.under[i].Removed != 0 {
 		return shardfsm.Done
 	}
 	if has := m.faces(c.Gallery, c.Source); len(has) > 0 && !sameFaces(has, c.Faces) {
@@ -97,7 +97,7 @@ func (m *shardModel) endMerge(c shardfsm.EndMerge) shardfsm.Status {
 		m.delete(of[0])
 	}
 	u := &m.merges.under[i]
-	u.Removed = true
+	u.Removed = m.clock
 	if _, known := m.find(u.Op); !known {
 		m.ops = append(m.ops, modelOp{"merge", c.Gallery, u.Op, u.Request, u.Keyed, m.clock, u.Source, id.Event{UUID: u.Target.UUID}, 0, u.Tenant})
 	}

@@ -63,7 +63,7 @@ func (c EndMerge) apply(m *Machine) StatusAnswer {
 		return StatusAnswer{statusOf(err)}
 	}
 	under, ok := m.merges.Of(c.Source)
-	if !ok || under.Removed {
+	if !ok || under.Removed != 0 {
 		return StatusAnswer{Done}
 	}
 	w := EventWrite{Op: under.Op, Request: under.Request, Keyed: under.Keyed}
@@ -74,7 +74,7 @@ func (c EndMerge) apply(m *Machine) StatusAnswer {
 	if err != nil && !errors.Is(err, shard.ErrSubject) { // without the subject there is nothing to remove
 		return StatusAnswer{statusOf(err)}
 	}
-	m.merges.Remove(c.Source)
+	m.merges.Remove(c.Source, now)
 	if _, known := m.ops.Recall(under.Op); !known {
 		m.remember(c.Gallery, w.name(), Share{Tenant: under.Tenant}, BeginMergeOp.Code, c.Source.UUID, under.Target.UUID)
 	}

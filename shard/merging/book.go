@@ -33,8 +33,9 @@ type Merge struct {
 	Keyed   bool         `cbor:"7,keyasint,omitempty"`
 	// Tenant is against whose quota the operation counts, or zero.
 	Tenant id.Tenant `cbor:"8,keyasint,omitzero"`
-	// Removed reports that the source is gone. The target still has its mark.
-	Removed bool `cbor:"9,keyasint,omitempty"`
+	// Removed is when the source was removed, in milliseconds since 1970, or 0. The merge is kept
+	// for the searches that were under way then (Ended).
+	Removed int64 `cbor:"9,keyasint,omitempty"`
 	// Number differs for all merges of the shard.
 	Number uint64 `cbor:"10,keyasint"`
 }
@@ -73,7 +74,7 @@ func (b *Book) Begin(m Merge) error {
 	defer b.mu.Unlock()
 	old, known := b.state.merges[m.Source]
 	switch {
-	case known && old.Target == m.Target && !old.Removed:
+	case known && old.Target == m.Target && old.Removed == 0:
 		return nil
 	case known || b.state.receives(m.Source):
 		return ErrBusy
@@ -99,12 +100,35 @@ func (b *Book) List() []Merge {
 	return b.state.list()
 }
 
-// Remove notes that the source of a merge is gone.
-func (b *Book) Remove(source id.Subject) {
+// Ended says which sources of a gallery were removed last. It changes with each removal. The zero
+// value is none of those that the book keeps.
+type Ended struct {
+	Time  int64 `cbor:"1,keyasint,omitempty"` // in milliseconds since 1970
+	Count int   `cbor:"2,keyasint,omitempty"` // of the sources that were removed then
+}
+
+// Ended returns which sources of the gallery were removed last.
+func (b *Book) Ended(g id.Gallery) (e Ended) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, m := range b.state.merges {
+		switch {
+		case m.Gallery != g || m.Removed == 0 || m.Removed < e.Time:
+		case m.Removed > e.Time:
+			e = Ended{m.Removed, 1}
+		default:
+			e.Count++
+		}
+	}
+	return e
+}
+
+// Remove notes when the source of a merge was removed, in milliseconds since 1970.
+func (b *Book) Remove(source id.Subject, time int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if m, ok := b.state.merges[source]; ok {
-		m.Removed = true
+		m.Removed = time
 		b.state.merges[source] = m
 	}
 }

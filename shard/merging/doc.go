@@ -6,12 +6,14 @@
 // that receives copies can't become a source, and a source receives none. So merges form no chains
 // and no cycles, and each ends by itself.
 //
-// The order of a merge (router/mergesubjects.go):
+// The order of a merge:
 //
 //	source's shard   Begin ─────────────────────── Remove ───────────── Forget
 //	target's shard          Receive (each copy) ──────────── Stop ─────
 //
-// Each step may be repeated. Until Remove, a search may find an event under both subjects.
+// Each step may be repeated. Until Remove, a search may find an event under both subjects. A search
+// reads the two shards at two moments, so Remove waits for searches that may have read the target's
+// shard before the copies, and Forget for all others (router/mergesubjects.go).
 //
 // Writes are deterministic and come from one goroutine, the state machine's. Reads may run beside
 // them. The package imports internal packages only.
