@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,7 +70,7 @@ func (w *world) mergeUntilDone(n int, target, source string) {
 // leaderships, is cut off, and while the source gets further events. No search misses a face.
 func TestMergeSurvivesLostLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const pairs, faces = 6, 3
+		const pairs, faces = 4, 3
 		w := newWorldOf(t, nodetest.Options{}, 200_000) // on four shards
 		w.waitMerges()
 		enrol := func(n int, target, face string) string {
@@ -92,10 +93,11 @@ func TestMergeSurvivesLostLeader(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var searches sync.WaitGroup
-		for worker := range 3 {
+		var current atomic.Int32 // pair
+		for worker := range 9 {
 			searches.Go(func() {
 				for n := worker; ctx.Err() == nil; n++ {
-					p := n % pairs
+					p := int(current.Load())
 					if got := w.candidatesOf(n, face(p, n%faces)); !slices.Contains(got, goes[p]) && !slices.Contains(got, stays[p]) {
 						t.Errorf("face %d of pair %d is under %v", n%faces, p, got)
 					}
@@ -105,6 +107,7 @@ func TestMergeSurvivesLostLeader(t *testing.T) {
 		}
 		for p := range pairs {
 			var work sync.WaitGroup
+			current.Store(int32(p))
 			work.Go(func() { w.mergeUntilDone(p, stays[p], goes[p]) })
 			work.Go(func() { // until the source is gone
 				for n := range 8 {
