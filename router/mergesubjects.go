@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"facet/internal/id"
@@ -32,8 +31,8 @@ const (
 	mergePause  = 4 * time.Second
 	searchQuick = 3 * time.Second
 	mergeKept   = 40 * time.Second
-	// mergeTime is the longest time for one merge without a client.
-	mergeTime = time.Minute
+	// mergePoll is how often a request looks whether its merge has ended.
+	mergePoll = 200 * time.Millisecond
 	// purposeCopy is the purpose of the ids of copied events, and of the operations that
 	// add them.
 	purposeCopy = "copy"
@@ -52,7 +51,7 @@ type Merging struct {
 }
 
 // Merge merges two subjects of a gallery. The leader of the source's shard carries the merge
-// out, and continues it when this call has ended. A search may find an event under both
+// out (CarryOut), also when this call has ended. A search may find an event under both
 // subjects meanwhile, never under neither. The error is NotFound for an unknown subject. A
 // retry with the same Write gets the first answer.
 func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
@@ -76,7 +75,7 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 	if err := r.room(ctx, home, g.Tenant, m.Write); err != nil {
 		return err
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardMerge, home, shardfsm.BeginMerge{
+	a, err := calls.CallLeader(ctx, r.calls, shardBeginMerge, home, shardfsm.BeginMerge{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: m.Write.Operation, Request: m.Write.Request, Keyed: m.Write.Keyed,
 			Subject: m.Source, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
@@ -88,8 +87,10 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 		return err
 	case a.Status == shardfsm.UnknownSubject:
 		return sourceNotFound()
-	default:
+	case a.Status != shardfsm.Done:
 		return r.refusal(ctx, a.Status, home, g.Tenant, m.Write)
+	default:
+		return r.merged(ctx, g, m.Source)
 	}
 }
 
@@ -97,32 +98,71 @@ func sourceNotFound() error {
 	return Errorf(InvalidRequest, ReasonUnknownSource, "the gallery has no subject with the id in source")
 }
 
-// shardMerge begins a merge and carries it out. The status is that of BeginMerge.
-var shardMerge = method[shardfsm.BeginMerge, shardfsm.StatusAnswer]{Name: "shard.merge", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.BeginMerge) (shardfsm.StatusAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.StatusAnswer{}, err
+// merged waits until the merge of a subject has ended.
+func (r *subjectRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
+	for {
+		state, err := calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
+		if err != nil || state.Ended {
+			return cmp.Or(err, refusedMerge(state.Refused))
+		}
+		if _, ok := r.gallery(g.ID); !ok {
+			return writeError(shardfsm.StaleGeneration)
+		}
+		if err := pause(ctx, mergePoll); err != nil {
+			return err
+		}
 	}
-	done, err := r.merging.enter(ctx, c.Subject)
-	if err != nil {
-		return shardfsm.StatusAnswer{}, err
-	}
-	defer done()
-	c.Time = onTime(c.Time)
-	a, err := propose(ctx, g, shardfsm.BeginMergeOp, c)
-	if err == nil && a.Status == shardfsm.Done {
-		err = r.carryOut(ctx, group, c.Subject)
-	}
-	return a, err
-}}
+}
 
-var shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
+// refusedMerge returns the error for a merge that was given up, or nil.
+func refusedMerge(why merging.Refusal) error {
+	switch why {
+	case 0:
+		return nil
+	case merging.NoTarget:
+		return subjectNotFound()
+	case merging.NoSlot:
+		return writeError(shardfsm.NeedSlots)
+	default:
+		return writeError(shardfsm.Merging)
+	}
+}
 
-// ContinueMerges continues the merges of subjects on the shards that this node leads. It
-// waits for none that a client's request carries out.
-func (r *subjectRequests) ContinueMerges(ctx context.Context) error {
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// mergeState says how far a merge is. Ended is also true if the merge has been forgotten.
+type mergeState struct {
+	Ended   bool            `cbor:"1,keyasint"`
+	Refused merging.Refusal `cbor:"2,keyasint,omitempty"`
+}
+
+var (
+	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) { c.Time = onTime(c.Time) })
+	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
+	shardMergeState    = method[id.Subject, mergeState]{Name: "shard.mergeState", Run: func(ctx context.Context, r *Router, group id.Shard, source id.Subject) (mergeState, error) {
+		if _, err := r.leaderState(ctx, group); err != nil {
+			return mergeState{}, err
+		}
+		m, ok := r.groups.Shard(group)
+		if !ok {
+			return mergeState{}, &raftfsm.NotLeaderError{}
+		}
+		of, known := m.Merges().Of(source)
+		return mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}, nil
+	}}
+)
+
+// Merges returns the sources of the merges that are to be carried out on the shards that this
+// node leads.
+func (r *subjectRequests) Merges() (list []id.Subject) {
 	cluster, _ := r.groups.Meta().Cluster()
-	var failed []error
 	for n := range cluster.Shards {
 		group := id.Shard(n + 1)
 		g, here := r.groups.Group(group)
@@ -130,72 +170,60 @@ func (r *subjectRequests) ContinueMerges(ctx context.Context) error {
 		if !here || !open || !g.IsLeader() {
 			continue
 		}
-		for _, under := range m.Merges().List() {
-			done, free := r.merging.tryEnter(under.Source)
-			if !free {
-				continue
-			}
-			each, cancel := context.WithTimeout(ctx, mergeTime)
-			err := r.carryOut(each, group, under.Source)
-			cancel()
-			done()
-			if KindOf(err) == 0 { // not a reason to give the merge up
-				failed = append(failed, err)
+		for _, of := range m.Merges().List() {
+			if of.Ended == 0 || time.Since(time.UnixMilli(of.Ended)) > mergeKept {
+				list = append(list, of.Source)
 			}
 		}
 	}
-	return errors.Join(failed...)
+	return list
 }
 
-// carryOut carries out a merge whose source is on a shard that this node leads. An *Error means
-// that the merge was given up, and all copies were removed.
-func (r *subjectRequests) carryOut(ctx context.Context, group id.Shard, source id.Subject) error {
+// CarryOut carries out the merge of a source on a shard that this node leads, or forgets one
+// that has ended. One caller at a time may carry a merge out.
+func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error {
+	group := source.Shard()
 	g, _, err := r.localReplica(group)
 	if err != nil {
 		return err
 	}
-	book, err := r.mergesOf(ctx, group)
-	if err != nil {
-		return err
-	}
-	under, ok := book.Of(source)
-	if !ok {
-		return nil
-	}
-	gallery, ok := r.gallery(under.Gallery)
-	if !ok || gallery.Generation != under.Generation {
-		return nil // the fence of the deleted gallery drops the merge
-	}
-	c := copying{r, gallery, under}
-	refused := c.remove(ctx, g, group)
-	if refused != nil && KindOf(refused) != NotFound && KindOf(refused) != InvalidRequest {
-		return refused
-	}
-	if refused != nil {
-		if err := c.undo(ctx, group); err != nil {
-			return err
-		}
-	}
-	_, err = calls.CallLeader(ctx, r.calls, shardStopReceiving, under.Target.Shard(), shardfsm.StopReceiving{Target: under.Target, Source: source})
-	if refused == nil && (err != nil || time.Since(time.UnixMilli(under.Removed)) < mergeKept) {
-		return err
-	}
-	if err == nil {
-		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
-	}
-	return cmp.Or(err, refused)
-}
-
-// mergesOf returns the merges of a shard, with every one that was acknowledged before the call.
-func (r *cluster) mergesOf(ctx context.Context, group id.Shard) (*merging.Book, error) {
 	if _, err := r.leaderState(ctx, group); err != nil {
-		return nil, err
+		return err
 	}
 	m, ok := r.groups.Shard(group)
 	if !ok {
-		return nil, &raftfsm.NotLeaderError{}
+		return &raftfsm.NotLeaderError{}
 	}
-	return m.Merges(), nil
+	of, ok := m.Merges().Of(source)
+	if !ok {
+		return nil
+	}
+	gallery, ok := r.gallery(of.Gallery)
+	if !ok || gallery.Generation != of.Generation {
+		return nil // the fence of the deleted gallery drops the merge
+	}
+	c := copying{r, gallery, of}
+	why := merging.Refusal(0)
+	if of.Ended == 0 {
+		if why, err = c.remove(ctx, g); err != nil {
+			return err
+		}
+	}
+	if why != 0 {
+		if err := c.undo(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := calls.CallLeader(ctx, r.calls, shardStopReceiving, of.Target.Shard(), shardfsm.StopReceiving{Target: of.Target, Source: source}); err != nil {
+		return err
+	}
+	switch {
+	case why != 0:
+		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: time.Now().UnixMilli(), Why: why})
+	case of.Ended != 0:
+		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
+	}
+	return err
 }
 
 // copying is one merge.
@@ -205,43 +233,60 @@ type copying struct {
 	merging.Merge
 }
 
-// remove copies the source's events and removes the source.
-func (c copying) remove(ctx context.Context, g *raftfsm.Group, group id.Shard) error {
+// remove copies the source's events and removes the source. why is the reason to give the merge
+// up, or 0.
+func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refusal, err error) {
 	for range mergeRounds {
-		if c.Removed != 0 {
-			return nil
-		}
-		s, err := c.leaderState(ctx, group)
+		s, err := c.leaderState(ctx, c.Source.Shard())
 		if err != nil {
-			return err
+			return 0, err
 		}
 		events, err := s.Events(c.Gallery, c.Generation, c.Source)
 		if err != nil {
-			return outdated(err)
+			return 0, outdated(err)
 		}
 		faces, err := c.copy(ctx, s, events)
-		if err != nil {
-			return err
+		if why := refusalOf(err); why != 0 {
+			return why, nil
 		}
-		select {
-		case <-time.After(mergePause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err == nil {
+			err = pause(ctx, mergePause)
+		}
+		if err != nil {
+			return 0, err
 		}
 		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
 			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: time.Now().UnixMilli(), Faces: faces,
 		})
-		switch {
-		case err != nil:
-			return err
-		case a.Status == shardfsm.Moved:
+		if err == nil && a.Status == shardfsm.Moved {
 			continue
-		case a.Status == shardfsm.Done && len(events) > 0:
+		}
+		if err == nil && a.Status == shardfsm.Done && len(events) > 0 {
 			c.tidy(ctx, named{c.gallery, shard.ExternalOf(events[0].Note)}, c.Source)
 		}
-		return writeError(a.Status)
+		return 0, cmp.Or(err, writeError(a.Status))
 	}
-	return &Error{Kind: Busy, Message: "the subject is being changed by others; try again", RetryAfter: calls.RetryLater}
+	return 0, errRestless
+}
+
+// errRestless is returned when others change the source of a merge again and again.
+var errRestless = errors.New("router: the source of a merge is being changed; the merge goes on later")
+
+// refusalOf returns why a merge is to be given up after an error, or 0 if it may be tried again.
+func refusalOf(err error) merging.Refusal {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok:
+		return 0
+	case e.Kind == NotFound:
+		return merging.NoTarget
+	case e.Reason == ReasonGalleryFull:
+		return merging.NoSlot
+	case e.Reason == ReasonMerging:
+		return merging.TargetBusy
+	default:
+		return 0
+	}
 }
 
 // copy adds the events to the target, and returns their faces.
@@ -358,8 +403,8 @@ func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 }
 
 // undo removes all copies.
-func (c copying) undo(ctx context.Context, group id.Shard) error {
-	s, err := c.leaderState(ctx, group)
+func (c copying) undo(ctx context.Context) error {
+	s, err := c.leaderState(ctx, c.Source.Shard())
 	if err != nil {
 		return err
 	}
@@ -381,20 +426,20 @@ func (c copying) undo(ctx context.Context, group id.Shard) error {
 // the target's of a merge before the copies and the source's after its removal. So settled reads
 // them again if it took long and a merge has ended meanwhile.
 func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) ([]T, error)) ([]T, error) {
-	var before []merging.Ended
+	var before []merging.Removals
 	for {
 		began := time.Now()
 		lists, err := withFreshShards(ctx, r, g, read)
 		if err != nil || time.Since(began) < searchQuick || r.groups.Meta().Level() < metafsm.LevelSubjects {
 			return lists, err
 		}
-		ended, err := withFreshShards(ctx, r, g, func(g enrolment) ([]merging.Ended, error) {
+		ended, err := withFreshShards(ctx, r, g, func(g enrolment) ([]merging.Removals, error) {
 			return calls.ScatterAny(ctx, r.calls, shardMerged, g.shards, g.ID)
 		})
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(ended, func(e merging.Ended) bool { return e.Count > 0 }) || slices.Equal(ended, before) {
+		if !slices.ContainsFunc(ended, func(e merging.Removals) bool { return e.Count > 0 }) || slices.Equal(ended, before) {
 			return lists, nil
 		}
 		before = ended
@@ -402,59 +447,13 @@ func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enro
 }
 
 // shardMerged returns which subjects of the gallery were merged into others last.
-var shardMerged = method[id.Gallery, merging.Ended]{Name: "shard.merged", Run: func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (merging.Ended, error) {
+var shardMerged = method[id.Gallery, merging.Removals]{Name: "shard.merged", Run: func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (merging.Removals, error) {
 	if _, err := r.readAny(ctx, group); err != nil {
-		return merging.Ended{}, err
+		return merging.Removals{}, err
 	}
 	m, ok := r.groups.Shard(group)
 	if !ok {
-		return merging.Ended{}, &raftfsm.NotLeaderError{}
+		return merging.Removals{}, &raftfsm.NotLeaderError{}
 	}
-	return m.Merges().Ended(g), nil
+	return m.Merges().Removals(g), nil
 }}
-
-// turns lets one caller at a time in for each subject.
-type turns struct {
-	mu   sync.Mutex // guards busy
-	busy map[id.Subject]chan struct{}
-}
-
-// tryEnter lets the caller in, until it calls done, if no other is in.
-func (t *turns) tryEnter(s id.Subject) (done func(), free bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.busy[s] != nil {
-		return nil, false
-	}
-	if t.busy == nil {
-		t.busy = map[id.Subject]chan struct{}{}
-	}
-	left := make(chan struct{})
-	t.busy[s] = left
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.busy, s)
-		close(left)
-	}, true
-}
-
-// enter is tryEnter, and waits until the caller is in. The error is that of ctx.
-func (t *turns) enter(ctx context.Context, s id.Subject) (done func(), err error) {
-	for {
-		if done, free := t.tryEnter(s); free {
-			return done, nil
-		}
-		t.mu.Lock()
-		left := t.busy[s]
-		t.mu.Unlock()
-		if left == nil {
-			continue
-		}
-		select {
-		case <-left:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}

@@ -141,10 +141,7 @@ type faceRequests struct {
 }
 
 // subjectRequests serves requests about subjects and their events.
-type subjectRequests struct {
-	*faceRequests
-	merging turns // of the sources of merges
-}
+type subjectRequests struct{ *faceRequests }
 
 // searchRequests serves searches.
 type searchRequests struct {
@@ -165,7 +162,7 @@ func New(cfg Config) *Router {
 		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
 	}
 	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, table: cfg.Table}
-	subjects := &subjectRequests{faceRequests: faces}
+	subjects := &subjectRequests{faces}
 	r := &Router{
 		cluster:         c,
 		accessRequests:  &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},

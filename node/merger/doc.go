@@ -1,3 +1,3 @@
-// Package merger continues merges of subjects: the client that asked for one, or the leader that began it, may
-// have ended. It imports node/loop.
+// Package merger carries out the merges of subjects on the shards that this node leads. A merge outlives the
+// request that asked for it and the leader that began it. The package imports node/loop.
 package merger

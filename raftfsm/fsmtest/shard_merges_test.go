@@ -32,7 +32,7 @@ func (x *modelMerges) receive(c shardfsm.Register) shardfsm.Status {
 	same := func(o modelMark) bool { return o.target == m.target && o.source == m.source }
 	switch {
 	case c.Source.IsZero() || slices.ContainsFunc(x.marks, same):
-	case x.of(c.Subject) >= 0:
+	case x.of(c.Subject) >= 0 && x.under[x.of(c.Subject)].Ended == 0:
 		return shardfsm.Merging
 	default:
 		x.marks = append(x.marks, m)
@@ -65,10 +65,13 @@ func (m *shardModel) beginMerge(c shardfsm.BeginMerge, index uint64) shardfsm.St
 		return shardfsm.Merging
 	case len(m.actives(c.Gallery, c.Subject)) == 0:
 		return shardfsm.UnknownSubject
-	case i >= 0 && x.under[i].Target == c.Target && x.under[i].Removed == 0:
+	case i >= 0 && x.under[i].Target == c.Target && x.under[i].Ended == 0:
 		return shardfsm.Done
-	case i >= 0 || slices.ContainsFunc(x.marks, func(o modelMark) bool { return o.target == c.Subject }):
+	case i >= 0 && x.under[i].Refused == 0 || slices.ContainsFunc(x.marks, func(o modelMark) bool { return o.target == c.Subject }):
 		return shardfsm.Merging
+	}
+	if i >= 0 {
+		x.under = slices.Delete(x.under, i, i+1)
 	}
 	x.under = append(x.under, merging.Merge{
 		Gallery: c.Gallery, Generation: c.Generation, Source: c.Subject, Target: c.Target,
@@ -83,7 +86,7 @@ func (m *shardModel) endMerge(c shardfsm.EndMerge) shardfsm.Status {
 		return shardfsm.StaleGeneration
 	}
 	i := m.merges.of(c.Source)
-	if i < 0 || m.merges.under[i].Removed != 0 {
+	if i < 0 || m.merges.under[i].Ended != 0 {
 		return shardfsm.Done
 	}
 	if has := m.faces(c.Gallery, c.Source); len(has) > 0 && !sameFaces(has, c.Faces) {
@@ -97,7 +100,7 @@ func (m *shardModel) endMerge(c shardfsm.EndMerge) shardfsm.Status {
 		m.delete(of[0])
 	}
 	u := &m.merges.under[i]
-	u.Removed = m.clock
+	u.Ended = m.clock
 	if _, known := m.find(u.Op); !known {
 		m.ops = append(m.ops, modelOp{"merge", c.Gallery, u.Op, u.Request, u.Keyed, m.clock, u.Source, id.Event{UUID: u.Target.UUID}, 0, u.Tenant})
 	}
@@ -159,6 +162,13 @@ func (w *shardWorld) merging() []byte {
 		c := shardfsm.StopReceiving{Target: x.marks[i].target, Source: x.marks[i].source}
 		x.marks = slices.Delete(x.marks, i, i+1)
 		return propose(w, shardfsm.StopReceivingOp, c, answer(shardfsm.Done))
+	case n == 7 && w.IntN(2) == 0:
+		c := shardfsm.GiveUpMerge{Source: of.Source, Time: w.tick(), Why: merging.NoSlot}
+		w.model.advance(c.Time)
+		if u := &x.under[x.of(of.Source)]; u.Ended == 0 {
+			u.Ended, u.Refused = w.model.clock, c.Why
+		}
+		return propose(w, shardfsm.GiveUpMergeOp, c, answer(shardfsm.Done))
 	default:
 		c := shardfsm.ForgetMerge{Source: of.Source}
 		x.under = slices.DeleteFunc(x.under, func(u merging.Merge) bool { return u.Source == of.Source })

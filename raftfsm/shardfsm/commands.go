@@ -24,6 +24,7 @@ var (
 	EndMergeOp      = command.Op[EndMerge, StatusAnswer]{Code: 25, Version: 1}
 	StopReceivingOp = command.Op[StopReceiving, StatusAnswer]{Code: 26, Version: 1}
 	ForgetMergeOp   = command.Op[ForgetMerge, StatusAnswer]{Code: 27, Version: 1}
+	GiveUpMergeOp   = command.Op[GiveUpMerge, StatusAnswer]{Code: 28, Version: 1}
 	BeginJobOp      = command.Op[BeginJob, JobAnswer]{Code: 32, Version: 1}
 	AddJobOp        = command.Op[AddJob, JobAnswer]{Code: 33, Version: 1, AnswersAs: 32}
 	OpenJobOp       = command.Op[OpenJob, JobAnswer]{Code: 34, Version: 1, AnswersAs: 32}
@@ -54,6 +55,7 @@ var commands = [...]command.Row[*Machine]{
 	25: command.Does(EndMergeOp, EndMerge.apply),
 	26: command.Does(StopReceivingOp, StopReceiving.apply),
 	27: command.Does(ForgetMergeOp, ForgetMerge.apply),
+	28: command.Does(GiveUpMergeOp, GiveUpMerge.apply),
 	32: command.Does(BeginJobOp, BeginJob.apply),
 	33: command.Does(AddJobOp, AddJob.apply),
 	34: command.Does(OpenJobOp, OpenJob.apply),

@@ -63,7 +63,7 @@ func (c EndMerge) apply(m *Machine) StatusAnswer {
 		return StatusAnswer{statusOf(err)}
 	}
 	under, ok := m.merges.Of(c.Source)
-	if !ok || under.Removed != 0 {
+	if !ok || under.Ended != 0 {
 		return StatusAnswer{Done}
 	}
 	w := EventWrite{Op: under.Op, Request: under.Request, Keyed: under.Keyed}
@@ -74,7 +74,7 @@ func (c EndMerge) apply(m *Machine) StatusAnswer {
 	if err != nil && !errors.Is(err, shard.ErrSubject) { // without the subject there is nothing to remove
 		return StatusAnswer{statusOf(err)}
 	}
-	m.merges.Remove(c.Source, now)
+	m.merges.End(c.Source, now, 0)
 	if _, known := m.ops.Recall(under.Op); !known {
 		m.remember(c.Gallery, w.name(), Share{Tenant: under.Tenant}, BeginMergeOp.Code, c.Source.UUID, under.Target.UUID)
 	}
@@ -92,7 +92,23 @@ func (c StopReceiving) apply(m *Machine) StatusAnswer {
 	return StatusAnswer{Done}
 }
 
-// ForgetMerge drops a merge that has ended or is given up. The answer is Done.
+// GiveUpMerge ends a merge whose source stays. The answer is Done.
+type GiveUpMerge struct {
+	Source id.Subject `cbor:"1,keyasint"`
+	// Time is the proposer's clock in milliseconds since 1970.
+	Time int64           `cbor:"2,keyasint"`
+	Why  merging.Refusal `cbor:"3,keyasint"`
+}
+
+func (c GiveUpMerge) apply(m *Machine) StatusAnswer {
+	now := m.advance(c.Time)
+	if under, ok := m.merges.Of(c.Source); ok && under.Ended == 0 {
+		m.merges.End(c.Source, now, c.Why)
+	}
+	return StatusAnswer{Done}
+}
+
+// ForgetMerge drops a merge that has ended. The answer is Done.
 type ForgetMerge struct {
 	Source id.Subject `cbor:"1,keyasint"`
 }

@@ -44,7 +44,7 @@ func TestMergeBytesMatchFormat(t *testing.T) {
 	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)
 	}
-	if got, ok := again.Merges().Of(testSubject(0)); !ok || got.Removed == 0 || !again.Merges().Receives(testSubject(2)) {
+	if got, ok := again.Merges().Of(testSubject(0)); !ok || got.Ended == 0 || !again.Merges().Receives(testSubject(2)) {
 		t.Errorf("after a restart: %+v", got)
 	}
 	for _, c := range []any{StopReceiving{Target: testSubject(2), Source: testSubject(8)}, ForgetMerge{Source: testSubject(0)}} {

@@ -21,7 +21,17 @@ var (
 	ErrFull = errors.New("merging: too many merges are under way")
 )
 
-// Merge is a merge under way.
+// Refusal is why a merge was given up.
+type Refusal uint8
+
+// The refusals. The numbers are stored.
+const (
+	NoTarget   Refusal = 1 // the target does not exist
+	NoSlot     Refusal = 2 // the gallery has no slot for a copy
+	TargetBusy Refusal = 3 // the target takes part in another merge
+)
+
+// Merge is a merge that is under way or has ended lately.
 type Merge struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -33,11 +43,13 @@ type Merge struct {
 	Keyed   bool         `cbor:"7,keyasint,omitempty"`
 	// Tenant is against whose quota the operation counts, or zero.
 	Tenant id.Tenant `cbor:"8,keyasint,omitzero"`
-	// Removed is when the source was removed, in milliseconds since 1970, or 0. The merge is kept
-	// for the searches that were under way then (Ended).
-	Removed int64 `cbor:"9,keyasint,omitempty"`
+	// Ended is when the merge ended, in milliseconds since 1970, or 0. The merge is kept for the
+	// searches that were under way when its source was removed, and for the client that waits.
+	Ended int64 `cbor:"9,keyasint,omitempty"`
 	// Number differs for all merges of the shard.
 	Number uint64 `cbor:"10,keyasint"`
+	// Refused says why the merge was given up. 0 means that it was not.
+	Refused Refusal `cbor:"11,keyasint,omitempty"`
 }
 
 // mark says that a target receives copies from a source.
@@ -67,18 +79,18 @@ func New() *Book { return &Book{state: newState()} }
 
 func newState() *state { return &state{map[id.Subject]Merge{}, map[pair]mark{}} }
 
-// Begin begins a merge, or continues the one of the same source and target. The error is ErrBusy or
-// ErrFull.
+// Begin begins a merge, or continues the one of the same source and target. One that was given up
+// begins anew. The error is ErrBusy or ErrFull.
 func (b *Book) Begin(m Merge) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, known := b.state.merges[m.Source]
 	switch {
-	case known && old.Target == m.Target && old.Removed == 0:
+	case known && old.Ended == 0 && old.Target == m.Target:
 		return nil
-	case known || b.state.receives(m.Source):
+	case known && old.Refused == 0 || b.state.receives(m.Source):
 		return ErrBusy
-	case len(b.state.merges) >= Max:
+	case !known && len(b.state.merges) >= Max:
 		return ErrFull
 	}
 	b.state.merges[m.Source] = m
@@ -100,35 +112,36 @@ func (b *Book) List() []Merge {
 	return b.state.list()
 }
 
-// Ended says which sources of a gallery were removed last. It changes with each removal. The zero
-// value is none of those that the book keeps.
-type Ended struct {
+// Removals says which sources of a gallery were removed last. It changes with each removal. The
+// zero value is none of those that the book keeps.
+type Removals struct {
 	Time  int64 `cbor:"1,keyasint,omitempty"` // in milliseconds since 1970
 	Count int   `cbor:"2,keyasint,omitempty"` // of the sources that were removed then
 }
 
-// Ended returns which sources of the gallery were removed last.
-func (b *Book) Ended(g id.Gallery) (e Ended) {
+// Removals returns which sources of the gallery were removed last.
+func (b *Book) Removals(g id.Gallery) (r Removals) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for _, m := range b.state.merges {
 		switch {
-		case m.Gallery != g || m.Removed == 0 || m.Removed < e.Time:
-		case m.Removed > e.Time:
-			e = Ended{m.Removed, 1}
+		case m.Gallery != g || m.Ended == 0 || m.Refused != 0 || m.Ended < r.Time:
+		case m.Ended > r.Time:
+			r = Removals{m.Ended, 1}
 		default:
-			e.Count++
+			r.Count++
 		}
 	}
-	return e
+	return r
 }
 
-// Remove notes when the source of a merge was removed, in milliseconds since 1970.
-func (b *Book) Remove(source id.Subject, time int64) {
+// End notes when the merge of a source ended, in milliseconds since 1970, and why it was given up,
+// if it was.
+func (b *Book) End(source id.Subject, time int64, why Refusal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if m, ok := b.state.merges[source]; ok {
-		m.Removed = time
+		m.Ended, m.Refused = time, why
 		b.state.merges[source] = m
 	}
 }
@@ -148,7 +161,7 @@ func (b *Book) Receive(g id.Gallery, generation uint32, target, source id.Subjec
 	if _, known := b.state.marks[at]; known {
 		return nil
 	}
-	if _, merging := b.state.merges[target]; merging {
+	if m, known := b.state.merges[target]; known && m.Ended == 0 {
 		return ErrBusy
 	}
 	if len(b.state.marks) >= Max {

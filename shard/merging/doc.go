@@ -8,11 +8,11 @@
 //
 // The order of a merge:
 //
-//	source's shard   Begin ─────────────────────── Remove ───────────── Forget
-//	target's shard          Receive (each copy) ──────────── Stop ─────
+//	source's shard   Begin ─────────────────────── End ──────── Forget
+//	target's shard          Receive (each copy) ─────── Stop ─────
 //
-// Each step may be repeated. Until Remove, a search may find an event under both subjects. A search
-// reads the two shards at two moments, so Remove waits for searches that may have read the target's
+// Each step may be repeated. Until End, a search may find an event under both subjects. A search
+// reads the two shards at two moments, so End waits for searches that may have read the target's
 // shard before the copies, and Forget for all others (router/mergesubjects.go).
 //
 // Writes are deterministic and come from one goroutine, the state machine's. Reads may run beside
