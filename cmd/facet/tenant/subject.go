@@ -23,7 +23,7 @@ func newSubject() *cobra.Command {
 			Long: "Subjects: the persons of a gallery. facet enrol makes one, or adds a photo to one. An event is one photo\n" +
 				"of a subject. The service keeps no photos: only what it needs to compare them.",
 		},
-		newSubjectList(), newSubjectShow(), newSubjectUpdate(), newSubjectDelete(),
+		newSubjectList(), newSubjectShow(), newSubjectUpdate(), newSubjectMerge(), newSubjectDelete(),
 	)
 }
 
@@ -198,6 +198,31 @@ func newSubjectUpdate() *cobra.Command {
 			return err
 		}
 		return s.registered("updated", got)
+	})
+}
+
+// mergedOutput is what facet subject merge prints as JSON.
+type mergedOutput struct {
+	ID     string `json:"id"`
+	Source string `json:"source"`
+}
+
+func newSubjectMerge() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "merge SUBJECT OTHER", Short: "move all photos of another subject to this one", Args: cli.Args(cobra.ExactArgs(2)),
+		Long: "Move all photos of OTHER to SUBJECT, and remove OTHER: the two are one person. It takes about five seconds.\n" +
+			"SUBJECT keeps its external id and user data; those of OTHER go. Nobody can take a merge back.",
+		Example: "  facet subject merge 5b0b9b32-8392-8002-b506-6b5b46edb7fa 7f9e2d11-0c3a-8001-9b2e-c1f2a3948576",
+	}
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
+		err := s.Merge(ctx, args[0], args[1])
+		if errors.Is(err, client.ErrNotFound) {
+			return unknownSubject(args[0], err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.say(mergedOutput{args[0], args[1]}, "%s has the photos of %s, which is removed", args[0], args[1])
 	})
 }
 
