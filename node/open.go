@@ -23,6 +23,7 @@ import (
 	"facet/node/links"
 	"facet/node/loop"
 	"facet/node/membership"
+	"facet/node/merger"
 	"facet/node/peer"
 	"facet/node/placement"
 	"facet/node/replicas"
@@ -68,6 +69,7 @@ var parts = []part{
 	{"claims", runs(func(n *Node) runner {
 		return placement.NewScrubber(cmp.Or(n.cfg.EraseWithin, raftfsm.EraseWithinDefault), n.router)
 	})},
+	{"merges", runs(func(n *Node) runner { return merger.New(n.router) })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"access", runs(func(n *Node) runner { return n.access })},
 	{"schedule", openSchedule},

@@ -36,6 +36,8 @@ const (
 	ReasonKeyReused       = "IdempotencyKeyReused"
 	ReasonTagLimit        = "TagLimit"
 	ReasonSubjectDeleted  = "SubjectDeleted"
+	ReasonUnknownSource   = "UnknownSource"
+	ReasonMerging         = "Merging"
 	ReasonUnknownCursor   = "UnknownCursor"
 )
 

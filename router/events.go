@@ -271,6 +271,10 @@ func writeError(s shardfsm.Status) error {
 		return &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 	case shardfsm.UnknownSubject:
 		return subjectNotFound()
+	case shardfsm.Merging:
+		return Errorf(InvalidRequest, ReasonMerging, "the subject takes part in another merge; try again when that has ended")
+	case shardfsm.MergesFull:
+		return &Error{Kind: Busy, Message: "too many subjects are being merged; try again later", RetryAfter: calls.RetryBusy}
 	case shardfsm.UnknownEvent:
 		return Errorf(NotFound, "", "the subject has no event with this id")
 	case shardfsm.NeedSlots:

@@ -132,7 +132,7 @@ func eventBytes(p placement) []byte {
 // p's. rivals are pending events of other subjects.
 func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
-		lists, err := withFreshShards(ctx, r.cluster, p.gallery, func(g enrolment) ([][]notedHit, error) {
+		lists, err := settled(ctx, r.cluster, p.gallery, func(g enrolment) ([][]notedHit, error) {
 			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,

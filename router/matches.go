@@ -56,7 +56,7 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	if err != nil {
 		return Matched{}, err
 	}
-	lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([]matchesAnswer, error) {
+	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([]matchesAnswer, error) {
 		return calls.ScatterAny(ctx, r.calls, shardMatches, g.shards, matchesQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Length, After: after,

@@ -29,7 +29,7 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
 		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,

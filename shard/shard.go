@@ -87,6 +87,12 @@ type Erasure struct {
 	Time int64
 }
 
+// FaceID names a face of a subject.
+type FaceID struct {
+	Event    id.Event `cbor:"1,keyasint"`
+	Revision uint32   `cbor:"2,keyasint,omitempty"`
+}
+
 // Shard is the state of one Raft group that holds events. Its methods may be called from any
 // goroutine; writes take effect in the order of their calls.
 type Shard struct {
@@ -179,6 +185,14 @@ func (st *state) known(g id.Gallery, generation uint32, subject id.Subject) (*sl
 		err = ErrSubject
 	}
 	return sl, err
+}
+
+// Knows returns an error that wraps ErrGeneration or ErrSubject unless the subject has an event.
+func (s *Shard) Knows(g id.Gallery, generation uint32, subject id.Subject) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, err := s.state.known(g, generation, subject)
+	return err
 }
 
 // Check returns an error that wraps ErrGeneration if this generation may not be written or read.
@@ -286,11 +300,24 @@ func (st *state) enrol(sl *slice, e Event, time int64) {
 // Erase turns the active events of a subject into deleted entries, which keep their ids and slots,
 // and zeroes their templates in memory. The error wraps ErrGeneration or ErrSubject.
 func (s *Shard) Erase(e Erasure) error {
+	return s.erase(e, func(*slice) bool { return true })
+}
+
+// EraseExactly is Erase for a subject with exactly these faces, in any order. With others the error
+// is ErrMoved.
+func (s *Shard) EraseExactly(e Erasure, faces []FaceID) error {
+	return s.erase(e, func(sl *slice) bool { return sl.hasExactly(e.Subject, faces) })
+}
+
+func (s *Shard) erase(e Erasure, may func(*slice) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.known(e.Gallery, e.Generation, e.Subject)
 	if err != nil {
 		return err
+	}
+	if !may(sl) {
+		return ErrMoved
 	}
 	for old := range sl.of(e.Subject) {
 		sl.leave(old)

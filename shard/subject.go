@@ -20,6 +20,22 @@ func (sl *slice) of(subject id.Subject) iter.Seq[*entry] {
 	}
 }
 
+// hasExactly reports whether faces are all faces of a subject.
+func (sl *slice) hasExactly(subject id.Subject, faces []FaceID) bool {
+	left := make(map[FaceID]bool, len(faces))
+	for _, f := range faces {
+		left[f] = true
+	}
+	for e := range sl.of(subject) {
+		f := FaceID{e.Event, e.revision}
+		if !left[f] {
+			return false
+		}
+		delete(left, f)
+	}
+	return len(left) == 0
+}
+
 // find returns an active event of a subject, or nil.
 func (sl *slice) find(subject id.Subject, event id.Event) *entry {
 	return sl.subjects[subject].find(event)

@@ -83,6 +83,15 @@ func (c *Client) Erase(ctx context.Context, subjectID string) (Erased, error) {
 	return Erased{a.header.Get("X-Request-Id"), a.header.Get("Facet-Commit"), a.status == http.StatusNotFound}, nil
 }
 
+// Merge moves the events of the subject source, with new ids, to another subject of the
+// gallery, and removes source. It takes about five seconds.
+func (c *Client) Merge(ctx context.Context, subjectID, source string) error {
+	body := struct {
+		Source string `json:"source"`
+	}{source}
+	return run(ctx, c, request{method: http.MethodPost, path: join("v1.1", "subjects", subjectID, "merge"), body: body, repeat: repeatKeyed})
+}
+
 // Events returns the ids of a subject's events.
 func (c *Client) Events(ctx context.Context, subjectID string) ([]string, error) {
 	type event struct {

@@ -75,30 +75,31 @@ func (k *keeping) finish(cmd *cobra.Command, r *receipt.Receipt, err error) erro
 // newErase returns the commands about erasing a person.
 func newErase() *cobra.Command {
 	var k keeping
-	var profile, photo string
+	var profile, photo, external string
 	var threshold int
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "erase {--photo FILE | SUBJECT-ID…}",
+		Use:   "erase {--photo FILE | --external-id ID | SUBJECT-ID…}",
 		Short: "erase a person from all galleries of a tenant, with a signed receipt",
 		Long: "Find a person in all galleries of a tenant, list the subjects, ask, erase them, and write a receipt that the\n" +
 			"cluster has signed. It names each subject, and node by node whether its disk still has anything of them, and\n" +
 			"the backups that do.\n\n" +
 			"The tenant's access key (role admin, --tenant) finds and erases. The receipt comes from the nodes, by an\n" +
 			"operator's connection (--profile, or --admin and --certificates). --dir names both of a cluster of facet dev.",
-		Example: "  facet erase --photo person.jpg --now --wait=disks\n  facet erase verify person.receipt --key \"$(cat cluster.pub)\"",
+		Example: "  facet erase --photo person.jpg --now --wait=disks\n  facet erase --external-id 4711\n  facet erase verify person.receipt --key \"$(cat cluster.pub)\"",
 		Args:    cli.Args(cobra.ArbitraryArgs),
 	}
 	f := cmd.Flags()
 	f.StringVar(&profile, "tenant", "", "profile of the tenant (facet tenant create --save), with an access key of role admin (default: that of --dir)")
 	f.StringVar(&photo, "photo", "", "photo of the person: all subjects at or above the threshold")
+	f.StringVar(&external, "external-id", "", "the tenant's own id of the person")
 	f.IntVar(&threshold, "threshold", client.ThresholdDefault, "lowest score with the photo")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	f.StringVar(&k.File, "receipt", "", "file of the receipt (default: erasure-TIME.receipt)")
 	k.flags(f)
 	k.op.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		person, err := personOf(photo, threshold, args)
+		person, err := personOf(photo, external, threshold, args)
 		if err == nil {
 			err = k.open(cmd)
 		}
@@ -120,11 +121,17 @@ func newErase() *cobra.Command {
 }
 
 // personOf reads whom to erase.
-func personOf(photo string, threshold int, subjects []string) (p erasing.Person, err error) {
-	if (photo == "") == (len(subjects) == 0) {
-		return p, cli.Misuse(errors.New("name the person by --photo or by subject ids"))
+func personOf(photo, external string, threshold int, subjects []string) (p erasing.Person, err error) {
+	ways := 0
+	for _, named := range []bool{photo != "", external != "", len(subjects) > 0} {
+		if named {
+			ways++
+		}
 	}
-	p.Subjects = subjects
+	if ways != 1 {
+		return p, cli.Misuse(errors.New("name the person in one way: by --photo, by --external-id, or by subject ids"))
+	}
+	p.Subjects, p.ExternalID = subjects, external
 	if photo == "" {
 		return p, nil
 	}

@@ -83,8 +83,9 @@ func TestEraseWritesSignedReceipt(t *testing.T) {
 			t.Fatal(err)
 		}
 		inside := c.WithAPIKey(g.APIKey)
-		for _, image := range [][]byte{photo, []byte("another " + name)} {
-			made, err := inside.Register(t.Context(), client.Photo{Image: image})
+		external := "of " + name
+		for _, p := range []client.Photo{{Image: photo}, {Image: []byte("another " + name), ExternalID: &external}} {
+			made, err := inside.Register(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +114,11 @@ func TestEraseWritesSignedReceipt(t *testing.T) {
 	if out, err = runErase(t, append(flags, "--yes", ids[3])...); err != nil || !strings.Contains(out, "nothing was erased") {
 		t.Errorf("who is gone: %v\n%s", err, out)
 	}
-	if left, err := c.Galleries(t.Context()); err != nil || left[0].Count+left[1].Count != 1 {
+	out, err = runErase(t, append(flags, "--receipt", filepath.Join(dir, "r3"), "--yes", "--external-id", "of staff")...)
+	if err != nil || !strings.Contains(out, ids[1]) {
+		t.Errorf("one by the external id: %v\n%s", err, out)
+	}
+	if left, err := c.Galleries(t.Context()); err != nil || left[0].Count+left[1].Count != 0 {
 		t.Errorf("the galleries are %+v, %v", left, err)
 	}
 }

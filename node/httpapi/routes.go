@@ -78,6 +78,7 @@ var operations = []operation{
 	{"POST", "/v1.1/subjects", v11, mayWrite, keyRequired, anImage, postSubjects},
 	{"PUT", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, anImage, putSubject},
 	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, aLittle, deleteSubject},
+	{"POST", "/v1.1/subjects/{subjectId}/merge", v11, mayWrite, keyRequired, aLittle, postMerge},
 	{"GET", "/v1.1/subjects/{subjectId}/events", v11, mayRead, keyRequired, aLittle, getEvents},
 	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, anImage, postEvents},
 	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, anImage, putEvent},

@@ -38,6 +38,8 @@ type Service interface {
 	// Events returns the subject's active events. An unknown subject is NotFound.
 	Events(ctx context.Context, access router.Access, subject id.Subject) ([]id.Event, error)
 	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event) error
+	// Merge moves the events of one subject to another.
+	Merge(ctx context.Context, m router.Merging) error
 
 	// Tags returns the names of the gallery's tags in order of creation. The names
 	// passed to the other three methods fulfil the rules on names.

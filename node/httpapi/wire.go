@@ -100,6 +100,11 @@ func wireEntry(e router.Entry) entryBody {
 // wireTime formats t as ISO 8601 with milliseconds and the offset +00:00 (D13).
 func wireTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000-07:00") }
 
+// mergedBody answers a merge with the subject that stays.
+type mergedBody struct {
+	ID string `json:"id"`
+}
+
 // eventsBody is the answer to a listing of a subject's events.
 type eventsBody struct {
 	ID     string      `json:"id"`

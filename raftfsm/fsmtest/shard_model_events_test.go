@@ -33,6 +33,9 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 	if m.externals.barred(c.Subject, c.Claimed) {
 		return refuse(shardfsm.Barred)
 	}
+	if s := m.merges.receive(c); s != shardfsm.Done {
+		return refuse(s)
+	}
 	known := len(m.actives(g, c.Subject)) > 0
 	switch {
 	case kind == "add" && !known:

@@ -70,6 +70,7 @@ type shardModel struct {
 	// templates maps operations to the templates that the generator encrypted.
 	templates map[id.Operation][]float32
 	externals modelExternals
+	merges    modelMerges
 }
 
 func newShardModel() *shardModel {
@@ -252,10 +253,12 @@ func (m *shardModel) fence(c shardfsm.Fence) shardfsm.FenceAnswer {
 	g := c.Gallery
 	if floor, ok := m.floor[g]; ok && floor >= c.Generation {
 		m.externals.fence(g, c.Generation)
+		m.merges.fence(g, c.Generation)
 		return shardfsm.FenceAnswer{Status: shardfsm.Done, Left: m.remains[g]}
 	}
 	m.next()
 	m.externals.fence(g, c.Generation)
+	m.merges.fence(g, c.Generation)
 	m.floor[g], m.remains[g] = c.Generation, 0
 	if sl := m.slices[g]; sl != nil && sl.generation < c.Generation {
 		u := m.usage(g)

@@ -169,8 +169,14 @@ func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 	c.Share = w.share()
 	c.Generation = w.generation(c.Gallery)
 	c.Sealed = w.seal(c.Op, shard.FaceRef{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event})
-	if kind == "register" {
+	switch {
+	case kind == "register":
 		c.Note, c.Claimed = w.note()
+	case w.IntN(3) == 0:
+		c.Source = subjectID(1 + w.IntN(w.events))
+		if under := w.model.merges.under; len(under) > 0 && w.IntN(2) == 0 {
+			c.Source = under[0].Source
+		}
 	}
 	w.enrolled, w.kinds = append(w.enrolled, c), append(w.kinds, kind)
 	return kind, c
@@ -403,6 +409,8 @@ func (w *shardWorld) next() []byte {
 		return w.load()
 	case n < 29:
 		return w.external()
+	case n < 31:
+		return w.merging()
 	default:
 		return w.enrol()
 	}
@@ -446,6 +454,7 @@ func TestShardReplicasMatchModel(t *testing.T) {
 					t.Fatalf("replica %d: %d writes of tenant %d, want %d", i, got, n, want)
 				}
 			}
+			w.compareMerges(t, i, m.(*shardfsm.Machine).Merges())
 			w.compareExternals(t, i, m.(*shardfsm.Machine).Claims())
 			for g := range galleries {
 				w.compareGallery(t, i, m.(*shardfsm.Machine).Shard(), galleryID(g))

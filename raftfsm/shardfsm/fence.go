@@ -24,6 +24,7 @@ func (c Fence) apply(m *Machine) FenceAnswer {
 	left := m.shard.Fence(c.Gallery, c.Generation)
 	m.jobs.Fence(c.Gallery, c.Generation)
 	m.claims.Fence(c.Gallery, c.Generation)
+	m.merges.Fence(c.Gallery, c.Generation)
 	return FenceAnswer{Done, uint64(left)}
 }
 

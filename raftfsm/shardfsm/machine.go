@@ -17,6 +17,7 @@ import (
 	"facet/shard/claim"
 	"facet/shard/job"
 	"facet/shard/kernel"
+	"facet/shard/merging"
 	"facet/shard/segment"
 )
 
@@ -32,6 +33,7 @@ type Machine struct {
 	shard  *shard.Shard
 	jobs   *job.Book
 	claims *claim.Book
+	merges *merging.Book
 
 	// batched reports whether operations and jobs may lie in files. nil means no.
 	batched func() bool
@@ -53,7 +55,7 @@ var (
 func New(table *score.Table, arena *kernel.Arena) *Machine { return newMachine(table, arena, limits) }
 
 func newMachine(table *score.Table, arena *kernel.Arena, l operation.Limits) *Machine {
-	return &Machine{shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), limits: l, ops: operation.New(l)}
+	return &Machine{shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), merges: merging.New(), limits: l, ops: operation.New(l)}
 }
 
 // Shard returns the state that searches and listings read. Restore keeps the object.
@@ -98,13 +100,14 @@ type frozen struct {
 	ops     *operation.View
 	shard   *shard.View
 	claims  *claim.View
+	merges  *merging.View
 	jobs    *job.View
 }
 
 func (m *Machine) freeze() *frozen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.claims.Freeze(), m.jobs.Freeze()}
+	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.claims.Freeze(), m.merges.Freeze(), m.jobs.Freeze()}
 }
 
 // Freeze captures the state for a snapshot. The error is nil.
@@ -159,6 +162,7 @@ func (f *frozen) write(out *codec.Writer) error {
 		return err
 	}
 	f.claims.Write(out)
+	f.merges.Write(out)
 	f.jobs.Write(out)
 	return nil
 }
@@ -167,7 +171,7 @@ func (f *frozen) Release() {
 	f.shard.Release()
 	f.ops.Release()
 	f.jobs.Release()
-	f.ops, f.shard, f.claims, f.jobs = nil, nil, nil, nil
+	f.ops, f.shard, f.claims, f.merges, f.jobs = nil, nil, nil, nil, nil
 }
 
 // Digest returns a hash of the state without the index. Machines that applied the same
@@ -189,15 +193,15 @@ func (m *Machine) Digest() [32]byte {
 
 // Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
 // The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt,
-// shard.ErrSnapshot, claim.ErrSnapshot, operation.ErrSnapshot or
+// shard.ErrSnapshot, claim.ErrSnapshot, merging.ErrSnapshot, operation.ErrSnapshot or
 // job.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
 	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
-	claims := claim.NewLoader()
+	claims, merges := claim.NewLoader(), merging.NewLoader()
 	defer events.Close()
 	ops.Keep(m.shard.Store())
 	jobs.Keep(m.shard.Store())
-	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, ops, claims, jobs) })
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, claims, merges, ops, jobs) })
 	var memory *operation.Memory
 	if err == nil {
 		memory, err = ops.Memory()
@@ -213,25 +217,21 @@ func (m *Machine) Restore(r io.Reader) error {
 	m.index, m.ops = index, memory
 	m.shard.Replace(events)
 	m.claims.Replace(claims)
+	m.merges.Replace(merges)
 	m.jobs.Replace(jobs)
 	return nil
 }
 
-func load(r codec.Message, events *shard.Loader, ops *operation.Loader, claims *claim.Loader, jobs *job.Loader) error {
-	mine, err := events.Load(r)
-	if err == nil && !mine {
-		mine, err = claims.Load(r)
+// load gives a record to the part that it belongs to.
+func load(r codec.Message, parts ...interface {
+	Load(codec.Message) (mine bool, err error)
+}) error {
+	for _, part := range parts {
+		if mine, err := part.Load(r); mine || err != nil {
+			return err
+		}
 	}
-	if err == nil && !mine {
-		mine, err = ops.Load(r)
-	}
-	if err == nil && !mine {
-		mine, err = jobs.Load(r)
-	}
-	if err == nil && !mine {
-		err = fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, r.Code)
-	}
-	return err
+	return fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, r.Code)
 }
 
 // place names one generation of a gallery.

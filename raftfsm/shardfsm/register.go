@@ -55,13 +55,16 @@ type Register struct {
 	// Claimed is one more than the count of bars (claim.Book.Bars) that the proposer read
 	// before it claimed the note's external id, or 0 if the note has none.
 	Claimed uint64 `cbor:"16,keyasint,omitempty"`
+	// Source is the subject from which a merge copies the event, for AddEvent only, or zero.
+	// It is sent from metafsm.LevelSubjects on.
+	Source id.Subject `cbor:"21,keyasint,omitzero"`
 }
 
 // RegisterAnswer answers Register, AddEvent, ReplaceEvent and Activate. The status of the
 // first three is Done, Replayed, Conflict, StaleGeneration, OpsFull, OverWrites, or:
 //
 //   - Register: NeedSlots, Outdated or Barred.
-//   - AddEvent: NeedSlots or UnknownSubject.
+//   - AddEvent: NeedSlots or UnknownSubject; with Source Merging or MergesFull.
 //   - ReplaceEvent: UnknownSubject, UnknownEvent, Moved or Barred.
 //
 // The ids and the time are set for Done and Replayed.
@@ -125,6 +128,9 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return RegisterAnswer{Status: Outdated}
 	case m.barred(c.Subject, c.Claimed):
 		return RegisterAnswer{Status: Barred}
+	}
+	if status := m.receive(c); status != Done {
+		return RegisterAnswer{Status: status}
 	}
 	claim, err := m.put(c, code, now)
 	if err != nil {

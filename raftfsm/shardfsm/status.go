@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"facet/shard"
+	"facet/shard/merging"
 )
 
 // Status is the outcome of a command. Only a command with the status Done changes the state.
@@ -51,6 +52,10 @@ const (
 	OverJobItems Status = 18
 	// Barred: the claim on the external id is out of date.
 	Barred Status = 19
+	// Merging: the subject takes part in another merge.
+	Merging Status = 20
+	// MergesFull: the machine can't keep more merges at present.
+	MergesFull Status = 21
 )
 
 var statusNames = [...]string{
@@ -59,7 +64,7 @@ var statusNames = [...]string{
 	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
 	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
 	Outdated: "outdated", OverWrites: "over writes", OverJobs: "over jobs", OverJobItems: "over job items",
-	Barred: "barred",
+	Barred: "barred", Merging: "merging", MergesFull: "merges full",
 }
 
 // String names the status.
@@ -88,6 +93,8 @@ var statuses = []struct {
 	{shard.ErrMoved, Moved},
 	{shard.ErrFence, NotFenced},
 	{shard.ErrActive, Activated},
+	{merging.ErrBusy, Merging},
+	{merging.ErrFull, MergesFull},
 }
 
 // statusOf returns the status for an error of the shard.

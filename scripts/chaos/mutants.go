@@ -89,6 +89,7 @@ var plantedBugs = []planted{
 	{"clock_in_fsm", fsm},
 	{"map_order", fsm},
 	{"restore_merges", fsm},
+	{"merge_loses_events", fsm},
 	{"fences_lost", fsm},
 	{"update_loses_old", fsm},
 	{"clock_back", fsm},

@@ -14,7 +14,9 @@ import (
 // Person says whom to erase. One field is set.
 type Person struct {
 	Subjects []string // ids
-	Photo    []byte   // an image file with one face
+	// ExternalID is the tenant's own id of the person.
+	ExternalID string
+	Photo      []byte // an image file with one face
 	// Threshold is the lowest score with the photo; nil is the service's.
 	Threshold *int
 }
@@ -67,6 +69,13 @@ func findIn(ctx context.Context, c *client.Client, p Person) (list []Found, err 
 			list = append(list, Found{Subject: m.ID, Score: m.Score, Events: m.EventCount})
 		}
 		return list, nil
+	}
+	if p.ExternalID != "" {
+		with, err := c.SubjectsWith(ctx, p.ExternalID)
+		if err != nil || len(with.Subjects) == 0 {
+			return nil, err
+		}
+		return []Found{{Subject: with.Subjects[0].ID, Events: len(with.Subjects)}}, nil
 	}
 	for _, subject := range p.Subjects {
 		events, err := c.Events(ctx, subject)

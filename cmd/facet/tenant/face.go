@@ -13,6 +13,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/table"
 )
 
 // tagFlag adds --tag to cmd.
@@ -27,16 +28,21 @@ func newEnrol() *cobra.Command {
 			"exists. PHOTO is a file, or - for the standard input. It shows one person.\n" +
 			"The same photo again enrols another subject, unless the application's --guard is on.",
 		Example: "  facet enrol anna.jpg\n  facet enrol anna2.jpg --subject 5b0b9b32-8392-8002-b506-6b5b46edb7fa\n" +
-			"  facet enrol anna.jpg --gallery staff --tag berlin\n  curl -s https://example.org/anna.jpg | facet enrol -",
+			"  facet enrol anna.jpg --gallery staff --tag berlin --external-id 4711\n  curl -s https://example.org/anna.jpg | facet enrol -",
 	}
 	tags := tagFlag(cmd, "tag of the gallery for the photo")
 	subject := cmd.Flags().String("subject", "", "add the photo to this subject")
+	external := cmd.Flags().String("external-id", "", "your own id of the new subject; externalId:ID then stands for its id")
+	cmd.MarkFlagsMutuallyExclusive("subject", "external-id")
 	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
 		image, err := readPhoto(cmd, args[0])
 		if err != nil {
 			return err
 		}
 		photo := client.Photo{Image: image, Tags: *tags}
+		if *external != "" {
+			photo.ExternalID = external
+		}
 		var got client.Registered
 		if *subject == "" {
 			got, err = s.Register(ctx, photo)
@@ -92,8 +98,8 @@ func newSearch() *cobra.Command {
 				_, err := fmt.Fprintf(w, "nobody: no subject has a score of %d or more\n", *threshold)
 				return err
 			}
-			return writeTable(w, []string{"SUBJECT", "SCORE", "PHOTOS"}, got.Candidates, func(c client.Candidate, _ int) []string {
-				return []string{c.ID, strconv.Itoa(c.Score), strconv.Itoa(len(c.Events))}
+			return writeTable(w, []string{"SUBJECT", "SCORE", "PHOTOS", "EXTERNAL ID"}, got.Candidates, func(c client.Candidate, limit int) []string {
+				return []string{c.ID, strconv.Itoa(c.Score), strconv.Itoa(len(c.Events)), table.Shorten(c.ExternalID, limit)}
 			})
 		})
 		if err == nil && len(got.Candidates) == 0 {

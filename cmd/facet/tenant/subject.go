@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"facet.internal/client"
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/table"
 )
 
 // subjectsDefault is how many subjects facet subject list prints if nobody says another number.
@@ -23,14 +25,15 @@ func newSubject() *cobra.Command {
 			Long: "Subjects: the persons of a gallery. facet enrol makes one, or adds a photo to one. An event is one photo\n" +
 				"of a subject. The service keeps no photos: only what it needs to compare them.",
 		},
-		newSubjectList(), newSubjectShow(), newSubjectUpdate(), newSubjectDelete(),
+		newSubjectList(), newSubjectShow(), newSubjectUpdate(), newSubjectMerge(), newSubjectDelete(),
 	)
 }
 
 func newSubjectList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the photos of subjects, the newest first", Args: cli.Args(cobra.NoArgs),
-		Long:    "List the photos (events) of subjects, the newest first. A subject with several photos has several lines.",
+		Long: "List the photos (events) of subjects, the newest first. A subject with several photos has several lines.\n" +
+			"facet subject show names the photos of a subject.",
 		Example: "  facet subject list --limit 10\n  facet subject list --all -o json\n  facet subject list --deleted",
 	}
 	f := cmd.Flags()
@@ -75,6 +78,7 @@ func newSubjectList() *cobra.Command {
 type entries struct {
 	*session
 	title string // of the time
+	third string // title of the third column
 	none  string // what is said of an empty list
 	count int
 	more  bool
@@ -82,12 +86,16 @@ type entries struct {
 
 func newEntries(s *session, gone bool) *entries {
 	if gone {
-		return &entries{session: s, title: "DELETED", none: "no subject was deleted lately"}
+		return &entries{session: s, title: "DELETED", third: "EVENT", none: "no subject was deleted lately"}
 	}
-	return &entries{session: s, title: "UPDATED", none: "the gallery has no subject yet: facet enrol PHOTO"}
+	return &entries{session: s, title: "UPDATED", third: "EXTERNAL ID", none: "the gallery has no subject yet: facet enrol PHOTO"}
 }
 
-const entryFormat = "%-36s  %-36s  %s\n"
+// entryFormat has a subject, a time, and the event or the external id.
+const entryFormat = "%-36s  %-20s  %s\n"
+
+// externalShown is how much of an external id fits into a line.
+const externalShown = 38
 
 func (l *entries) add(e client.Entry) (err error) {
 	l.count++
@@ -103,12 +111,16 @@ func (l *entries) add(e client.Entry) (err error) {
 		}
 		_, err = fmt.Fprintf(l.out, "%s%s", before, text)
 	case l.count == 1:
-		if _, err = fmt.Fprintf(l.out, entryFormat, "SUBJECT", "EVENT", l.title); err != nil {
+		if _, err = fmt.Fprintf(l.out, entryFormat, "SUBJECT", l.title, l.third); err != nil {
 			return err
 		}
 		fallthrough
 	default:
-		_, err = fmt.Fprintf(l.out, entryFormat, e.ID, e.EventID, at(e.LastUpdated))
+		third := e.EventID // a deleted entry has no external id
+		if e.Status == client.Active {
+			third = table.Shorten(e.ExternalID, externalShown)
+		}
+		_, err = fmt.Fprintf(l.out, entryFormat, e.ID, at(e.LastUpdated), third)
 	}
 	return err
 }
@@ -139,15 +151,19 @@ func newSubjectShow() *cobra.Command {
 		Example: "  facet subject show 5b0b9b32-8392-8002-b506-6b5b46edb7fa",
 	}
 	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
-		ids, err := s.Events(ctx, args[0])
+		subject, err := s.subjectID(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		ids, err := s.Events(ctx, subject)
 		if errors.Is(err, client.ErrNotFound) {
 			return unknownSubject(args[0], err)
 		}
 		if err != nil {
 			return err
 		}
-		return s.print(events{args[0], ids}, func(w io.Writer) error {
-			pairs := []string{"subject", args[0]}
+		return s.print(events{subject, ids}, func(w io.Writer) error {
+			pairs := []string{"subject", subject}
 			for _, event := range ids {
 				pairs = append(pairs, "event", event)
 			}
@@ -198,6 +214,50 @@ func newSubjectUpdate() *cobra.Command {
 			return err
 		}
 		return s.registered("updated", got)
+	})
+}
+
+// mergedOutput is what facet subject merge prints as JSON.
+type mergedOutput struct {
+	ID     string `json:"id"`
+	Source string `json:"source"`
+}
+
+// subjectID returns the id of a subject that is named by its id or as externalId:ID.
+func (s *session) subjectID(ctx context.Context, name string) (string, error) {
+	external, ok := strings.CutPrefix(name, client.External(""))
+	if !ok {
+		return name, nil
+	}
+	list, err := s.SubjectsWith(ctx, external)
+	if err != nil {
+		return "", err
+	}
+	if len(list.Subjects) == 0 {
+		return "", fmt.Errorf("the gallery has no subject with the external id %s", external)
+	}
+	return list.Subjects[0].ID, nil
+}
+
+func newSubjectMerge() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "merge SUBJECT OTHER", Short: "move all photos of another subject to this one", Args: cli.Args(cobra.ExactArgs(2)),
+		Long: "Move all photos of OTHER to SUBJECT, and remove OTHER: the two are one person. It takes about five seconds.\n" +
+			"SUBJECT keeps its external id and user data; those of OTHER go. Nobody can take a merge back.",
+		Example: "  facet subject merge 5b0b9b32-8392-8002-b506-6b5b46edb7fa 7f9e2d11-0c3a-8001-9b2e-c1f2a3948576",
+	}
+	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
+		source, err := s.subjectID(ctx, args[1])
+		if err == nil {
+			err = s.Merge(ctx, args[0], source)
+		}
+		if errors.Is(err, client.ErrNotFound) {
+			return unknownSubject(args[0], err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.say(mergedOutput{args[0], args[1]}, "%s has the photos of %s, which is removed", args[0], args[1])
 	})
 }
 

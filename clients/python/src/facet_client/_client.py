@@ -190,6 +190,12 @@ class Client:
             "PUT", path("v1.1", "subjects", subject_id, "events", event_id), image, tags, idempotency_key
         )
 
+    def merge(self, subject_id: str, source: str, idempotency_key: str | None = None) -> None:
+        """Moves the events of the subject source, with new ids, to another subject of the
+        gallery, and removes source. It takes about five seconds."""
+        at = path("v1.1", "subjects", subject_id, "merge")
+        self._call(Operation("POST", at, body={"source": source}, repeat=KEYED, key=idempotency_key))
+
     def unregister_event(self, subject_id: str, event_id: str) -> None:
         """Removes an event. Removing the last one removes the subject."""
         self._call(Operation("DELETE", path("v1.1", "subjects", subject_id, "events", event_id), repeat=GONE))

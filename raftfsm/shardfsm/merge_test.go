@@ -1,0 +1,56 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/shard"
+)
+
+// The bytes are those of level 5. Older forms have no merges.
+func TestMergeBytesMatchFormat(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	begin := BeginMerge{
+		EventWrite: EventWrite{Gallery: testGallery, Generation: 1, Op: id.Operation{60}, Request: [16]byte{6}, Subject: testSubject(0), Time: testTime},
+		Target:     testSubject(9),
+	}
+	other := testAddEvent(2, 21)
+	other.Source = testSubject(8)
+	var lines []string
+	for i, c := range []any{
+		begin, other,
+		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0), Revision: 7}}},
+		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0)}}},
+		begin, // Replayed
+	} {
+		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(uint64(30+i), encode(c))))
+	}
+	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
+	if diff := cmp.Diff(kept(t, "merges.txt", text), text); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(newTable(t), testArena)
+	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+	if got, ok := again.Merges().Of(testSubject(0)); !ok || got.Ended == 0 || !again.Merges().Receives(testSubject(2)) {
+		t.Errorf("after a restart: %+v", got)
+	}
+	for _, c := range []any{StopReceiving{Target: testSubject(2), Source: testSubject(8)}, ForgetMerge{Source: testSubject(0)}} {
+		again.Apply(40, encode(c))
+	}
+	if got := again.Merges().List(); len(got) != 0 || again.Merges().Receives(testSubject(2)) {
+		t.Errorf("after the end: %+v", got)
+	}
+}

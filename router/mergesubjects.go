@@ -1,0 +1,459 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/merging"
+	"facet/shard/seal"
+)
+
+const (
+	// mergeRounds is the most times that a merge looks at the source's events again,
+	// because other writes changed them meanwhile.
+	mergeRounds = 16
+	// mergePause is how long a merge waits between the copies and the removal of the source.
+	// searchQuick is the longest time between a search's readings of two shards with which
+	// it can't have seen the target before the copies and the source after the removal. A
+	// longer search asks whether a merge has ended (settled), for which merges are kept for
+	// mergeKept, longer than any request lasts.
+	mergePause  = 4 * time.Second
+	searchQuick = 3 * time.Second
+	mergeKept   = 40 * time.Second
+	// mergePoll is how often a request looks whether its merge has ended.
+	mergePoll = 200 * time.Millisecond
+	// purposeCopy is the purpose of the ids of copied events, and of the operations that
+	// add them.
+	purposeCopy = "copy"
+	// copiedRevisions is how many former faces of an event are looked for among the
+	// target's events.
+	copiedRevisions = 1024
+)
+
+// Merging asks to merge one subject into another.
+type Merging struct {
+	Access Access
+	Write  Write
+	// Target gets the events of Source, which is then removed. The note of Target stays,
+	// that of Source goes.
+	Target, Source id.Subject
+}
+
+// Merge merges two subjects of a gallery. The leader of the source's shard carries the merge
+// out (CarryOut), also when this call has ended. A search may find an event under both
+// subjects meanwhile, never under neither. The error is NotFound for an unknown subject. A
+// retry with the same Write gets the first answer.
+func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
+	if r.groups.Meta().Level() < metafsm.LevelSubjects {
+		return &Error{
+			Kind: Unavailable, RetryAfter: calls.RetryLater,
+			Message: "subjects can be merged as soon as all nodes run this version: finish the upgrade, then try again",
+		}
+	}
+	if m.Source == m.Target {
+		return Errorf(InvalidRequest, "", "a subject can't be merged into itself")
+	}
+	g, _, err := r.enrolmentAt(ctx, m.Access, m.Target.Shard(), subjectNotFound)
+	if err != nil {
+		return err
+	}
+	home := m.Source.Shard()
+	if !g.holds(home) {
+		return sourceNotFound()
+	}
+	if err := r.room(ctx, home, g.Tenant, m.Write); err != nil {
+		return err
+	}
+	a, err := calls.CallLeader(ctx, r.calls, shardBeginMerge, home, shardfsm.BeginMerge{
+		EventWrite: shardfsm.EventWrite{
+			Gallery: g.ID, Generation: g.Generation, Op: m.Write.Operation, Request: m.Write.Request, Keyed: m.Write.Keyed,
+			Subject: m.Source, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+		},
+		Target: m.Target,
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.Status == shardfsm.UnknownSubject:
+		return sourceNotFound()
+	case a.Status != shardfsm.Done:
+		return r.refusal(ctx, a.Status, home, g.Tenant, m.Write)
+	default:
+		return r.merged(ctx, g, m.Source)
+	}
+}
+
+func sourceNotFound() error {
+	return Errorf(InvalidRequest, ReasonUnknownSource, "the gallery has no subject with the id in source")
+}
+
+// merged waits until the merge of a subject has ended.
+func (r *subjectRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
+	for {
+		state, err := calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
+		if err != nil || state.Ended {
+			return cmp.Or(err, refusedMerge(state.Refused))
+		}
+		if _, ok := r.gallery(g.ID); !ok {
+			return writeError(shardfsm.StaleGeneration)
+		}
+		if err := pause(ctx, mergePoll); err != nil {
+			return err
+		}
+	}
+}
+
+// refusedMerge returns the error for a merge that was given up, or nil.
+func refusedMerge(why merging.Refusal) error {
+	switch why {
+	case 0:
+		return nil
+	case merging.NoTarget:
+		return subjectNotFound()
+	case merging.NoSlot:
+		return writeError(shardfsm.NeedSlots)
+	default:
+		return writeError(shardfsm.Merging)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// mergeState says how far a merge is. Ended is also true if the merge has been forgotten.
+type mergeState struct {
+	Ended   bool            `cbor:"1,keyasint"`
+	Refused merging.Refusal `cbor:"2,keyasint,omitempty"`
+}
+
+var (
+	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) { c.Time = onTime(c.Time) })
+	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
+	shardMergeState    = method[id.Subject, mergeState]{Name: "shard.mergeState", Run: func(ctx context.Context, r *Router, group id.Shard, source id.Subject) (mergeState, error) {
+		if _, err := r.leaderState(ctx, group); err != nil {
+			return mergeState{}, err
+		}
+		m, ok := r.groups.Shard(group)
+		if !ok {
+			return mergeState{}, &raftfsm.NotLeaderError{}
+		}
+		of, known := m.Merges().Of(source)
+		return mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}, nil
+	}}
+)
+
+// Merges returns the sources of the merges that are to be carried out on the shards that this
+// node leads.
+func (r *subjectRequests) Merges() (list []id.Subject) {
+	cluster, _ := r.groups.Meta().Cluster()
+	for n := range cluster.Shards {
+		group := id.Shard(n + 1)
+		g, here := r.groups.Group(group)
+		m, open := r.groups.Shard(group)
+		if !here || !open || !g.IsLeader() {
+			continue
+		}
+		for _, of := range m.Merges().List() {
+			if of.Ended == 0 || time.Since(time.UnixMilli(of.Ended)) > mergeKept {
+				list = append(list, of.Source)
+			}
+		}
+	}
+	return list
+}
+
+// CarryOut carries out the merge of a source on a shard that this node leads, or forgets one
+// that has ended. One caller at a time may carry a merge out.
+func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error {
+	group := source.Shard()
+	g, _, err := r.localReplica(group)
+	if err != nil {
+		return err
+	}
+	if _, err := r.leaderState(ctx, group); err != nil {
+		return err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return &raftfsm.NotLeaderError{}
+	}
+	of, ok := m.Merges().Of(source)
+	if !ok {
+		return nil
+	}
+	gallery, ok := r.gallery(of.Gallery)
+	if !ok || gallery.Generation != of.Generation {
+		return nil // the fence of the deleted gallery drops the merge
+	}
+	c := copying{r, gallery, of}
+	why := merging.Refusal(0)
+	if of.Ended == 0 {
+		if why, err = c.remove(ctx, g); err != nil {
+			return err
+		}
+	}
+	if why != 0 {
+		if err := c.undo(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := calls.CallLeader(ctx, r.calls, shardStopReceiving, of.Target.Shard(), shardfsm.StopReceiving{Target: of.Target, Source: source}); err != nil {
+		return err
+	}
+	switch {
+	case why != 0:
+		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: time.Now().UnixMilli(), Why: why})
+	case of.Ended != 0:
+		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
+	}
+	return err
+}
+
+// copying is one merge.
+type copying struct {
+	*subjectRequests
+	gallery enrolment
+	merging.Merge
+}
+
+// remove copies the source's events and removes the source. why is the reason to give the merge
+// up, or 0.
+func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refusal, err error) {
+	for range mergeRounds {
+		s, err := c.leaderState(ctx, c.Source.Shard())
+		if err != nil {
+			return 0, err
+		}
+		events, err := s.Events(c.Gallery, c.Generation, c.Source)
+		if err != nil {
+			return 0, outdated(err)
+		}
+		faces, err := c.copy(ctx, s, events)
+		if why := refusalOf(err); why != 0 {
+			return why, nil
+		}
+		if err == nil {
+			err = pause(ctx, mergePause)
+		}
+		if err != nil {
+			return 0, err
+		}
+		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
+			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: time.Now().UnixMilli(), Faces: faces,
+		})
+		if err == nil && a.Status == shardfsm.Moved {
+			continue
+		}
+		if err == nil && a.Status == shardfsm.Done && len(events) > 0 {
+			c.tidy(ctx, named{c.gallery, shard.ExternalOf(events[0].Note)}, c.Source)
+		}
+		return 0, cmp.Or(err, writeError(a.Status))
+	}
+	return 0, errRestless
+}
+
+// errRestless is returned when others change the source of a merge again and again.
+var errRestless = errors.New("router: the source of a merge is being changed; the merge goes on later")
+
+// refusalOf returns why a merge is to be given up after an error, or 0 if it may be tried again.
+func refusalOf(err error) merging.Refusal {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok:
+		return 0
+	case e.Kind == NotFound:
+		return merging.NoTarget
+	case e.Reason == ReasonGalleryFull:
+		return merging.NoSlot
+	case e.Reason == ReasonMerging:
+		return merging.TargetBusy
+	default:
+		return 0
+	}
+}
+
+// copy adds the events to the target, and returns their faces.
+func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active) ([]shard.FaceID, error) {
+	key, err := c.dataKey(c.gallery.Gallery)
+	if err != nil {
+		return nil, err
+	}
+	has, err := c.copies(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	faces := make([]shard.FaceID, 0, len(events))
+	for _, e := range events {
+		f := shard.FaceID{Event: e.Event, Revision: e.Revision}
+		faces = append(faces, f)
+		if !has[c.id(f)] {
+			if err := c.add(ctx, s, key, e); err != nil {
+				return nil, err
+			}
+		}
+		delete(has, c.id(f))
+	}
+	return faces, c.drop(ctx, has) // copies of faces that were replaced since
+}
+
+// copies returns those of the target's events that are copies of the source's, former faces
+// included. The error is NotFound if there is no target.
+func (c copying) copies(ctx context.Context, events []shard.Active) (map[id.Event]bool, error) {
+	state, err := c.subject(ctx, c.gallery, subjectQuery{Subject: c.Target})
+	if err != nil {
+		return nil, err
+	}
+	if len(state.Events) == 0 {
+		return nil, subjectNotFound()
+	}
+	present := make(map[id.Event]bool, len(state.Events))
+	for _, e := range state.Events {
+		present[e.Event] = true
+	}
+	has := map[id.Event]bool{}
+	for _, e := range events {
+		for revision := e.Revision - min(e.Revision, copiedRevisions); revision <= e.Revision; revision++ {
+			if at := c.id(shard.FaceID{Event: e.Event, Revision: revision}); present[at] {
+				has[at] = true
+			}
+		}
+	}
+	return has, nil
+}
+
+// operation returns the operation that copies a face.
+func (c copying) operation(f shard.FaceID) id.Operation {
+	b := binary.BigEndian.AppendUint64([]byte(purposeCopy), c.Number)
+	b = append(b, c.Source.UUID[:]...)
+	b = append(b, c.Target.UUID[:]...)
+	b = append(b, f.Event.UUID[:]...)
+	hash := sha256.Sum256(binary.BigEndian.AppendUint32(b, f.Revision))
+	return id.Operation(hash[:16])
+}
+
+// id returns the id of the copy of a face.
+func (c copying) id(f shard.FaceID) id.Event {
+	return id.Event{UUID: id.Derive(c.gallery.IDKey[:], purposeCopy, c.operation(f), c.Target.Shard())}
+}
+
+// add copies one event.
+func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard.Active) error {
+	sealed, ok := s.Sealed(c.Gallery, c.Source, e.Event, e.Revision)
+	if !ok {
+		return nil // another write came first; EndMerge finds out
+	}
+	from := faceRef(c.gallery, c.Source, e.Event)
+	from.Revision = e.Revision
+	face, err := shard.OpenFace(key, from, sealed)
+	if err != nil {
+		return err
+	}
+	defer clear(face.Template)
+	f := shard.FaceID{Event: e.Event, Revision: e.Revision}
+	home := c.Target.Shard()
+	command := shardfsm.AddEvent{
+		EventWrite: shardfsm.EventWrite{
+			Gallery: c.Gallery, Generation: c.Generation, Op: c.operation(f), Subject: c.Target, Event: c.id(f), Time: time.Now().UnixMilli(),
+		},
+		Tags: e.Tags, Sealed: shard.SealFace(key, faceRef(c.gallery, c.Target, c.id(f)), face), Source: c.Source,
+	}
+	a, err := c.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
+		command.Recycle = recycle
+		return calls.CallLeader(ctx, c.calls, shardAdd, home, command)
+	})
+	if err != nil || a.Status == shardfsm.Conflict { // it is there; its operation was forgotten
+		return err
+	}
+	return writeError(a.Status)
+}
+
+// drop removes copies.
+func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
+	for event := range list {
+		var op id.Operation
+		mustRandom(op[:])
+		a, err := c.removeEvent(ctx, c.gallery, shardfsm.RemoveEvent{EventWrite: shardfsm.EventWrite{
+			Gallery: c.Gallery, Generation: c.Generation, Op: op, Subject: c.Target, Event: event, Time: time.Now().UnixMilli(),
+		}})
+		if err != nil {
+			return err
+		}
+		if err := writeError(a.Status); err != nil && KindOf(err) != NotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo removes all copies.
+func (c copying) undo(ctx context.Context) error {
+	s, err := c.leaderState(ctx, c.Source.Shard())
+	if err != nil {
+		return err
+	}
+	events, err := s.Events(c.Gallery, c.Generation, c.Source)
+	if err != nil {
+		return outdated(err)
+	}
+	has, err := c.copies(ctx, events)
+	if KindOf(err) == NotFound {
+		return nil // the target went with its events
+	}
+	if err != nil {
+		return err
+	}
+	return c.drop(ctx, has)
+}
+
+// settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
+// the target's of a merge before the copies and the source's after its removal. So settled reads
+// them again if it took long and a merge has ended meanwhile.
+func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) ([]T, error)) ([]T, error) {
+	var before []merging.Removals
+	for {
+		began := time.Now()
+		lists, err := withFreshShards(ctx, r, g, read)
+		if err != nil || time.Since(began) < searchQuick || r.groups.Meta().Level() < metafsm.LevelSubjects {
+			return lists, err
+		}
+		ended, err := withFreshShards(ctx, r, g, func(g enrolment) ([]merging.Removals, error) {
+			return calls.ScatterAny(ctx, r.calls, shardMerged, g.shards, g.ID)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(ended, func(e merging.Removals) bool { return e.Count > 0 }) || slices.Equal(ended, before) {
+			return lists, nil
+		}
+		before = ended
+	}
+}
+
+// shardMerged returns which subjects of the gallery were merged into others last.
+var shardMerged = method[id.Gallery, merging.Removals]{Name: "shard.merged", Run: func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (merging.Removals, error) {
+	if _, err := r.readAny(ctx, group); err != nil {
+		return merging.Removals{}, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return merging.Removals{}, &raftfsm.NotLeaderError{}
+	}
+	return m.Merges().Removals(g), nil
+}}
