@@ -41,6 +41,9 @@ const (
 	claimedNever = math.MaxUint64
 )
 
+// claims finds, makes and gives up the claims of subjects to external ids.
+type claims struct{ *cluster }
+
 // named is the name of an external id in a gallery.
 type named struct {
 	gallery enrolment
@@ -60,7 +63,7 @@ func homeAmong(name shard.ExternalName, shards int) id.Shard {
 // claim makes subject the holder of a name. It returns the Claimed of the write that gives the
 // subject its note. It claims nothing if the operation of that write was done before. The error is
 // Duplicate if another subject has the external id.
-func (r *subjectRequests) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, err error) {
+func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, err error) {
 	state, err := r.subject(ctx, n.gallery, subjectQuery{Subject: subject, Operation: op})
 	switch {
 	case err != nil:
@@ -105,7 +108,7 @@ func externalTaken(subject id.Subject) error {
 
 // barUnlessNamed bars the older claims of a subject, and reports whether it has the name in spite
 // of that.
-func (r *subjectRequests) barUnlessNamed(ctx context.Context, n named, subject id.Subject) (bool, error) {
+func (r *claims) barUnlessNamed(ctx context.Context, n named, subject id.Subject) (bool, error) {
 	a, err := calls.CallLeader(ctx, r.calls, shardBar, subject.Shard(), shardfsm.Bar{
 		Gallery: n.gallery.ID, Generation: n.gallery.Generation, Subject: subject,
 	})
@@ -119,7 +122,7 @@ func (r *subjectRequests) barUnlessNamed(ctx context.Context, n named, subject i
 }
 
 // giveUp removes the claim of a subject to a name, unless the subject has the name.
-func (r *subjectRequests) giveUp(ctx context.Context, n named, subject id.Subject) error {
+func (r *claims) giveUp(ctx context.Context, n named, subject id.Subject) error {
 	held, err := r.holder(ctx, n)
 	if err != nil || held.Subject != subject {
 		return err
@@ -135,7 +138,7 @@ func (r *subjectRequests) giveUp(ctx context.Context, n named, subject id.Subjec
 }
 
 // tidy gives up a claim that a write has left behind. If that fails, ScrubClaims does it later.
-func (r *subjectRequests) tidy(ctx context.Context, n named, subject id.Subject) {
+func (r *claims) tidy(ctx context.Context, n named, subject id.Subject) {
 	if n.name.IsZero() {
 		return
 	}
@@ -144,7 +147,7 @@ func (r *subjectRequests) tidy(ctx context.Context, n named, subject id.Subject)
 	}
 }
 
-func (r *subjectRequests) changeClaim(ctx context.Context, n named, change claim.Change) (claim.Holder, error) {
+func (r *claims) changeClaim(ctx context.Context, n named, change claim.Change) (claim.Holder, error) {
 	list, err := r.changeClaims(ctx, r.homeOf(n.name), n.gallery, []claim.Change{change})
 	if err != nil {
 		return claim.Holder{}, err
@@ -166,18 +169,18 @@ func (r *cluster) changeClaims(ctx context.Context, home id.Shard, g enrolment, 
 	return a.Holders, err
 }
 
-func (r *subjectRequests) holder(ctx context.Context, n named) (claim.Holder, error) {
+func (r *claims) holder(ctx context.Context, n named) (claim.Holder, error) {
 	return calls.CallLeader(ctx, r.calls, shardHolder, r.homeOf(n.name), holderQuery{n.gallery.ID, n.gallery.Generation, n.name})
 }
 
 // hasName reports whether a subject has a name.
-func (r *subjectRequests) hasName(ctx context.Context, n named, subject id.Subject) (bool, error) {
+func (r *claims) hasName(ctx context.Context, n named, subject id.Subject) (bool, error) {
 	a, err := r.subject(ctx, n.gallery, subjectQuery{Subject: subject})
 	return err == nil && a.name() == n.name, err
 }
 
 // find returns the subject that has a name. The error is NotFound if none has.
-func (r *subjectRequests) find(ctx context.Context, n named) (id.Subject, subjectAnswer, error) {
+func (r *claims) find(ctx context.Context, n named) (id.Subject, subjectAnswer, error) {
 	var before claim.Holder
 	for range findRounds {
 		held, err := r.holder(ctx, n)

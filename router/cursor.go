@@ -100,7 +100,7 @@ func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
 
 // from returns the place after which the page starts, or nil for one that starts at
 // an index. It sets the order of p.
-func (r *subjectRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor, error) {
+func (r *listRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor, error) {
 	asked := p.Order
 	if p.Order == CursorOrder {
 		p.Order = Ascending
@@ -126,12 +126,12 @@ func (r *subjectRequests) from(ctx context.Context, g enrolment, p *Page) (*curs
 }
 
 // cursors reports whether all nodes know cursors.
-func (r *subjectRequests) cursors() bool {
+func (r *listRequests) cursors() bool {
 	return r.groups.Meta().Level() >= metafsm.LevelCursor
 }
 
 // next returns the cursor that continues a page after its last entry.
-func (r *subjectRequests) next(g enrolment, last placed, order Order) string {
+func (r *listRequests) next(g enrolment, last placed, order Order) string {
 	if !r.cursors() || last.sequence == 0 {
 		return "" // the leader that answered did not know cursors yet
 	}

@@ -122,16 +122,16 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 		fresh = nameOf(g, u.key, note.ExternalID)
 	}
 	if !fresh.name.IsZero() {
-		if c.Claimed, err = r.claim(ctx, fresh, u.Subject, u.Write.Operation); err != nil {
+		if c.Claimed, err = r.claims.claim(ctx, fresh, u.Subject, u.Write.Operation); err != nil {
 			return shardfsm.RegisterAnswer{}, err
 		}
 	}
 	a, err := calls.CallLeader(ctx, r.calls, shardReplace, u.Subject.Shard(), c)
 	switch {
 	case err != nil || writeError(a.Status) != nil:
-		r.tidy(ctx, fresh, u.Subject)
+		r.claims.tidy(ctx, fresh, u.Subject)
 	case note.ExternalID != had.ExternalID:
-		r.tidy(ctx, nameOf(g, u.key, had.ExternalID), u.Subject)
+		r.claims.tidy(ctx, nameOf(g, u.key, had.ExternalID), u.Subject)
 	}
 	return a, err
 }
@@ -215,7 +215,7 @@ func (r *subjectRequests) removeEvent(ctx context.Context, g enrolment, c shardf
 		a, err := calls.CallLeader(ctx, r.calls, shardRemove, c.Subject.Shard(), c)
 		if err != nil || a.Status != shardfsm.Moved {
 			if err == nil && a.Status == shardfsm.Done {
-				r.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
+				r.claims.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
 			}
 			return a, err
 		}

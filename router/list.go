@@ -33,7 +33,7 @@ const (
 
 // Subjects returns a page of the gallery's list in order of the last update. It has
 // one entry for each event, deleted ones included.
-func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
+func (r *listRequests) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
 	g, _, err := r.enrolment(access)
 	if err != nil {
 		return Listing{}, err
@@ -41,7 +41,7 @@ func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (
 	return r.page(ctx, g, p)
 }
 
-func (r *subjectRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
+func (r *listRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
 	after, err := r.from(ctx, g, &p)
 	if err != nil {
 		return Listing{}, err
@@ -64,7 +64,7 @@ func (g enrolment) list(p Page, after *cursor, s id.Shard) listQuery {
 
 // pageAfter returns the page that follows the cursor, or the first one. Its cost does
 // not depend on the place. p.Start may be set if the gallery lies on one shard.
-func (r *subjectRequests) pageAfter(ctx context.Context, g enrolment, p Page, after *cursor) (Listing, error) {
+func (r *listRequests) pageAfter(ctx context.Context, g enrolment, p Page, after *cursor) (Listing, error) {
 	need := p.Length + 1 // one more tells whether another page follows
 	for piece := firstPiece(need, len(g.shards)); ; piece = need {
 		queries := make([]listQuery, len(g.shards))
@@ -93,7 +93,7 @@ func (r *subjectRequests) pageAfter(ctx context.Context, g enrolment, p Page, af
 func firstPiece(need, shards int) int { return min(need, 2*need/shards+placeSlack/8) }
 
 // pageAt returns the page that starts at an index of the merged list.
-func (r *subjectRequests) pageAt(ctx context.Context, g enrolment, p Page) (Listing, error) {
+func (r *listRequests) pageAt(ctx context.Context, g enrolment, p Page) (Listing, error) {
 	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}, nil, 0))
 	if err != nil {
 		return Listing{}, err
@@ -127,7 +127,7 @@ func (r *subjectRequests) pageAt(ctx context.Context, g enrolment, p Page) (List
 }
 
 // window returns length entries of the merged list, from index start on.
-func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]placed, error) {
+func (r *listRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]placed, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanA
 
 // pieces returns the answers of the shards to their queries, and the number of all
 // entries.
-func (r *subjectRequests) pieces(ctx context.Context, g enrolment, queries []listQuery) (lists []shardList, total int, err error) {
+func (r *listRequests) pieces(ctx context.Context, g enrolment, queries []listQuery) (lists []shardList, total int, err error) {
 	answers, err := calls.ScatterEach(ctx, r.calls, shardEntries, g.shards, queries)
 	if err != nil {
 		return nil, 0, err
@@ -166,7 +166,7 @@ func (r *subjectRequests) pieces(ctx context.Context, g enrolment, queries []lis
 // place returns, for each shard, a number of entries that lie before index start of
 // the merged list. skipped is their sum. It is at most start, and at least start -
 // placeSlack unless many entries have the same time.
-func (r *subjectRequests) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
+func (r *listRequests) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
 	at = make([]int, len(g.shards))
 	low, high := spans[0].First, spans[0].Last
 	for _, s := range spans {
@@ -212,7 +212,7 @@ func probesBetween(low, high int64) []int64 {
 }
 
 // listing returns a page with the notes of its subjects.
-func (r *subjectRequests) listing(g enrolment, page []placed, total int, next string) (Listing, error) {
+func (r *listRequests) listing(g enrolment, page []placed, total int, next string) (Listing, error) {
 	out := Listing{Entries: make([]Entry, len(page)), Total: total, Next: next}
 	for i, e := range page {
 		out.Entries[i] = e.Entry
@@ -258,7 +258,7 @@ var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router,
 })
 
 func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
-	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}
 	var p shard.Page
@@ -275,7 +275,7 @@ func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
 		}
 	}
 	var err error
-	a.Noted, err = s.Noted(q.Gallery, q.Generation, subjects)
+	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
 	return a, err
 }
 
@@ -288,7 +288,7 @@ type spanAnswer struct {
 }
 
 var shardSpan = shardRead("shard.span", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (spanAnswer, error) {
-	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, err
 	}
 	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)

@@ -124,7 +124,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	if err != nil {
 		return a, err
 	}
-	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, outdated(err)
 	}
 	key, err := r.keyOf(ctx, q.Gallery)

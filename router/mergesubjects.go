@@ -262,7 +262,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			continue
 		}
 		if err == nil && a.Status == shardfsm.Done && len(events) > 0 {
-			c.tidy(ctx, named{c.gallery, shard.ExternalOf(events[0].Note)}, c.Source)
+			c.claims.tidy(ctx, named{c.gallery, shard.ExternalOf(events[0].Note)}, c.Source)
 		}
 		return 0, cmp.Or(err, writeError(a.Status))
 	}

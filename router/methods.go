@@ -203,7 +203,7 @@ func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuer
 		return removedAnswer{}, err
 	}
 	var name shard.ExternalName
-	noted, err := s.Noted(of.Gallery, of.Generation, []id.Subject{of.Subject})
+	noted, err := s.Notes().Of(of.Gallery, of.Generation, []id.Subject{of.Subject})
 	if err == nil && len(noted) == 1 {
 		name = shard.ExternalOf(noted[0].Note)
 	}

@@ -75,7 +75,7 @@ func openNote(g enrolment, key *seal.Key, subject id.Subject, a shard.Active) (*
 }
 
 // byExternal returns the gallery of an access, its key, and the name of an external id in it.
-func (r *subjectRequests) byExternal(access Access, externalID string) (enrolment, *seal.Key, named, error) {
+func (r *claims) byExternal(access Access, externalID string) (enrolment, *seal.Key, named, error) {
 	g, _, err := r.enrolment(access)
 	if err == nil {
 		err = r.notable()
@@ -91,7 +91,7 @@ func (r *subjectRequests) byExternal(access Access, externalID string) (enrolmen
 }
 
 // SubjectWith returns the subject that has an external id. The error is NotFound if none has.
-func (r *subjectRequests) SubjectWith(ctx context.Context, access Access, externalID string) (id.Subject, error) {
+func (r *claims) SubjectWith(ctx context.Context, access Access, externalID string) (id.Subject, error) {
 	g, _, n, err := r.byExternal(access, externalID)
 	if err != nil {
 		return id.Subject{}, err
@@ -104,7 +104,7 @@ func (r *subjectRequests) SubjectWith(ctx context.Context, access Access, extern
 
 // SubjectsWith returns the list of the active events of the subject that has an external id. It
 // is empty if none has.
-func (r *subjectRequests) SubjectsWith(ctx context.Context, access Access, externalID string) (Listing, error) {
+func (r *claims) SubjectsWith(ctx context.Context, access Access, externalID string) (Listing, error) {
 	g, key, n, err := r.byExternal(access, externalID)
 	if err != nil {
 		return Listing{}, err

@@ -93,7 +93,7 @@ func (r *subjectRequests) claimBack(ctx context.Context, g enrolment, w shardfsm
 	if n.name.IsZero() {
 		return note, 0, nil
 	}
-	claimed, err := r.claim(ctx, n, w.Subject, w.Op)
+	claimed, err := r.claims.claim(ctx, n, w.Subject, w.Op)
 	if KindOf(err) == Duplicate {
 		return nil, 0, nil
 	}

@@ -135,7 +135,7 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 // knows only earlier epochs of the gallery, widenedState first tells it to.Epoch.
 func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
-	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
+	if err == nil && s.Slots().Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
 	}
 	return s, err
@@ -168,12 +168,12 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 		return r.putClaimed(ctx, p, key)
 	}
 	n := nameOf(p.gallery, key, p.note.ExternalID)
-	if p.claimed, err = r.claim(ctx, n, p.subject, p.write.Operation); err != nil {
+	if p.claimed, err = r.claims.claim(ctx, n, p.subject, p.write.Operation); err != nil {
 		return Registered{}, err
 	}
 	out, err := r.putClaimed(ctx, p, key)
 	if err != nil {
-		r.tidy(ctx, n, p.subject)
+		r.claims.tidy(ctx, n, p.subject)
 	}
 	return out, err
 }
@@ -281,7 +281,7 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 		return Committed{}, err
 	}
 	if a.Status == shardfsm.Done {
-		r.tidy(ctx, named{g, a.External}, subject)
+		r.claims.tidy(ctx, named{g, a.External}, subject)
 	}
 	return Committed{subject.Shard(), a.Applied}, r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
 }

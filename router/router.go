@@ -98,6 +98,8 @@ type Router struct {
 	*tagRequests
 	*faceRequests
 	*subjectRequests
+	*claims
+	*listRequests
 	*searchRequests
 	*jobRequests
 	memory Memory
@@ -141,7 +143,13 @@ type faceRequests struct {
 }
 
 // subjectRequests serves requests about subjects and their events.
-type subjectRequests struct{ *faceRequests }
+type subjectRequests struct {
+	*faceRequests
+	claims *claims
+}
+
+// listRequests serves the list of subjects.
+type listRequests struct{ *cluster }
 
 // searchRequests serves searches.
 type searchRequests struct {
@@ -162,7 +170,7 @@ func New(cfg Config) *Router {
 		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
 	}
 	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, table: cfg.Table}
-	subjects := &subjectRequests{faces}
+	subjects := &subjectRequests{faces, &claims{c}}
 	r := &Router{
 		cluster:         c,
 		accessRequests:  &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},
@@ -170,6 +178,8 @@ func New(cfg Config) *Router {
 		tagRequests:     &tagRequests{c},
 		faceRequests:    faces,
 		subjectRequests: subjects,
+		claims:          subjects.claims,
+		listRequests:    &listRequests{c},
 		searchRequests:  &searchRequests{faceRequests: faces, meter: cfg.Meter},
 		jobRequests:     &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
 		memory:          cfg.Memory,

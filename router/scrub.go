@@ -24,7 +24,7 @@ const scrubBatch = 256
 // whose subjects do not have the external id: their writes failed, or a node failed before it gave
 // them up. It claims the external ids of subjects without a claim, which the home has lost
 // (docs/operations.md, FacetHistoryRewritten). It removes the claims of galleries that are gone.
-func (r *subjectRequests) ScrubClaims(ctx context.Context) error {
+func (r *claims) ScrubClaims(ctx context.Context) error {
 	if r.notable() != nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (r *subjectRequests) ScrubClaims(ctx context.Context) error {
 func byGallery(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
 
 // scrubGallery checks the claims of a gallery at one home.
-func (r *subjectRequests) scrubGallery(ctx context.Context, home id.Shard, book *claim.Book, gallery id.Gallery, generation uint32) error {
+func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Book, gallery id.Gallery, generation uint32) error {
 	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(gallery) })
 	switch {
 	case KindOf(err) == NotFound || err == nil && g.Generation > generation:
@@ -86,7 +86,7 @@ func (r *subjectRequests) scrubGallery(ctx context.Context, home id.Shard, book 
 }
 
 // unnamed returns the claims whose subjects do not have the external id.
-func (r *subjectRequests) unnamed(ctx context.Context, g enrolment, claims []claim.Claim) (out []claim.Claim, err error) {
+func (r *claims) unnamed(ctx context.Context, g enrolment, claims []claim.Claim) (out []claim.Claim, err error) {
 	for at, of := range byShard(claims, func(c claim.Claim) id.Shard { return c.Holder.Subject.Shard() }) {
 		q := namesQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, c := range of {
@@ -118,14 +118,14 @@ func byShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
 }
 
 // reclaim claims the external ids of a shard's subjects that no home knows.
-func (r *subjectRequests) reclaim(ctx context.Context, s *shard.Shard) error {
-	for _, gallery := range s.Galleries() {
+func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
+	for _, gallery := range s.Notes().Galleries() {
 		g, ok := r.gallery(gallery)
 		if !ok {
 			continue // it is being deleted
 		}
 		for at := uint64(0); ; {
-			page, next, err := s.NotedAfter(g.ID, g.Generation, at, scrubBatch)
+			page, next, err := s.Notes().After(g.ID, g.Generation, at, scrubBatch)
 			if err == nil {
 				err = r.reclaimPage(ctx, g, page)
 			}
@@ -141,7 +141,7 @@ func (r *subjectRequests) reclaim(ctx context.Context, s *shard.Shard) error {
 	return nil
 }
 
-func (r *subjectRequests) reclaimPage(ctx context.Context, g enrolment, page []shard.NotedSubject) error {
+func (r *claims) reclaimPage(ctx context.Context, g enrolment, page []shard.NotedSubject) error {
 	for home, of := range byShard(page, func(n shard.NotedSubject) id.Shard { return r.homeOf(n.Name) }) {
 		q := holdersQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, n := range of {
@@ -188,7 +188,7 @@ var shardNames = shardRead("shard.names", func(_ context.Context, _ *Router, s *
 		return nil, Errorf(InvalidRequest, "", "at most %d subjects at once", scrubBatch)
 	}
 	names := make([]shard.ExternalName, len(q.Subjects))
-	noted, err := s.Noted(q.Gallery, q.Generation, q.Subjects)
+	noted, err := s.Notes().Of(q.Gallery, q.Generation, q.Subjects)
 	for i, a := range noted {
 		names[i] = shard.ExternalOf(a.Note)
 	}

@@ -95,7 +95,7 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 	if err != nil {
 		return nil, err
 	}
-	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, outdated(err)
 	}
 	key, err := r.keyOf(ctx, q.Gallery)
@@ -144,7 +144,7 @@ func (q searchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]notedHit, error)
 	if !q.Notes {
 		return out, nil
 	}
-	noted, err := s.Noted(q.Gallery, q.Generation, subjects)
+	noted, err := s.Notes().Of(q.Gallery, q.Generation, subjects)
 	for i := range noted {
 		out[i].Noted = noted[i]
 	}
@@ -180,7 +180,7 @@ var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *
 	if err != nil {
 		return a, err
 	}
-	noted, err := s.Noted(q.Gallery, q.Generation, []id.Subject{q.Subject})
+	noted, err := s.Notes().Of(q.Gallery, q.Generation, []id.Subject{q.Subject})
 	if len(noted) == 1 {
 		a.Noted = noted[0]
 	}

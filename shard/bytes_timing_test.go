@@ -60,7 +60,7 @@ func BenchmarkBytes(b *testing.B) {
 				sealed := float64(s.Slots().Stats().SealedBytes)
 				report(before+sealed, "heap-but-sealed-B")
 				b.ReportMetric(sealed/float64(n), "sealed-B")
-				estimate := float64(s.Memory())
+				estimate := float64(s.Slots().Memory())
 				begin := time.Now()
 				if err := s.Warm(b.Context(), testGallery, 1, testKey(b, 1)); err != nil {
 					b.Fatal(err)
@@ -68,7 +68,7 @@ func BenchmarkBytes(b *testing.B) {
 				b.ReportMetric(time.Since(begin).Seconds()*1e6/float64(n), "open-µs")
 				report(before+sealed, "heap-opened-B")
 				b.ReportMetric(float64(s.arena.Used())/float64(n), "arena-B")
-				b.ReportMetric(float64(s.Memory())/estimate, "x-estimate")
+				b.ReportMetric(float64(s.Slots().Memory())/estimate, "x-estimate")
 				s.Close()
 				if err := s.arena.Close(); err != nil {
 					b.Fatal(err)

@@ -339,7 +339,7 @@ func TestFenceZeroesTemplatesAndStopsReads(t *testing.T) {
 	for name, err := range map[string]error{
 		"search": searched, "search of what is pending": pending, "events": events, "return": returned,
 		"check": s.Check(testGallery, 1), "grant": s.Slots().Grant(Grant{testGallery, 1, 5}), "put": s.Put(e, FreeSlots),
-		"epoch": s.CheckEpoch(testGallery, 1, 9), "withdraw": s.Pending().Withdraw(testGallery, 1, e.Subject, e.Event),
+		"epoch": s.Slots().CheckEpoch(testGallery, 1, 9), "withdraw": s.Pending().Withdraw(testGallery, 1, e.Subject, e.Event),
 	} {
 		if !errors.Is(err, ErrGeneration) {
 			t.Errorf("%s: got %v, want ErrGeneration", name, err)

@@ -101,7 +101,7 @@ func BenchmarkFull(b *testing.B) {
 		s.arena = kernel.NewArena(0)
 		s.Keep(store)
 		fillFull(b, s, key, *fullEvents)
-		estimate := float64(s.Memory())
+		estimate := float64(s.Slots().Memory())
 		begin := time.Now()
 		if err := s.Warm(b.Context(), testGallery, 1, key); err != nil {
 			b.Fatal(err)
@@ -118,9 +118,9 @@ func BenchmarkFull(b *testing.B) {
 		b.ReportMetric(float64(s.arena.Used())/n, "arena-B")
 		b.ReportMetric((resident(b, "VmRSS")-before)/n, "resident-B")
 		b.ReportMetric((resident(b, "VmHWM")-before)/n, "peak-B")
-		b.ReportMetric(float64(s.Memory())/n, "estimate-B")
+		b.ReportMetric(float64(s.Slots().Memory())/n, "estimate-B")
 		b.ReportMetric(estimate/n, "estimate-closed-B")
-		b.ReportMetric(nodeBudget/(float64(s.Memory())/n)/1e6, "M-refused-at-24GiB")
+		b.ReportMetric(nodeBudget/(float64(s.Slots().Memory())/n)/1e6, "M-refused-at-24GiB")
 		s.Close()
 		if err := s.arena.Close(); err != nil {
 			b.Fatal(err)

@@ -143,10 +143,16 @@ func (e *entry) fits(face, note []byte) bool {
 	return len(note) == 0 || !e.deleted && len(face) > 0 && len(note) <= NoteMax
 }
 
-// Noted returns the sealed notes of subjects, with the events that carry them, or nil for a subject
+// Notes reads the notes of a Shard.
+type Notes Shard
+
+// Notes returns the notes of s.
+func (s *Shard) Notes() *Notes { return (*Notes)(s) }
+
+// Of returns the sealed notes of subjects, with the events that carry them, or nil for a subject
 // that is gone or has none. The error wraps ErrGeneration, or is that of the disk.
-func (s *Shard) Noted(g id.Gallery, generation uint32, subjects []id.Subject) ([]Active, error) {
-	entries, err := s.noted(g, generation, subjects)
+func (s *Notes) Of(g id.Gallery, generation uint32, subjects []id.Subject) ([]Active, error) {
+	entries, err := s.carriers(g, generation, subjects)
 	if err != nil || entries == nil {
 		return nil, err
 	}
@@ -167,9 +173,9 @@ func (s *Shard) Noted(g id.Gallery, generation uint32, subjects []id.Subject) ([
 	return out, nil
 }
 
-// noted returns the entries that carry the notes of subjects, each nil without a note. It returns
+// carriers returns the entries that carry the notes of subjects, each nil without a note. It returns
 // nil if none has one.
-func (s *Shard) noted(g id.Gallery, generation uint32, subjects []id.Subject) (entries []*entry, err error) {
+func (s *Notes) carriers(g id.Gallery, generation uint32, subjects []id.Subject) (entries []*entry, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
@@ -193,14 +199,14 @@ type NotedSubject struct {
 	Name    ExternalName
 }
 
-// notedSpan is the most entries that NotedAfter looks at while writes wait.
+// notedSpan is the most entries that Notes.After looks at while writes wait.
 const notedSpan = 4096
 
-// NotedAfter returns at most n subjects with an external id, whose entries follow a sequence. next is
+// After returns at most n subjects with an external id, whose entries follow a sequence. next is
 // the sequence for the next call, or 0 at the end. The error wraps ErrGeneration, or is that of the
 // disk.
-func (s *Shard) NotedAfter(g id.Gallery, generation uint32, after uint64, n int) (list []NotedSubject, next uint64, err error) {
-	entries, next, err := s.notedAfter(g, generation, after, n)
+func (s *Notes) After(g id.Gallery, generation uint32, after uint64, n int) (list []NotedSubject, next uint64, err error) {
+	entries, next, err := s.after(g, generation, after, n)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -219,7 +225,7 @@ func (s *Shard) NotedAfter(g id.Gallery, generation uint32, after uint64, n int)
 	return list, next, nil
 }
 
-func (s *Shard) notedAfter(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, err error) {
+func (s *Notes) after(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
@@ -242,7 +248,7 @@ func (s *Shard) notedAfter(g id.Gallery, generation uint32, after uint64, n int)
 }
 
 // Galleries returns the galleries that have a slice here, in order.
-func (s *Shard) Galleries() []id.Gallery {
+func (s *Notes) Galleries() []id.Gallery {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.SortedFunc(maps.Keys(s.state.slices), func(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:]) })

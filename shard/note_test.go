@@ -23,7 +23,7 @@ func noted(key *seal.Key, n int, note Note) Event {
 // noteOf returns the note of a subject, as a router reads it.
 func noteOf(t testing.TB, s *Shard, key *seal.Key, subject id.Subject) Note {
 	t.Helper()
-	list, err := s.Noted(testGallery, 1, []id.Subject{subject})
+	list, err := s.Notes().Of(testGallery, 1, []id.Subject{subject})
 	if err != nil {
 		t.Fatal(err)
 	}

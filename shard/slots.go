@@ -22,7 +22,7 @@ func (s *Slots) Grant(g Grant) error {
 
 // Widen records that the gallery lies on more shards since epoch. CheckEpoch then refuses reads of
 // an older epoch. The error wraps ErrGeneration.
-func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
+func (s *Slots) Widen(g id.Gallery, generation, epoch uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.open(g, generation)
@@ -33,7 +33,7 @@ func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 }
 
 // Epoch returns the latest epoch that Widen was given for a gallery, or 0.
-func (s *Shard) Epoch(g id.Gallery) uint32 {
+func (s *Slots) Epoch(g id.Gallery) uint32 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sl := s.state.slices[g]; sl != nil {

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/engine/enginetest"
-	"facet/engine/imaging"
 	"facet/node/httpapi/openapi"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -37,24 +35,6 @@ type bound struct {
 
 // noLeast stands for a text or list that may be empty.
 const noLeast = 0
-
-// The page names the limits that the decoders keep.
-func TestPageNamesLimitsOfImages(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../docs/interface.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	thousands := fmt.Sprintf("%d,%03d", imaging.MaxSide/1000, imaging.MaxSide%1000)
-	for _, limit := range []string{
-		fmt.Sprintf("%d to %s pixels a side", imaging.MinSide, thousands), fmt.Sprintf("%d million in all", imaging.MaxPixels/1_000_000),
-		"JPEG, PNG, GIF, BMP, WebP, TIFF or HEIC", "20 MiB with the base64 text", "signed twice in one second it is the same request",
-	} {
-		if !strings.Contains(strings.ReplaceAll(string(page), "\n  ", " "), limit) {
-			t.Errorf("docs/interface.md does not say %q", limit)
-		}
-	}
-}
 
 // bounds are the bounds of what clients send (interface, §4 and §8; docs/interface.md).
 var bounds = []bound{

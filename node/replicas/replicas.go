@@ -464,7 +464,7 @@ func (r *Replicas) HandOver(ctx context.Context) {
 func (r *Replicas) Memory() (bytes int64) {
 	for _, number := range r.Numbers() {
 		if h, open := r.hosted(number); open {
-			bytes += h.state.Shard().Memory()
+			bytes += h.state.Shard().Slots().Memory()
 		}
 	}
 	return bytes

@@ -225,7 +225,8 @@ func (m *Machine) Restore(r io.Reader) error {
 // load gives a record to the part that it belongs to.
 func load(r codec.Message, parts ...interface {
 	Load(codec.Message) (mine bool, err error)
-}) error {
+},
+) error {
 	for _, part := range parts {
 		if mine, err := part.Load(r); mine || err != nil {
 			return err

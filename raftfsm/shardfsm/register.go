@@ -124,7 +124,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return RegisterAnswer{Status: status}
-	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
+	case c.Epoch != 0 && m.shard.Slots().Epoch(c.Gallery) > c.Epoch:
 		return RegisterAnswer{Status: Outdated}
 	case m.barred(c.Subject, c.Claimed):
 		return RegisterAnswer{Status: Barred}

@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -100,7 +99,7 @@ func listed(history []Operation, list []entry, seen Operation) ([]Operation, err
 }
 
 // Complete adds the final readings to the history: each node's list of the gallery, and
-// a search through each node for the people that all workers share.
+// a search through each node for the people and the external ids that all workers share.
 func (t *Traffic) Complete(ctx context.Context) error {
 	acked := slices.Clone(t.History)
 	for i, name := range t.big.Nodes() {
@@ -114,13 +113,18 @@ func (t *Traffic) Complete(ctx context.Context) error {
 			return err
 		}
 		t.History = append(t.History, ops...)
+		for n := range badges {
+			if _, err := t.lookUp(ctx, i, Named{Worker: -1, Badge: badge(n)}); err != nil {
+				return err
+			}
+		}
 		for n := range t.options.crowd() {
 			if err := t.find(ctx, t.look(-1, i, hot(n))); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(t.completeNamed(ctx), t.count(ctx, 0))
+	return t.count(ctx, 0)
 }
 
 // crowded returns an error if a gallery holds more entries than its size.

@@ -170,15 +170,3 @@ func (t *Traffic) noteNamed(o Named) Named {
 	t.Counts["named "+string(o.Kind)]++
 	return o
 }
-
-// completeNamed adds the final readings of each external id through each node.
-func (t *Traffic) completeNamed(ctx context.Context) error {
-	for i := range t.big.Nodes() {
-		for n := range badges {
-			if _, err := t.lookUp(ctx, i, Named{Worker: -1, Badge: badge(n)}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
