@@ -265,6 +265,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return c.RegisterEvent(ctx, s, photo) },
 		func() (any, error) { return c.UpdateEvent(ctx, s, e, photo) },
 		func() (any, error) { return none(c.UnregisterEvent(ctx, s, e)) },
+		func() (any, error) { return c.Merge(ctx, s, e) },
 		func() (any, error) { return faces(c.Extract(ctx, image, 5)) },
 		func() (any, error) { return score(c.VerifySubject(ctx, s, image)) },
 		func() (any, error) { return c.Verify(ctx, client.External("staff/4711"), image) },

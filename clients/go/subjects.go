@@ -83,13 +83,18 @@ func (c *Client) Erase(ctx context.Context, subjectID string) (Erased, error) {
 	return Erased{a.header.Get("X-Request-Id"), a.header.Get("Facet-Commit"), a.status == http.StatusNotFound}, nil
 }
 
+// Merged is the answer to a merge: the subject that stays.
+type Merged struct {
+	ID string `json:"id"`
+}
+
 // Merge moves the events of the subject source, with new ids, to another subject of the
 // gallery, and removes source. It takes about five seconds.
-func (c *Client) Merge(ctx context.Context, subjectID, source string) error {
+func (c *Client) Merge(ctx context.Context, subjectID, source string) (Merged, error) {
 	body := struct {
 		Source string `json:"source"`
 	}{source}
-	return run(ctx, c, request{method: http.MethodPost, path: join("v1.1", "subjects", subjectID, "merge"), body: body, repeat: repeatKeyed})
+	return call[Merged](ctx, c, request{method: http.MethodPost, path: join("v1.1", "subjects", subjectID, "merge"), body: body, repeat: repeatKeyed})
 }
 
 // Events returns the ids of a subject's events.

@@ -312,6 +312,7 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert c.events("s") == [made.event_id]
         c.unregister("s")
         c.unregister_event("s", "e")
+        c.merge("s", "e")
         assert c.extract(b"x", 5) == [made.attributes] == c.v1.extract(b"x")
         assert c.verify_subject("s", b"x") == c.verify_faces(b"x", b"x") == c.v1.verify("s", b"x") == 8731
         found = c.search(b"x", threshold=0, limit=3, tags=["t"])
@@ -325,6 +326,7 @@ def test_operations_match_the_document(workplace: Path) -> None:
         c.create_tag("a/b ü%")
         c.rename_tag("a/b ü%", "c")
         c.delete_tag("c")
+        assert len(c.jobs()) == 1
         batch = c.bulk_register([facet_client.BulkItem("f", ["t"]), facet_client.BulkItem("g")])
         (record,) = c.bulk_records(batch)
         assert record.attributes == made.attributes and record.attempts == 1

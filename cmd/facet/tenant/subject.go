@@ -248,8 +248,9 @@ func newSubjectMerge() *cobra.Command {
 	}
 	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
 		source, err := s.subjectID(ctx, args[1])
+		var merged client.Merged
 		if err == nil {
-			err = s.Merge(ctx, args[0], source)
+			merged, err = s.Merge(ctx, args[0], source)
 		}
 		if errors.Is(err, client.ErrNotFound) {
 			return unknownSubject(args[0], err)
@@ -257,7 +258,7 @@ func newSubjectMerge() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.say(mergedOutput{args[0], args[1]}, "%s has the photos of %s, which is removed", args[0], args[1])
+		return s.say(mergedOutput{merged.ID, source}, "%s has the photos of %s, which is removed", args[0], args[1])
 	})
 }
 
