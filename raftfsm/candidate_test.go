@@ -68,15 +68,22 @@ func TestVotersDoNotWaitForNonvoter(t *testing.T) {
 	})
 }
 
+// agreed returns a cluster of n members that agree, and the members in the order in which they
+// stand for election.
+func agreed(t *testing.T, n int) (*cluster, []id.Member) {
+	t.Helper()
+	c, all := newCluster(t, newWires(), nil), ranked(n)
+	c.found(all...)
+	c.propose("x")
+	c.agree()
+	return c, all
+}
+
 // Nobody waits for the word of an empty member as if it were the voter whose node it has.
 func TestVotersDoNotWaitForWipedNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		all := ranked(5)
-		c.found(all...)
-		c.propose("x")
-		c.agree()
+		c, all := agreed(t, 5)
 		node, err := all[0].Node()
 		if err != nil {
 			t.Fatal(err)
@@ -95,11 +102,7 @@ func TestVotersDoNotWaitForWipedNode(t *testing.T) {
 func TestVotersDoNotWaitForResignedMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		all := ranked(5)
-		c.found(all...)
-		c.propose("x")
-		c.agree()
+		c, all := agreed(t, 5)
 		if err := c.members[all[0]].Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}

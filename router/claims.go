@@ -143,7 +143,7 @@ func (r *claims) tidy(ctx context.Context, n named, subject id.Subject) {
 		return
 	}
 	if err := r.giveUp(ctx, n, subject); err != nil {
-		r.log.InfoContext(ctx, "a claim to an external id stays for now", "gallery", n.gallery.ID, "err", err)
+		r.log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.gallery.ID, "err", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func (p Receipts) serveReceipt(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Receipt begins a receipt of erasures, or brings one up to date, and signs it.
+// Receipt returns a signed receipt of erasures: a new one, or one that it has brought up to date.
 func (p Receipts) Receipt(ctx context.Context, o receipt.Order) (a receipt.Answer, err error) {
 	cluster, key, err := p.cfg.Router.Signer()
 	if err != nil {

@@ -172,7 +172,7 @@ func (c *Client) RevokeKey(ctx context.Context, tenant, key string) error {
 
 func ofTenant(name string) string { return url.Values{"tenant": {name}}.Encode() }
 
-// Receipt begins a receipt of erasures, or brings one up to date.
+// Receipt returns a new receipt of erasures, or one that it has brought up to date.
 func (c *Client) Receipt(ctx context.Context, o receipt.Order) (receipt.Answer, error) {
 	var a receipt.Answer
 	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathReceipt, in: o, out: &a})

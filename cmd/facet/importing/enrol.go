@@ -14,7 +14,7 @@ import (
 	"facet/internal/id"
 )
 
-// Known is what happens to rows of a person whose external id the gallery knew before.
+// Known is the treatment of rows whose external id the gallery had before the import.
 type Known string
 
 // What may happen.
@@ -37,7 +37,7 @@ type task struct {
 	person state.Person
 }
 
-// verdict is what earlier rows found out about a person.
+// verdict is the state of a person after earlier rows.
 type verdict struct {
 	known   bool // all rows are skipped
 	ours    bool // the import made or changed the subject

@@ -82,7 +82,7 @@ func personOf(row list.Row) state.Person {
 	return state.Person(binary.BigEndian.Uint64(hash[:]) | 1) // 0 is none
 }
 
-// drop gives the memory of a row's photo back.
+// drop releases the memory of a row's photo.
 func (r *run) drop(t *task) {
 	if t.photo != nil {
 		r.photos.put(t.photo)

@@ -114,5 +114,5 @@ func (g *gate) answered() {
 	g.restart(now)
 }
 
-// restart begins a trial. The caller holds mu.
+// restart starts a new trial. The caller holds mu.
 func (g *gate) restart(now time.Time) { g.began, g.done, g.full = now, 0, false }
