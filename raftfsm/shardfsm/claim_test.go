@@ -2,12 +2,7 @@ package shardfsm
 
 import (
 	"bytes"
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
 	"facet/shard"
@@ -28,8 +23,7 @@ func TestClaimBytesMatchFormat(t *testing.T) {
 	replace := testReplace(1, 1, 30)
 	replace.Note, replace.Claimed, replace.Noted = append([]byte{1, 2}, make([]byte, 29)...), 2, true
 	held := claim.Holder{Subject: testSubject(1), Turn: 1}
-	var lines []string
-	for i, c := range []any{
+	again := keepsBytes(t, m, "claims.txt", 1, []any{
 		Grant{Gallery: testGallery, Generation: 1, Total: 10},
 		Claim{Gallery: testGallery, Generation: 1, Changes: []claim.Change{{Name: name, Subject: testSubject(1)}, {Name: shard.ExternalName{1}, Subject: testSubject(2)}}},
 		noted(1, 1),
@@ -42,23 +36,9 @@ func TestClaimBytesMatchFormat(t *testing.T) {
 		},
 		Claim{Gallery: testGallery, Generation: 1, Changes: []claim.Change{{Name: name, From: held}}},
 		noted(3, 1), // Barred
-	} {
-		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(uint64(i+1), encode(c))))
-	}
-	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
-	if diff := cmp.Diff(kept(t, "claims.txt", text), text); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
+	})
 	if a := register(t, m, noted(3, 1)); a.Status != Barred {
 		t.Errorf("a claim from before the bar: %v", a.Status)
-	}
-	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := New(newTable(t), testArena)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
 	}
 	if got := again.Claims().Holder(testGallery, 1, shard.ExternalName{1}); got.Subject != testSubject(2) {
 		t.Errorf("after a restart: %+v", got)

@@ -1,13 +1,7 @@
 package shardfsm
 
 import (
-	"bytes"
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
 	"facet/shard"
@@ -23,27 +17,12 @@ func TestMergeBytesMatchFormat(t *testing.T) {
 	}
 	other := testAddEvent(2, 21)
 	other.Source = testSubject(8)
-	var lines []string
-	for i, c := range []any{
+	again := keepsBytes(t, m, "merges.txt", 30, []any{
 		begin, other,
 		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0), Revision: 7}}},
 		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0)}}},
 		begin, // Replayed
-	} {
-		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(uint64(30+i), encode(c))))
-	}
-	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
-	if diff := cmp.Diff(kept(t, "merges.txt", text), text); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := New(newTable(t), testArena)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	})
 	if got, ok := again.Merges().Of(testSubject(0)); !ok || got.Ended == 0 || !again.Merges().Receives(testSubject(2)) {
 		t.Errorf("after a restart: %+v", got)
 	}

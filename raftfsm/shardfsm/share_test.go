@@ -1,10 +1,6 @@
 package shardfsm
 
 import (
-	"bytes"
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,22 +31,7 @@ func TestShareBytesMatchFormat(t *testing.T) {
 	m := New(newTable(t), testArena)
 	unregistered := testUnregister(1)
 	unregistered.Share = Share{tenantA, 3}
-	var lines []string
-	for i, c := range []any{testGrant, shared(tenantA, 1, 3), unregistered, sharedJob(tenantA, 1, 2), sharedJob(tenantB, 2, 11)} {
-		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(uint64(i+1), encode(c))))
-	}
-	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
-	if diff := cmp.Diff(kept(t, "shares.txt", text), text); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := New(newTable(t), testArena)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	again := keepsBytes(t, m, "shares.txt", 1, []any{testGrant, shared(tenantA, 1, 3), unregistered, sharedJob(tenantA, 1, 2), sharedJob(tenantB, 2, 11)})
 	if diff := cmp.Diff(map[id.Tenant]Taken{tenantA: {Writes: 1, Jobs: 1, Items: 2}}, again.Taken()); diff != "" {
 		t.Errorf("taken after a restart (-want +got):\n%s", diff)
 	}
