@@ -70,7 +70,7 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 	}
 	home := m.Source.Shard()
 	if !g.holds(home) {
-		return sourceNotFound()
+		return r.sourceNotFound(ctx, m)
 	}
 	if err := r.room(ctx, home, g.Tenant, m.Write); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 	case err != nil:
 		return err
 	case a.Status == shardfsm.UnknownSubject:
-		return sourceNotFound()
+		return r.sourceNotFound(ctx, m)
 	case a.Status != shardfsm.Done:
 		return r.refusal(ctx, a.Status, home, g.Tenant, m.Write)
 	default:
@@ -94,7 +94,12 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 	}
 }
 
-func sourceNotFound() error {
+// sourceNotFound returns the error for a merge of an unknown source, which is NotFound if the
+// target is unknown, too.
+func (r *subjectRequests) sourceNotFound(ctx context.Context, m Merging) error {
+	if _, err := r.Events(ctx, m.Access, m.Target); err != nil {
+		return err
+	}
 	return Errorf(InvalidRequest, ReasonUnknownSource, "the gallery has no subject with the id in source")
 }
 
@@ -102,11 +107,14 @@ func sourceNotFound() error {
 func (r *subjectRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
 	for {
 		state, err := calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
-		if err != nil || state.Ended {
-			return cmp.Or(err, refusedMerge(state.Refused))
+		if err != nil {
+			return err
 		}
 		if _, ok := r.gallery(g.ID); !ok {
 			return writeError(shardfsm.StaleGeneration)
+		}
+		if state.Ended {
+			return refusedMerge(state.Refused)
 		}
 		if err := pause(ctx, mergePoll); err != nil {
 			return err
