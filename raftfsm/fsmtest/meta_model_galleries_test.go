@@ -100,6 +100,9 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 	if c.Description != nil {
 		g.Description = *c.Description
 	}
+	if c.RetentionDays != nil {
+		g.RetentionDays = *c.RetentionDays
+	}
 	if c.Size != nil && *c.Size > g.Size {
 		g.Size = *c.Size
 		if c.Shards > g.Shards {

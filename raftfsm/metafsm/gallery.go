@@ -94,6 +94,8 @@ type UpdateGallery struct {
 	// Shards is ShardCount of Size. It counts only if the size grows, and never lowers
 	// the number of shards.
 	Shards int `cbor:"7,keyasint,omitempty"`
+	// RetentionDays is that of Gallery. It is sent from LevelSubjects on.
+	RetentionDays *uint32 `cbor:"25,keyasint,omitempty"`
 }
 
 // GalleryAnswer answers UpdateGallery and DeleteGallery. The status of UpdateGallery is
@@ -137,6 +139,7 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 		return GalleryAnswer{Status: OverSubjects}
 	}
 	change(&g.Description, c.Description)
+	change(&g.RetentionDays, c.RetentionDays)
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
 	}

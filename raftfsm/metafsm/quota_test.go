@@ -232,6 +232,25 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
+// Older software can't read a gallery with a retention.
+func TestOldLevelLoadsNoRetention(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[uint32]Status{LevelSubjects - 1: Conflict, LevelSubjects: Done} {
+		m := New()
+		statusOf(t, m, RaiseLevel{level})
+		statusOf(t, m, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}})
+		g := testCreation(2, 1).Gallery
+		g.RetentionDays = 30
+		load := Load{Backup: [32]byte{9}}
+		for _, records := range [][][]byte{nil, {Copied{Gallery: &g}.Encode()}} {
+			load.Records = records
+			if got := status(t, m, LoadOp, load, func(a LoadAnswer) Status { return a.Status }); records != nil && got != want {
+				t.Errorf("level %d: %v, want %v", level, got, want)
+			}
+		}
+	}
+}
+
 // Older software can't read a tenant with quotas, whether or not it knows the tenant.
 func TestOldLevelLoadsNoQuotas(t *testing.T) {
 	t.Parallel()

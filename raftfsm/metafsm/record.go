@@ -189,6 +189,9 @@ type Gallery struct {
 	Deleting bool `cbor:"13,keyasint,omitempty"`
 	// Settled is how many shards may get slots until Settle. 0 means all.
 	Settled int `cbor:"14,keyasint,omitempty"`
+	// RetentionDays is how long events stay after their last update. 0 is for ever. It is
+	// set from LevelSubjects on.
+	RetentionDays uint32 `cbor:"25,keyasint,omitempty"`
 }
 
 // Application is an access identity of a gallery.
