@@ -17,6 +17,10 @@ type Active struct {
 	Tags []uint32
 	// Note is the subject's note, which its first event carries, or nil.
 	Note []byte `cbor:",omitempty"`
+	// Time is when it last changed, in milliseconds since 1970, and Expires when it expires of
+	// itself, or 0.
+	Time    int64 `cbor:",omitempty"`
+	Expires int64 `cbor:",omitempty"`
 }
 
 // Events returns the active events of a subject in order of registration, whatever was replaced
@@ -30,7 +34,7 @@ func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]A
 	}
 	var out []Active
 	for e := range sl.of(subject) {
-		a := Active{Event: e.Event, Revision: e.revision, Tags: slices.Clone(e.Tags)}
+		a := Active{Event: e.Event, Revision: e.revision, Tags: slices.Clone(e.Tags), Time: e.time, Expires: sl.times.at(e.sequence)}
 		if e.noteLen > 0 {
 			if _, a.Note, err = s.sealed.parts(e); err != nil {
 				return nil, fmt.Errorf("read the note of subject %s: %w", subject, err)
@@ -52,6 +56,10 @@ type Replacement struct {
 	// Tags are identities of tags. With KeepTags the event keeps the tags it has.
 	Tags     []uint32
 	KeepTags bool
+	// Expires is when the event expires of itself, as in Event. The zero keeps the time that it has,
+	// and NoExpiry removes it.
+	Expires  int64
+	NoExpiry bool
 	// Sealed is the face, sealed by SealFace for Revision.
 	Sealed []byte
 	// Revision is one more than the event's present revision.
@@ -92,6 +100,10 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 }
 
 func (st *state) replace(sl *slice, old *entry, r Replacement) {
+	expires := r.Expires
+	if expires == 0 && !r.NoExpiry {
+		expires = sl.times.at(old.sequence)
+	}
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)
 	if spare {
@@ -107,6 +119,7 @@ func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	}
 	sl.part(old)
 	sl.add(fresh)
+	sl.expires(fresh, expires)
 }
 
 // Removal removes one event of a subject.
@@ -123,10 +136,14 @@ type Removal struct {
 
 // Heir is the event that is its subject's first when the first one is gone.
 type Heir struct {
-	Event    id.Event
-	Revision uint32
+	Event    id.Event `cbor:"1,keyasint"`
+	Revision uint32   `cbor:"2,keyasint,omitempty"`
 	// Sealed is its face, as it was. Note is the subject's note, sealed by SealNote for the event.
-	Sealed, Note []byte
+	Sealed []byte `cbor:"3,keyasint"`
+	Note   []byte `cbor:"4,keyasint"`
+	// Expires is when the entry with the note expires of itself, or 0. The entry is a later update to
+	// a retention, so this is the end of the former one's.
+	Expires int64 `cbor:"5,keyasint,omitempty"`
 }
 
 // Remove turns one active event into a deleted entry, as Erase does with all events of a subject. A
@@ -144,28 +161,46 @@ func (s *Shard) Remove(r Removal) error {
 	if old == nil {
 		return ErrEvent
 	}
-	heir := old.further
-	inherits := old.noteLen > 0 && heir != nil
-	if inherits && (heir.Event != r.Heir.Event || heir.revision != r.Heir.Revision || len(r.Heir.Note) == 0) {
+	if !s.state.remove(sl, old, r.Heir, r.Time) {
 		return ErrMoved
-	}
-	sl.leave(old)
-	sl.part(old)
-	sl.enter(old.delete(s.state.next(), r.Time))
-	if inherits {
-		s.state.inherit(sl, heir, r)
 	}
 	return nil
 }
 
+// remove removes an active event. It returns false, and changes nothing, if another event gets the
+// note, and is not the heir.
+func (st *state) remove(sl *slice, old *entry, heir Heir, time int64) bool {
+	next := old.further
+	inherits := old.inherited()
+	if inherits && !next.is(heir) {
+		return false
+	}
+	sl.leave(old)
+	sl.part(old)
+	sl.enter(old.delete(st.next(), time))
+	if inherits {
+		st.inherit(sl, next, heir, time)
+	}
+	return true
+}
+
+// inherited reports whether another event gets the note of e when e goes.
+func (e *entry) inherited() bool { return e.noteLen > 0 && e.further != nil }
+
+// is reports whether e is the heir h.
+func (e *entry) is(h Heir) bool {
+	return e.Event == h.Event && e.revision == h.Revision && len(h.Note) > 0
+}
+
 // inherit replaces an entry by one that carries the subject's note, too.
-func (st *state) inherit(sl *slice, old *entry, r Removal) {
+func (st *state) inherit(sl *slice, old *entry, heir Heir, time int64) {
 	sl.leave(old)
 	fresh := &entry{
 		Owner:    kernel.Owner{Subject: old.Subject, Event: old.Event, Tags: old.Tags},
-		sequence: st.next(), first: old.first, time: r.Time, revision: old.revision,
+		sequence: st.next(), first: old.first, time: time, revision: old.revision,
 	}
-	fresh.setSealed(r.Heir.Sealed, r.Heir.Note)
+	fresh.setSealed(heir.Sealed, heir.Note)
 	sl.part(old)
 	sl.add(fresh)
+	sl.expires(fresh, heir.Expires)
 }

@@ -141,7 +141,7 @@ func TestOldestEventStaysOldest(t *testing.T) {
 	update(t, s, replacement(key, b, 5, axis(5)))
 	for name, s := range map[string]*Shard{"now": s, "restored": reloaded(t, s)} {
 		events, err := s.Events(testGallery, 1, a.Subject)
-		want := []Active{{Event: a.Event, Revision: 1}, {Event: b.Event, Revision: 1}, {Event: c.Event}}
+		want := []Active{{Event: a.Event, Revision: 1, Time: 4}, {Event: b.Event, Revision: 1, Time: 5}, {Event: c.Event, Time: 3}}
 		if diff := cmp.Diff(want, events); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

@@ -72,6 +72,8 @@ type entryRecord struct {
 	Revision uint32 `cbor:"9,keyasint,omitempty"`
 	// Note is set from metafsm.LevelSubjects on.
 	Note []byte `cbor:"10,keyasint,omitempty"`
+	// Expires is set from metafsm.LevelSubjects on.
+	Expires int64 `cbor:"12,keyasint,omitempty"`
 }
 
 // fenceRecord precedes the entries behind its fence. Fences follow all slices.
@@ -97,6 +99,8 @@ type pendingRecord struct {
 	Number   uint64       `cbor:"11,keyasint"`
 	// Note is set from metafsm.LevelSubjects on.
 	Note []byte `cbor:"12,keyasint,omitempty"`
+	// Expires is set from metafsm.LevelSubjects on.
+	Expires int64 `cbor:"13,keyasint,omitempty"`
 }
 
 // View is a shard's state at one moment, for a snapshot. It shares memory with the shard and does
@@ -125,6 +129,7 @@ type View struct {
 type sliceView struct {
 	head    sliceRecord
 	entries *btree.Map[uint64, *entry]
+	times   *timetable
 }
 
 // Freeze captures the state. Its cost grows with slices and fences, not with events. The caller
@@ -148,7 +153,7 @@ func (s *Shard) Freeze() *View {
 	}
 	for _, sl := range s.state.slices {
 		head := sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len()), sl.returned, sl.epoch}
-		v.slices = append(v.slices, sliceView{head, sl.entries.Copy()})
+		v.slices = append(v.slices, sliceView{head, sl.entries.Copy(), sl.times.copied()})
 	}
 	slices.SortFunc(v.slices, func(a, b sliceView) int { return bytes.Compare(a.head.Gallery.UUID[:], b.head.Gallery.UUID[:]) })
 	s.state.fences.order.Scan(func(_ uint64, f *fence) bool {
@@ -171,13 +176,13 @@ func (v *View) Write(w *codec.Writer) error {
 	}
 	for _, sl := range v.slices {
 		w.Record(headSlice, sl.head)
-		if err := v.writeEntries(w, sl.entries); err != nil {
+		if err := v.writeEntries(w, sl.entries, sl.times); err != nil {
 			return err
 		}
 	}
 	for _, f := range v.fences {
 		w.Record(headFence, fenceRecord{f.gallery, f.generation, f.sequence, uint64(f.remains.Len())})
-		if err := v.writeEntries(w, f.remains); err != nil {
+		if err := v.writeEntries(w, f.remains, nil); err != nil {
 			return err
 		}
 	}
@@ -189,7 +194,8 @@ func (v *View) Write(w *codec.Writer) error {
 		w.Record(headPending, pendingRecord{
 			Sequence: c.sequence, Gallery: e.Gallery, Subject: e.Subject, Event: e.Event, Time: e.Time,
 			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.want == knownSubject, Number: c.number,
-			Note: e.Note,
+			Note:    e.Note,
+			Expires: e.Expires,
 		})
 		return true
 	})
@@ -197,7 +203,7 @@ func (v *View) Write(w *codec.Writer) error {
 }
 
 // writeEntries adds entries, unless segments have them.
-func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry]) (err error) {
+func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry], times *timetable) (err error) {
 	if v.settled != nil {
 		return nil
 	}
@@ -205,6 +211,7 @@ func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry])
 		r := entryRecord{
 			Sequence: e.sequence, Subject: e.Subject, Event: e.Event,
 			Time: e.time, Deleted: e.deleted, Tags: e.Tags, Revision: e.revision,
+			Expires: times.at(e.sequence),
 		}
 		if e.first != e.sequence {
 			r.First = e.first

@@ -76,6 +76,9 @@ type Page struct {
 	Entries []Entry
 	// Sequences has the sequence of each entry.
 	Sequences []uint64
+	// Expires has when each entry expires of itself, in milliseconds since 1970, or 0. It is empty if
+	// none of them does.
+	Expires []int64
 	// Total counts all entries of the slice.
 	Total int
 }
@@ -140,6 +143,7 @@ func (sl *slice) page(offset, n int, order Order) Page {
 		pivot, _, _ := sl.entries.GetAt(offset)
 		sl.entries.Ascend(pivot, take)
 	}
+	p.Expires = sl.times.all(p.Sequences)
 	return p
 }
 

@@ -147,17 +147,19 @@ func (l *Loader) entry(m codec.Message) error {
 		e.first = e.sequence
 	}
 	l.missing--
-	return l.add(l.current, l.remains, e)
+	return l.add(l.current, l.remains, e, r.Expires)
 }
 
-// add adds an entry to a slice or, without one, to the entries behind a fence.
-func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) error {
+// add adds an entry, with its time of expiry or 0, to a slice or, without one, to the entries behind
+// a fence.
+func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry, expires int64) error {
 	among := remains
 	if sl != nil {
 		among = sl.entries
 	}
 	last, before, ok := among.Max()
-	if e.sequence <= last || e.sequence > l.state.sequence || e.first > e.sequence || ok && e.time < before.time {
+	if e.sequence <= last || e.sequence > l.state.sequence || e.first > e.sequence || ok && e.time < before.time ||
+		!expirable(expires, e.deleted) {
 		return fmt.Errorf("%w: entry %d after %d", ErrSnapshot, e.sequence, last)
 	}
 	if sl == nil {
@@ -175,6 +177,7 @@ func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) er
 	}
 	sl.enter(e)
 	sl.link(chain, e)
+	sl.expires(e, expires)
 	return nil
 }
 
@@ -208,14 +211,14 @@ func (l *Loader) pendingEvent(m codec.Message) error {
 	last, before, ok := l.state.pending.Max()
 	switch {
 	case !l.begun || l.missing > 0 || uint64(len(l.parts)) != l.segments || r.Sequence <= last || r.Sequence > l.state.sequence || ok && r.Time < before.event.Time,
-		r.Number == 0 || r.Number > r.Sequence:
+		r.Number == 0 || r.Number > r.Sequence, !expirable(r.Expires, false):
 		return fmt.Errorf("%w: pending event %d after %d", ErrSnapshot, r.Sequence, last)
 	case sl == nil || sl.used() >= sl.slots() || sl.pending[r.Event] != nil:
 		return fmt.Errorf("%w: pending event %s has no slot, or is there twice", ErrSnapshot, r.Event)
 	}
 	l.state.add(sl, &pendingEvent{sequence: r.Sequence, number: r.Number, want: siblings(r.Further), event: Event{
 		Gallery: r.Gallery, Generation: sl.generation, Subject: r.Subject, Event: r.Event, Time: r.Time,
-		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request, Note: r.Note,
+		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request, Note: r.Note, Expires: r.Expires,
 	}})
 	return nil
 }

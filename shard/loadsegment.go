@@ -50,21 +50,21 @@ func (l *Loader) entries(p *segment.Part) error {
 			}
 			return nil
 		}
-		at, e, head, err := decodeRow(row, sequence)
+		at, head, err := decodeRow(row, sequence)
 		if err != nil {
 			return err
 		}
-		if int(e.noteLen) > sealed {
+		if int(at.noteLen) > sealed {
 			return fmt.Errorf("%w: note of entry %d", ErrSnapshot, sequence)
 		}
-		e.sealedLen = uint32(sealed - int(e.noteLen))
+		at.sealedLen = uint32(sealed - int(at.noteLen))
 		sl := l.state.slices[at.gallery]
 		if sl != nil && sl.generation == at.generation {
 			sl.models.add(head)
-			return l.add(sl, nil, e)
+			return l.add(sl, nil, at.entry, at.expires)
 		}
 		if f := l.state.fences.of[at.gallery]; f != nil && at.generation < f.generation {
-			return l.add(nil, f.remains, e)
+			return l.add(nil, f.remains, at.entry, at.expires)
 		}
 		return fmt.Errorf("%w: entry %d belongs nowhere", ErrSnapshot, sequence)
 	})

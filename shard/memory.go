@@ -10,6 +10,8 @@ const (
 	// entryBytes is the Go heap of an entry without its sealed face: the entry, its place among the
 	// entries, and its subject's place among the subjects (BenchmarkBytes).
 	entryBytes = 230
+	// expiryBytes is the Go heap of an entry's time of expiry (BenchmarkTimetable).
+	expiryBytes = 60
 	// templateNum ÷ templateDen is the size of a template in the matrix divided by the size of its
 	// sealed face. These are 1,068 and 877 bytes at 192 numbers. The ratio is smaller for larger
 	// templates.
@@ -41,6 +43,7 @@ func (s *Slots) Memory() (bytes int64) {
 		entries := int64(sl.entries.Len() + len(sl.pending))
 		face := sl.sealedBytes / max(active+int64(len(sl.pending)), 1)
 		heap := entries*entryBytes + face*int64(after(sl.entries, stored)+len(sl.pending))
+		heap += expiryBytes * int64(sl.times.len())
 		bytes += heapGrowth*heap + waiting*face*templateNum/templateDen
 	}
 	for _, f := range s.state.fences.of {

@@ -153,7 +153,7 @@ func TestNoteLivesWithItsSubject(t *testing.T) {
 		if err := s.Remove(gone); !errors.Is(err, ErrMoved) {
 			t.Fatalf("a removal that forgets the note: %v", err)
 		}
-		gone.Heir = Heir{further.Event, 0, further.Sealed, SealNote(key, FaceRef{testGallery, 1, e.Subject, further.Event, 0}, second)}
+		gone.Heir = Heir{further.Event, 0, further.Sealed, SealNote(key, FaceRef{testGallery, 1, e.Subject, further.Event, 0}, second), 0}
 		if err := s.Remove(gone); err != nil {
 			t.Fatal(err)
 		}

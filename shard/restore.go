@@ -49,6 +49,9 @@ type CopiedEntry struct {
 	First    uint64 `cbor:"9,keyasint"`
 	// Note is the subject's note, if the event carries it.
 	Note []byte `cbor:"10,keyasint,omitempty"`
+	// Expires is when the event expires of itself, in milliseconds since 1970. It is set from
+	// metafsm.LevelSubjects on.
+	Expires int64 `cbor:"12,keyasint,omitempty"`
 }
 
 // Copy reads a snapshot without segments, and picks the records that a backup keeps. The zero value
@@ -78,7 +81,9 @@ func (c *Copy) Next(m codec.Message) (*CopiedSlice, *CopiedEntry, error) {
 		if r.First == 0 {
 			r.First = r.Sequence
 		}
-		return nil, &CopiedEntry{r.Subject, r.Event, r.Time, r.Deleted, r.Tags, r.Sealed, r.Revision, r.Sequence, r.First, r.Note}, nil
+		return nil, &CopiedEntry{
+			r.Subject, r.Event, r.Time, r.Deleted, r.Tags, r.Sealed, r.Revision, r.Sequence, r.First, r.Note, r.Expires,
+		}, nil
 	case headStored.Code, headSegment.Code:
 		return nil, nil, fmt.Errorf("%w: entries are in segments", ErrSnapshot)
 	default:
@@ -144,7 +149,7 @@ func (st *state) load(sl *slice, base uint64, c *CopiedEntry) error {
 	case base > sequenceMax || c.Sequence > sequenceMax || c.First == 0 || c.First > c.Sequence,
 		some && c.Time < before.time:
 		return fmt.Errorf("%w: entry %d is out of order", ErrSnapshot, c.Sequence)
-	case c.Deleted != (len(c.Sealed) == 0), !c.Deleted && sl.find(c.Subject, c.Event) != nil:
+	case c.Deleted != (len(c.Sealed) == 0), !expirable(c.Expires, c.Deleted), !c.Deleted && sl.find(c.Subject, c.Event) != nil:
 		return fmt.Errorf("%w: event %s is there twice, or has no face", ErrSnapshot, c.Event)
 	}
 	e := &entry{
@@ -158,5 +163,6 @@ func (st *state) load(sl *slice, base uint64, c *CopiedEntry) error {
 	e.sequence = st.sequence
 	e.setSealed(c.Sealed, c.Note)
 	sl.add(e)
+	sl.expires(e, c.Expires)
 	return nil
 }

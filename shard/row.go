@@ -13,15 +13,17 @@ import (
 //
 //	version 1 | flags 1 | gallery 16 | subject 16 | event 16 | generation | time |
 //	sequence less that of the registration | revision | number of tags | tags |
-//	length of the note, with flag 2 | head of the sealed face: its length 1, its bytes
+//	length of the note, with flag 2 | time of expiry, with flag 8 |
+//	head of the sealed face: its length 1, its bytes
 //
-// Numbers without a size are varints, time is zigzag. The head is the part of the face that is not
+// Numbers without a size are varints, times are zigzag. The head is the part of the face that is not
 // encrypted. It names the model, which a start needs to know. The note is the end of the sealed part
 // (note.go).
 const (
 	rowVersion = 1
 	rowDeleted = 1 // flag
 	rowNoted   = 2 // flag, since metafsm.LevelSubjects
+	rowExpires = 8 // flag, since metafsm.LevelSubjects
 	rowIDs     = 2 + 3*16
 )
 
@@ -29,7 +31,7 @@ const (
 var errRow = errors.New("shard: unknown form of an entry in a segment")
 
 // appendRow encodes an entry of a slice for a segment. sealed is its sealed part.
-func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
+func appendRow(b []byte, e fresh, sealed []byte) []byte {
 	flags := byte(0)
 	if e.deleted {
 		flags = rowDeleted
@@ -37,11 +39,14 @@ func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
 	if e.noteLen > 0 {
 		flags |= rowNoted
 	}
+	if e.expires != 0 {
+		flags |= rowExpires
+	}
 	b = append(b, rowVersion, flags)
-	b = append(b, at.gallery.UUID[:]...)
+	b = append(b, e.gallery.UUID[:]...)
 	b = append(b, e.Subject.UUID[:]...)
 	b = append(b, e.Event.UUID[:]...)
-	b = binary.AppendUvarint(b, uint64(at.generation))
+	b = binary.AppendUvarint(b, uint64(e.generation))
 	b = binary.AppendVarint(b, e.time)
 	b = binary.AppendUvarint(b, e.sequence-e.first)
 	b = binary.AppendUvarint(b, uint64(e.revision))
@@ -51,6 +56,9 @@ func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
 	}
 	if e.noteLen > 0 {
 		b = binary.AppendUvarint(b, uint64(e.noteLen))
+	}
+	if e.expires != 0 {
+		b = binary.AppendVarint(b, e.expires)
 	}
 	head := sealed[:min(len(sealed), 1+modelBytes)]
 	return append(append(b, byte(len(head))), head...)
@@ -64,17 +72,17 @@ type origin struct {
 
 // decodeRow decodes a row that appendRow made. head is a part of b; nothing else points into b. The
 // error wraps errRow.
-func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err error) {
-	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted && b[1] != rowNoted {
-		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+func decodeRow(b []byte, sequence uint64) (e fresh, head []byte, err error) {
+	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted && b[1]&^(rowNoted|rowExpires) != 0 {
+		return fresh{}, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
 	}
-	e = &entry{
+	e.entry = &entry{
 		Owner:    kernel.Owner{Subject: id.Subject{UUID: id.UUID(b[18:34])}, Event: id.Event{UUID: id.UUID(b[34:50])}},
 		sequence: sequence, deleted: b[1]&rowDeleted != 0,
 	}
-	at.gallery = id.Gallery{UUID: id.UUID(b[2:18])}
+	e.gallery = id.Gallery{UUID: id.UUID(b[2:18])}
 	in := varints{rest: b[rowIDs:]}
-	at.generation = uint32(in.next(1<<32 - 1))
+	e.generation = uint32(in.next(1<<32 - 1))
 	e.time = in.signed()
 	e.first = sequence - in.next(sequence)
 	e.revision = uint32(in.next(1<<32 - 1))
@@ -88,10 +96,14 @@ func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err
 		e.noteLen = uint16(in.next(uint64(NoteMax)))
 		in.bad = in.bad || e.noteLen == 0
 	}
-	if in.bad || len(in.rest) < 1 || int(in.rest[0]) != len(in.rest)-1 {
-		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+	if b[1]&rowExpires != 0 {
+		e.expires = in.signed()
+		in.bad = in.bad || e.expires == 0
 	}
-	return at, e, in.rest[1:], nil
+	if in.bad || len(in.rest) < 1 || int(in.rest[0]) != len(in.rest)-1 {
+		return fresh{}, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+	}
+	return e, in.rest[1:], nil
 }
 
 // varints reads varints one after the other; bad reports that one was invalid.

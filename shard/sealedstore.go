@@ -161,6 +161,8 @@ func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
 type fresh struct {
 	origin
 	*entry
+	// expires is when the event expires of itself, or 0.
+	expires int64
 }
 
 // Settle writes the entries that no segment has yet, and returns the set with all entries of v,
@@ -175,7 +177,7 @@ func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 			if sealed, unread = v.sealed(f.entry); unread != nil {
 				return
 			}
-			row = appendRow(row[:0], f.origin, f.entry, sealed)
+			row = appendRow(row[:0], f, sealed)
 			if !yield(segment.Record{Sequence: f.sequence, Clear: row, Sealed: sealed}) {
 				return
 			}
@@ -200,18 +202,18 @@ func (v *View) Built() segment.Built { return v.built }
 func (v *View) collectFresh() {
 	after := v.set.Last() + 1
 	v.fresh = nil
-	collect := func(at origin, entries *btree.Map[uint64, *entry]) {
+	collect := func(at origin, entries *btree.Map[uint64, *entry], times *timetable) {
 		entries.Ascend(after, func(_ uint64, e *entry) bool {
-			v.fresh = append(v.fresh, fresh{at, e})
+			v.fresh = append(v.fresh, fresh{at, e, times.at(e.sequence)})
 			return true
 		})
 	}
 	for _, sl := range v.slices {
-		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries)
+		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries, sl.times)
 	}
 	for i := range v.fences {
 		// Any generation before that of the fence will do.
-		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains)
+		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains, nil)
 	}
 	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.sequence, b.sequence) })
 }

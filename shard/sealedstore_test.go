@@ -288,18 +288,18 @@ func TestReadersKeepFacesOfOldSegments(t *testing.T) {
 }
 
 func FuzzDecodeRow(f *testing.F) {
-	at := origin{testGallery, 3}
-	e := &entry{sequence: 900, first: 7, time: -4, revision: 2, deleted: true}
+	e := fresh{origin{testGallery, 3}, &entry{sequence: 900, first: 7, time: -4, revision: 2, deleted: true}, 0}
 	e.Subject, e.Event, e.Tags = id.Subject{UUID: id.UUID{1}}, id.Event{UUID: id.UUID{2}}, []uint32{1, 1 << 31}
-	f.Add(appendRow(nil, at, e, nil), uint64(900))
-	f.Add(appendRow(nil, at, e, []byte{2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), uint64(900))
+	f.Add(appendRow(nil, e, nil), uint64(900))
+	e.expires = 1 << 40
+	f.Add(appendRow(nil, e, []byte{2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), uint64(900))
 	f.Fuzz(func(t *testing.T, b []byte, sequence uint64) {
-		at, e, head, err := decodeRow(b, sequence)
+		e, head, err := decodeRow(b, sequence)
 		if err != nil {
 			return
 		}
-		again, f, sameHead, err := decodeRow(appendRow(nil, at, e, head), sequence)
-		if err != nil || again != at || f.time != e.time || f.first != e.first || len(head) <= 1+modelBytes && !bytes.Equal(head, sameHead) {
+		f, sameHead, err := decodeRow(appendRow(nil, e, head), sequence)
+		if err != nil || f.origin != e.origin || f.expires != e.expires || f.time != e.time || f.first != e.first || len(head) <= 1+modelBytes && !bytes.Equal(head, sameHead) {
 			t.Fatalf("%x is encoded as another row: %v", b, err)
 		}
 	})

@@ -59,6 +59,8 @@ type Event struct {
 	Time int64
 	// Tags are identities of tags.
 	Tags []uint32
+	// Expires is when the event expires of itself, in milliseconds since 1970, or 0. See Expiring.
+	Expires int64
 	// Sealed is the face, sealed by SealFace for revision 0.
 	Sealed []byte
 	// Note is the note of a new subject, sealed by SealNote for revision 0, or nil.
@@ -295,6 +297,7 @@ func (st *state) enrol(sl *slice, e Event, time int64) {
 	}
 	fresh.setSealed(e.Sealed, e.Note)
 	sl.add(fresh)
+	sl.expires(fresh, e.Expires)
 }
 
 // Erase turns the active events of a subject into deleted entries, which keep their ids and slots,

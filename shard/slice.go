@@ -51,6 +51,12 @@ type slice struct {
 
 	// sealedBytes is the total of the sealed faces, in memory or in segments.
 	sealedBytes int64
+	// times has when active entries expire of themselves, or is nil.
+	times *timetable
+	// settledTo is a sequence before which no entry is active. It follows from the entries, and
+	// differs between replicas.
+	settledTo uint64
+
 	// tombstones takes the sequences of entries that died.
 	tombstones *tombstones
 
@@ -109,6 +115,7 @@ func (sl *slice) leave(e *entry) {
 	sl.templates.leave(e)
 	sl.changes.Add(1)
 	sl.entries.Delete(e.sequence)
+	sl.times.remove(e.sequence)
 	sl.tombstones.add(e.sequence)
 	sl.sealedBytes -= int64(e.sealedLen)
 }

@@ -49,6 +49,7 @@ func (w *shardWorld) newBackup() {
 		}
 		if !e.Deleted {
 			e.Tags, e.Revision, e.First = w.tags(), uint32(w.IntN(3)), 1+uint64(w.IntN(int(sequence)))
+			e.Expires = w.expires()
 			e.Sealed = w.seal(op, shard.FaceRef{
 				Gallery: b.slice.Gallery, Generation: b.slice.Generation, Subject: e.Subject, Event: e.Event, Revision: e.Revision,
 			})
@@ -137,13 +138,13 @@ func (m *shardModel) loadEntry(g id.Gallery, base uint64, e shard.CopiedEntry, o
 	case m.usage(g).Free() == 0:
 		return shardfsm.NeedSlots
 	case e.First == 0 || e.First > e.Sequence || last >= 0 && e.Time < m.events[last].entry.Time,
-		e.Deleted != (len(e.Sealed) == 0), !e.Deleted && m.active(g, e.Subject, e.Event) >= 0:
+		e.Deleted != (len(e.Sealed) == 0), e.Deleted && e.Expires != 0, !e.Deleted && m.active(g, e.Subject, e.Event) >= 0:
 		return shardfsm.Conflict
 	}
 	m.sequence = max(m.sequence+1, base+e.Sequence)
 	fresh := modelEvent{
 		gallery: g, entry: shard.Entry{Subject: e.Subject, Event: e.Event, Time: e.Time, Deleted: e.Deleted},
-		tags: e.Tags, first: base + e.First, revision: e.Revision,
+		tags: e.Tags, first: base + e.First, revision: e.Revision, expires: e.Expires,
 	}
 	if !e.Deleted {
 		fresh.template, fresh.face = m.templates[op], op

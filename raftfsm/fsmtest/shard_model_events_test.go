@@ -47,7 +47,7 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 	}
 	fresh := modelClaim{
 		gallery: g, subject: c.Subject, event: c.Event, op: c.Op, request: c.Request, time: m.clock,
-		tags: c.Tags, template: m.templates[c.Op], further: kind == "add", note: c.Note,
+		tags: c.Tags, template: m.templates[c.Op], further: kind == "add", note: c.Note, expires: c.Expires,
 	}
 	if i := m.claim(g, c.Event); i >= 0 {
 		own := m.claims[i]
@@ -115,6 +115,9 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 	if !c.KeepTags {
 		fresh.tags = c.Tags
 	}
+	if c.Expires != 0 || c.NoExpiry {
+		fresh.expires = c.Expires
+	}
 	m.delete(i)
 	if !spare {
 		m.events = m.events[:len(m.events)-1]
@@ -176,21 +179,8 @@ func (m *shardModel) removeEvent(c shardfsm.RemoveEvent) shardfsm.UnregisterAnsw
 	if i < 0 {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownEvent}
 	}
-	heir := -1
-	of := m.actives(c.Gallery, c.Subject)
-	if after := slices.Index(of, i) + 1; len(m.events[i].note) > 0 && after < len(of) {
-		heir = of[after]
-		if e := m.events[heir]; e.entry.Event != c.Heir.Event || e.revision != c.Heir.Revision || len(c.Heir.Note) == 0 {
-			return shardfsm.UnregisterAnswer{Status: shardfsm.Moved}
-		}
-	}
-	m.delete(i)
-	if heir >= 0 {
-		heir = m.active(c.Gallery, c.Subject, c.Heir.Event)
-		fresh := m.events[heir]
-		fresh.note = c.Heir.Note
-		m.events = slices.Delete(m.events, heir, heir+1)
-		m.enter(fresh)
+	if !m.remove(i, c.Heir) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Moved}
 	}
 	m.ops = append(m.ops, modelOp{"remove", c.Gallery, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0, c.Share.Tenant})
 	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
@@ -252,4 +242,26 @@ func (m *shardModel) withdraw(c shardfsm.Withdraw) shardfsm.StatusAnswer {
 		m.claims = append(m.claims[:i:i], m.claims[i+1:]...)
 	}
 	return shardfsm.StatusAnswer{Status: shardfsm.Done}
+}
+
+// remove turns the i-th event into a deleted entry, unless its note goes to another than the heir.
+func (m *shardModel) remove(i int, h shardfsm.Heir) bool {
+	g, subject := m.events[i].gallery, m.events[i].entry.Subject
+	heir := -1
+	of := m.actives(g, subject)
+	if after := slices.Index(of, i) + 1; len(m.events[i].note) > 0 && after < len(of) {
+		heir = of[after]
+		if e := m.events[heir]; e.entry.Event != h.Event || e.revision != h.Revision || len(h.Note) == 0 {
+			return false
+		}
+	}
+	m.delete(i)
+	if heir >= 0 {
+		heir = m.active(g, subject, h.Event)
+		fresh := m.events[heir]
+		fresh.note, fresh.expires = h.Note, h.Expires
+		m.events = slices.Delete(m.events, heir, heir+1)
+		m.enter(fresh)
+	}
+	return true
 }

@@ -22,6 +22,7 @@ type modelEvent struct {
 	revision uint32
 	note     []byte
 	face     id.Operation // that encrypted the face
+	expires  int64
 }
 
 // modelClaim is a pending event.
@@ -37,6 +38,7 @@ type modelClaim struct {
 	template []float32
 	further  bool
 	note     []byte
+	expires  int64
 }
 
 type modelOp struct {
@@ -188,7 +190,7 @@ func (m *shardModel) enter(e modelEvent) {
 func (m *shardModel) enrolled(c modelClaim) {
 	m.enter(modelEvent{
 		gallery: c.gallery, entry: shard.Entry{Subject: c.subject, Event: c.event},
-		tags: c.tags, template: c.template, note: c.note, face: c.op,
+		tags: c.tags, template: c.template, note: c.note, face: c.op, expires: c.expires,
 	})
 }
 
@@ -197,6 +199,7 @@ func (m *shardModel) delete(i int) {
 	gone := m.events[i]
 	gone.entry.Deleted = true
 	gone.tags, gone.template, gone.revision, gone.first, gone.note = nil, nil, 0, 0, nil
+	gone.expires = 0
 	m.events = slices.Delete(m.events, i, i+1)
 	m.enter(gone)
 }

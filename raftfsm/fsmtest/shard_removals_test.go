@@ -26,11 +26,7 @@ func (w *shardWorld) remove() []byte {
 			Subject: of.entry.Subject, Event: of.entry.Event, Share: w.share(),
 		},
 	}
-	if list := w.model.actives(of.gallery, of.entry.Subject); len(list) > 1 && w.IntN(8) > 0 {
-		heir := w.model.events[list[1]]
-		c.Heir = shardfsm.Heir{Event: heir.entry.Event, Revision: heir.revision, Sealed: w.sealed[heir.face]}
-		c.Heir.Note, _ = w.note()
-	}
+	c.Heir = w.heirOf(of.gallery, of.entry.Subject)
 	if w.IntN(8) == 0 {
 		c.Event = eventID(w.IntN(w.events + 1))
 	}

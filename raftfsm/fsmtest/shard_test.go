@@ -156,7 +156,7 @@ func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 			Gallery: w.gallery(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)}, Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0,
 			Subject: subjectID(w.events), Event: eventID(w.events), Time: w.tick(),
 		},
-		Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(),
+		Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(), Expires: w.expires(),
 	}
 	kind = "register"
 	if w.IntN(4) == 0 {
@@ -233,11 +233,13 @@ func (w *shardWorld) replace() []byte {
 				Subject: of.entry.Subject, Event: of.entry.Event, Time: w.tick(), Share: w.share(),
 			},
 			Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
-			Noted: (len(of.note) > 0) == (w.IntN(12) > 0),
+			Noted:   (len(of.note) > 0) == (w.IntN(12) > 0),
+			Expires: w.expires(),
 		}
 		if of.note != nil || w.IntN(8) == 0 {
 			c.Note, c.Claimed = w.note()
 		}
+		c.NoExpiry = c.Expires == 0 && w.IntN(2) == 0
 		switch w.IntN(12) {
 		case 0:
 			c.Revision++
@@ -327,7 +329,9 @@ func (w *shardWorld) rare() []byte {
 }
 
 func (w *shardWorld) next() []byte {
-	switch n := w.IntN(40); {
+	switch n := w.IntN(43); {
+	case n >= 40:
+		return w.expire()
 	case n < 3:
 		return w.rare()
 	case n < 7:
@@ -407,6 +411,7 @@ func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g
 	if list := m.list(g); !slices.Equal(list, entries) || total != len(entries) {
 		t.Fatalf("replica %d: total %d, list (-want +got):\n%s", replica, total, cmp.Diff(list, entries))
 	}
+	w.compareExpiry(t, replica, s, g)
 	if floor := m.floor[g]; floor > 0 {
 		if err := s.Check(g, floor-1); !errors.Is(err, shard.ErrGeneration) {
 			t.Fatalf("replica %d: a fenced generation: got %v", replica, err)
@@ -424,7 +429,7 @@ func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g
 	for n := range w.events + 1 {
 		var want []shard.Active
 		for _, i := range m.actives(g, subjectID(n)) {
-			want = append(want, shard.Active{Event: m.events[i].entry.Event, Revision: m.events[i].revision, Tags: m.events[i].tags, Note: m.events[i].note})
+			want = append(want, shard.Active{Event: m.events[i].entry.Event, Revision: m.events[i].revision, Tags: m.events[i].tags, Note: m.events[i].note, Time: m.events[i].entry.Time, Expires: m.events[i].expires})
 		}
 		got, err := s.Events(g, sl.generation, subjectID(n))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

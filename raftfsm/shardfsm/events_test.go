@@ -151,7 +151,7 @@ func TestCommandsChangeTheirRecords(t *testing.T) {
 		t.Errorf("usage: got %+v, want %+v", got, want)
 	}
 	events, err := s.Events(testGallery, 1, testSubject(0))
-	if diff := cmp.Diff([]shard.Active{{Event: testEvent(0), Revision: 2, Tags: []uint32{4}}}, events); err != nil || diff != "" {
+	if diff := cmp.Diff([]shard.Active{{Event: testEvent(0), Revision: 2, Tags: []uint32{4}, Time: 1_700_000_002_000}}, events); err != nil || diff != "" {
 		t.Errorf("%v, events (-want +got):\n%s", err, diff)
 	}
 	if got := s.Slots().Stats().Purging; got != 1 {

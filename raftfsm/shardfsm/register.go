@@ -58,6 +58,9 @@ type Register struct {
 	// Source is the subject from which a merge copies the event, for AddEvent only, or zero.
 	// It is sent from metafsm.LevelSubjects on.
 	Source id.Subject `cbor:"21,keyasint,omitzero"`
+	// Expires is when the event expires, in milliseconds since 1970, or 0. It is sent from
+	// metafsm.LevelSubjects on.
+	Expires int64 `cbor:"19,keyasint,omitempty"`
 }
 
 // RegisterAnswer answers Register, AddEvent, ReplaceEvent and Activate. The status of the
@@ -103,7 +106,7 @@ type enrolment Register
 func (c enrolment) event(time int64) shard.Event {
 	return shard.Event{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
-		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request, Note: c.Note,
+		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request, Note: c.Note, Expires: c.Expires,
 	}
 }
 

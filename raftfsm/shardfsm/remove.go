@@ -54,6 +54,9 @@ type Heir struct {
 	// for the event.
 	Sealed []byte `cbor:"3,keyasint"`
 	Note   []byte `cbor:"4,keyasint"`
+	// Expires is when the entry with the note expires, in milliseconds since 1970, or 0: not
+	// later than the event as it is.
+	Expires int64 `cbor:"5,keyasint,omitempty"`
 }
 
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {

@@ -30,6 +30,11 @@ type ReplaceEvent struct {
 	// Claimed is as for Register. It is 0 if the subject has the external id already.
 	Claimed uint64 `cbor:"16,keyasint,omitempty"`
 	Noted   bool   `cbor:"17,keyasint,omitempty"`
+	// Expires is when the event expires, in milliseconds since 1970. The zero keeps the
+	// time that the event has, and NoExpiry removes it. Both are sent from
+	// metafsm.LevelSubjects on.
+	Expires  int64 `cbor:"19,keyasint,omitempty"`
+	NoExpiry bool  `cbor:"20,keyasint,omitempty"`
 }
 
 func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
@@ -48,7 +53,7 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	active, err := m.shard.Update(shard.Replacement{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now,
 		Tags: c.Tags, KeepTags: c.KeepTags, Sealed: c.Sealed, Revision: c.Revision, Oldest: c.Oldest,
-		Note: c.Note, Noted: c.Noted,
+		Note: c.Note, Noted: c.Noted, Expires: c.Expires, NoExpiry: c.NoExpiry,
 	})
 	switch status := statusOf(err); status {
 	case Done:

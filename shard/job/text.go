@@ -26,6 +26,9 @@ type Item struct {
 	// metafsm.LevelSubjects on.
 	ExternalID string `cbor:"3,keyasint,omitempty"`
 	UserData   []byte `cbor:"4,keyasint,omitempty"`
+	// Expires is when the event expires, in milliseconds since 1970, or 0. It is set from
+	// metafsm.LevelSubjects on.
+	Expires int64 `cbor:"7,keyasint,omitempty"`
 }
 
 // Outcome is the result of an item, apart from the ids.

@@ -1,0 +1,82 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/shard"
+)
+
+// expiring returns a registration whose event expires.
+func expiring(n byte, expires int64) Register {
+	c := testRegister(n)
+	c.Expires = expires
+	return c
+}
+
+// expire returns an Expire of the events of registrations.
+func expire(time, updated int64, of ...Register) Expire {
+	s := ExpireSlice{Gallery: testGallery, Generation: 1, Updated: updated}
+	for _, r := range of {
+		s.Events = append(s.Events, shard.Expired{Subject: r.Subject, Event: r.Event})
+	}
+	return Expire{Time: time, Slices: []ExpireSlice{s}}
+}
+
+// The bytes are those of level 5. Older forms have no time of expiry.
+func TestExpireBytesMatchFormat(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t), testArena)
+	const soon, late = 1_700_000_060_000, 1_800_000_000_000
+	a, b, pending := expiring(1, soon), expiring(2, late), expiring(3, late)
+	pending.Pending = true
+	replace := ReplaceEvent{EventWrite: b.EventWrite, Sealed: []byte{9}, Revision: 1, Expires: late + 1}
+	replace.Op[15]++
+	forever := replace
+	forever.Op[15], forever.Expires, forever.NoExpiry, forever.Revision = 7, 0, true, 2
+	var lines []string
+	for i, c := range []any{
+		testGrant, a, b, pending, replace, expire(soon, 0, a), AddEvent(expiring(4, late)), forever, expire(soon+1, soon-RetentionMillisMin, b),
+	} {
+		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(uint64(i+1), encode(c))))
+	}
+	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
+	if diff := cmp.Diff(kept(t, "expiry.txt", text), text); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(newTable(t), testArena)
+	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+}
+
+// A leader whose clock was a year ahead moves the clock of a shard, for good. Events of their
+// own time still wait for a proposer's right clock.
+func TestShardClockAheadExpiresNothing(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t), testArena)
+	m.Apply(1, GrantOp.Encode(testGrant))
+	const now, year = int64(1_700_000_000_000), int64(365 * 24 * 3_600_000)
+	ahead, a := testRegister(1), expiring(2, now+60_000)
+	ahead.Time = now + year
+	register(t, m, ahead)
+	register(t, m, a)
+	f := func(c Expire, want uint32) {
+		t.Helper()
+		got, err := ExpireOp.Answer(m.Apply(9, ExpireOp.Encode(c)))
+		if err != nil || got != (ExpireAnswer{Done, want}) {
+			t.Errorf("%+v, %v, want %d", got, err, want)
+		}
+	}
+	f(expire(now, 0, a, ahead), 0)
+	f(expire(now+60_000, now+year, a, ahead), 1) // a retention of less than nothing
+}
