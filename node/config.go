@@ -139,6 +139,10 @@ type Config struct {
 	// it to run clusters of several versions.
 	Level uint32
 
+	// Wall returns the node's time; nil is time.Now. Tests set it to run nodes with wrong
+	// clocks.
+	Wall func() time.Time `json:"-"`
+
 	// Timing is the timing of the Raft groups. Zero fields take the defaults.
 	Timing raftfsm.Timing
 	// Network is the network to listen and call on. nil is the machine's own.

@@ -19,6 +19,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/shard"
 )
 
 // openMetrics creates this node's registry and the metrics that count work. Each node has
@@ -54,7 +55,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 // readState registers the collectors of the present state. All parts that the collectors
 // read must be open.
 func readState(n *Node) {
-	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas} {
+	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas, readExpiry} {
 		n.registry.MustRegister(state{n, read})
 	}
 }
@@ -106,6 +107,7 @@ func readGroups(n *Node, to send) {
 		if machine, ok := n.replicas.Shard(number); ok {
 			stats := machine.Shard().Slots().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
+			to(metrics.GroupTimed, float64(shard.ExpiringOf(machine.Shard()).Stats(n.router.Retention).Timed), label)
 			to(metrics.GroupDeleted, float64(stats.Deleted), label)
 			to(metrics.GroupTemplates, float64(stats.TemplateBytes), label)
 		}
@@ -149,7 +151,7 @@ func readCluster(n *Node, to send) {
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.BackupLast, since1970(n.backups.Last()))
 	to(metrics.BackupInterval, n.cfg.BackupEvery.Seconds())
-	to(metrics.Clock, since1970(time.Now()))
+	to(metrics.Clock, since1970(n.clock.Wall()))
 	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
 	for name, source := range map[string]*cert.Source{"node": n.keys.Node(), "server": n.keys.Server()} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
@@ -204,6 +206,24 @@ func readJobs(n *Node, to send) {
 	}
 	to(metrics.JobsQueued, float64(waiting))
 	to(metrics.JobsLeased, float64(n.router.Leased()))
+}
+
+// readExpiry reads the expiry of events on the shards that this node leads, and its clock.
+func readExpiry(n *Node, to send) {
+	var next int64
+	for _, number := range n.replicas.Numbers() {
+		group, ok := n.replicas.Group(number)
+		if machine, here := n.replicas.Shard(number); ok && here && group.IsLeader() { // the node may close it meanwhile
+			if of := shard.ExpiringOf(machine.Shard()).Stats(n.router.Retention).Next; of != 0 && (next == 0 || of < next) {
+				next = of
+			}
+		}
+	}
+	expired, waiting := n.expirer.Counts()
+	to(metrics.EventsExpired, float64(expired))
+	to(metrics.ExpiryWaiting, float64(waiting))
+	to(metrics.ExpiryNext, float64(next)/1000)
+	to(metrics.ClockAgrees, one(n.clock.Compare().Agrees))
 }
 
 // nearQuota is from what part of a quota on a tenant counts as near to it.

@@ -16,7 +16,9 @@ import (
 	"facet/node/admin"
 	"facet/node/backup"
 	"facet/node/checks"
+	"facet/node/clock"
 	"facet/node/datadir"
+	"facet/node/expirer"
 	"facet/node/holder"
 	"facet/node/httpapi"
 	"facet/node/keys"
@@ -30,6 +32,7 @@ import (
 	"facet/node/rollback"
 	"facet/node/transport"
 	"facet/node/wire"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
@@ -66,6 +69,8 @@ type Node struct {
 	sizes     *replicas.Sizes
 	warmer    *replicas.Warmer
 	links     *links.Links
+	clock     *clock.Clock
+	expirer   *expirer.Expirer
 
 	closing atomic.Bool // Close was called
 
@@ -142,6 +147,16 @@ func (n *Node) nameOf(who id.Node) string {
 		return r.Name
 	}
 	return who.String()
+}
+
+// clocks returns the nodes whose clocks count.
+func (n *Node) clocks() (list []id.Node) {
+	for _, r := range n.replicas.Meta().Nodes() {
+		if r.State != metafsm.NodeRemoved {
+			list = append(list, r.ID)
+		}
+	}
+	return list
 }
 
 // announce puts the cluster's id into gossip and calls noteReady.
@@ -253,5 +268,5 @@ func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(c
 
 // alarms describes, for operators, what is damaged, full or doubled on this node.
 func (n *Node) alarms() []string {
-	return slices.Concat(n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.detector.Alarms(), n.limits.Alarms())
+	return slices.Concat(n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.detector.Alarms(), n.limits.Alarms(), n.clock.Alarms())
 }

@@ -16,7 +16,9 @@ import (
 	"facet/node/admin"
 	"facet/node/backup"
 	"facet/node/checks"
+	"facet/node/clock"
 	"facet/node/datadir"
+	"facet/node/expirer"
 	"facet/node/holder"
 	"facet/node/keys"
 	"facet/node/limits"
@@ -70,6 +72,7 @@ var parts = []part{
 		return placement.NewScrubber(cmp.Or(n.cfg.EraseWithin, raftfsm.EraseWithinDefault), n.router)
 	})},
 	{"merges", runs(func(n *Node) runner { return merger.New(n.router) })},
+	{"expiry of events", runs(func(n *Node) runner { return n.expirer })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"access", runs(func(n *Node) runner { return n.access })},
 	{"schedule", openSchedule},
@@ -264,10 +267,12 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 
 func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: n.replicas.Memory, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
+	n.clock = clock.New(clock.Config{Node: n.id, Nodes: n.clocks, Wall: n.cfg.Wall})
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
-		Bulk: n.cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
+		Bulk: n.cfg.Bucket != "", Memory: n.limits, Meter: n.meters, Clock: n.clock,
 	})
+	n.expirer = expirer.New(n.router)
 	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)
 	return n.router.Close, nil
 }
@@ -286,7 +291,7 @@ func newParts(n *Node) {
 		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
 		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
 	})
-	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Log: n.log})
+	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Wall: n.clock.Wall, Heard: n.clock.Heard, Log: n.log})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 }
 

@@ -89,6 +89,9 @@ type Registration struct {
 	Tags []string
 	// Note is what the subject gets beside its face.
 	Note Note
+	// Expires is when the event expires, or the zero time for never. It has a resolution of
+	// milliseconds.
+	Expires time.Time
 }
 
 // Registered is the outcome of a registration or update.
@@ -134,6 +137,9 @@ type Entry struct {
 	Updated time.Time
 	// Note is the subject's, or nil. A deleted entry has none.
 	Note *Note
+	// Expires is when an active event expires, of itself or by its gallery's retention. It
+	// is zero for never.
+	Expires time.Time
 }
 
 // Listing is a page of the subject list.
@@ -204,6 +210,8 @@ type NewGallery struct {
 	Name, Description string
 	MinimumQuality    float64
 	Size              int
+	// RetentionDays is how long events stay after their last update, or 0 for ever.
+	RetentionDays int
 }
 
 // Gallery is a gallery as the tenant management interface shows it.
@@ -211,6 +219,7 @@ type Gallery struct {
 	ID                id.Gallery
 	Name, Description string
 	Size              int
+	RetentionDays     int // 0 is for ever
 	// Count is the number of active events. Only Router.Gallery and
 	// Router.Galleries set it.
 	Count int

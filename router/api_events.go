@@ -1,6 +1,8 @@
 package router
 
 import (
+	"time"
+
 	"facet/internal/id"
 )
 
@@ -19,17 +21,22 @@ type Enrolment struct {
 	Tags []string
 	// Note has the changes to the subject's note. Only UpdateSubject reads it.
 	Note NotePatch
+	// Expires is when the event expires. In a replacement the zero time keeps the time that
+	// the event has, and NoExpiry removes it.
+	Expires  time.Time
+	NoExpiry bool
 }
 
 // registration returns the write as that of a new subject.
 func (e Enrolment) registration() Registration {
-	return Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags}
+	return Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags, Expires: e.Expires}
 }
 
 // GalleryPatch contains the changes to a gallery. A nil field changes nothing.
 type GalleryPatch struct {
 	Name, Description *string
 	Size              *int // may only grow
+	RetentionDays     *int // 0 is for ever
 }
 
 // ApplicationPatch contains the changes to an application. A nil field changes

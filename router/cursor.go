@@ -36,6 +36,9 @@ const (
 	cursorHead    = 20 // bytes before the MAC
 	cursorMAC     = 16
 	purposeCursor = "cursor"
+	// expiryOrder is the direction of pages of what expires, soonest first. The time of their
+	// cursors is that of expiry.
+	expiryOrder Order = 3
 )
 
 // after returns the place in the list of shard s after which its entries follow c.
@@ -95,7 +98,7 @@ func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
 		order: Order(b[1]), shard: id.Shard(binary.BigEndian.Uint16(b[10:])),
 		Position: shard.Position{Time: int64(binary.BigEndian.Uint64(b[2:])), Sequence: binary.BigEndian.Uint64(b[12:])},
 	}
-	return c, b[0] == cursorVersion && c.order <= Descending
+	return c, b[0] == cursorVersion && (c.order <= Descending || c.order == expiryOrder)
 }
 
 // from returns the place after which the page starts, or nil for one that starts at
@@ -115,7 +118,7 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor,
 	}
 	cluster, _ := r.groups.Meta().Cluster()
 	c, ok := readCursor(cluster.ID, g.Gallery, p.After)
-	if !ok || !r.cursors() {
+	if !ok || c.order == expiryOrder || !r.cursors() {
 		return nil, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's list; send the next of an earlier page as it came")
 	}
 	if asked != CursorOrder && asked != c.order {

@@ -25,13 +25,17 @@ func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
+	expires, err := r.expiry(e.Expires)
+	if err != nil {
+		return Registered{}, err
+	}
 	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app.MinimumQuality, e.registration())
 	if err != nil {
 		return Registered{}, err
 	}
 	return r.put(ctx, placement{
 		gallery: g, application: app, home: e.Subject.Shard(), subject: e.Subject, further: true,
-		write: e.Write, face: face, tags: tags,
+		write: e.Write, face: face, tags: tags, expires: expires,
 	})
 }
 
@@ -55,6 +59,13 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
+	expires, err := r.expiry(e.Expires)
+	if err == nil && e.NoExpiry {
+		err = r.expirable()
+	}
+	if err != nil {
+		return Registered{}, err
+	}
 	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app.MinimumQuality, e.registration())
 	if err != nil {
 		return Registered{}, err
@@ -63,7 +74,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
-	u := update{Enrolment: e, gallery: g, key: key, face: face, tags: tags, oldest: oldest}
+	u := update{Enrolment: e, gallery: g, key: key, face: face, tags: tags, expires: expires, oldest: oldest}
 	for range replaceRounds {
 		a, err := r.replaceOnce(ctx, &u)
 		if err != nil {
@@ -86,6 +97,7 @@ type update struct {
 	key     *seal.Key
 	face    engine.Face
 	tags    []uint32
+	expires int64 // in milliseconds since 1970, or 0
 	oldest  bool
 }
 
@@ -112,7 +124,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 		},
 		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face), Revision: ref.Revision, Oldest: u.oldest,
-		Note: shard.SealNote(u.key, ref, note), Noted: old != nil,
+		Note: shard.SealNote(u.key, ref, note), Noted: old != nil, Expires: u.expires, NoExpiry: u.NoExpiry,
 	}
 	var fresh named // the external id that the subject gets
 	switch {
@@ -246,7 +258,7 @@ func (r *subjectRequests) heir(g enrolment, subject id.Subject, state subjectAns
 	next := state.Events[1]
 	ref := faceRef(g, subject, next.Event)
 	ref.Revision = next.Revision
-	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note)}, nil
+	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note), Expires: g.ends(next)}, nil
 }
 
 // writeError returns the error for a status with which a shard refuses a write, and
@@ -295,4 +307,4 @@ var shardEvents = shardRead("shard.events", func(_ context.Context, _ *Router, s
 	return s.Events(q.Gallery, q.Generation, q.Subject)
 })
 
-var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) { c.Time = onTime(c.Time) })
+var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(r *Router, c *shardfsm.ReplaceEvent) { c.Time = r.onTime(c.Time) })

@@ -36,6 +36,11 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
 		Size: uint32(n.Size), Shards: cluster.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
 	}
+	if gallery.RetentionDays = uint32(n.RetentionDays); n.RetentionDays > 0 {
+		if err := r.expirable(); err != nil {
+			return Gallery{}, err
+		}
+	}
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
 	mustRandom(dataKey)
@@ -57,7 +62,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, deletedSince("", "application")
 		}
 		g, err := r.galleryWith(a.Gallery, a.Application)
-		g.Name, g.Description, g.Size = n.Name, n.Description, n.Size // of the first try
+		g.Name, g.Description, g.Size, g.RetentionDays = n.Name, n.Description, n.Size, n.RetentionDays // of the first try
 		return g, err
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("", "gallery")
@@ -238,7 +243,7 @@ func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
 }
 
 func galleryOf(g metafsm.Gallery, count int) Gallery {
-	return Gallery{ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), Count: count}
+	return Gallery{ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays), Count: count}
 }
 
 func (r *galleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {

@@ -65,7 +65,7 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 	a, err := calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
-			Subject: p.subject, Event: p.event(), Time: onTime(0), Share: r.share(p.gallery.Tenant),
+			Subject: p.subject, Event: p.event(), Time: r.onTime(0), Share: r.share(p.gallery.Tenant),
 		},
 		Claim: claim,
 	})
@@ -156,9 +156,9 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 }
 
 func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdraw {
-	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: onTime(0)}
+	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: time.Now().UnixMilli()}
 }
 
-var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) { c.Time = onTime(c.Time) })
+var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(r *Router, c *shardfsm.Activate) { c.Time = r.onTime(c.Time) })
 
-var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(c *shardfsm.Withdraw) { c.Time = onTime(c.Time) })
+var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(r *Router, c *shardfsm.Withdraw) { c.Time = r.onTime(c.Time) })

@@ -51,6 +51,8 @@ type BulkItem struct {
 	Filename string
 	Tags     []string // names of the gallery's tags
 	Note     Note     // of the subject
+	// Expires is when the event expires, or the zero time for never.
+	Expires time.Time
 }
 
 // BulkRegistration describes a job to start.
@@ -171,6 +173,9 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 				return nil, err
 			}
 		}
+		if _, err := r.expiry(item.Expires); err != nil {
+			return nil, err
+		}
 		for _, tag := range item.Tags {
 			if _, ok := known[tag]; !ok {
 				known[tag] = len(names)
@@ -189,6 +194,9 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 	for i, item := range in {
 		out[i].Filename = item.Filename
 		out[i].ExternalID, out[i].UserData = item.Note.ExternalID, item.Note.UserData
+		if !item.Expires.IsZero() {
+			out[i].Expires = item.Expires.UnixMilli()
+		}
 		for _, tag := range item.Tags {
 			if t := tags[known[tag]]; !slices.Contains(out[i].Tags, t) {
 				out[i].Tags = append(out[i].Tags, t)

@@ -34,9 +34,9 @@ func (r *jobRequests) leadingJobs(group id.Shard) (*raftfsm.Group, *job.Book, er
 }
 
 var (
-	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
-	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
-	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
+	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(r *Router, c *shardfsm.BeginJob) { c.Time = r.onTime(c.Time) })
+	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(r *Router, c *shardfsm.AddJob) { c.Time = r.onTime(c.Time) })
+	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(r *Router, c *shardfsm.OpenJob) { c.Time = r.onTime(c.Time) })
 )
 
 // readJobs returns the jobs of a shard when they include every write that was
@@ -179,7 +179,7 @@ var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(
 		return finishAnswer{}, nil
 	}
 	if len(q.Finish.Results) > 0 {
-		q.Finish.Time = onTime(q.Finish.Time)
+		q.Finish.Time = r.onTime(q.Finish.Time)
 		a, err := propose(ctx, g, shardfsm.FinishJobOp, q.Finish)
 		if err != nil {
 			return finishAnswer{}, err

@@ -32,6 +32,8 @@ type Task struct {
 	access Access
 	tags   []uint32
 	note   Note
+	// expires is when the event expires, in milliseconds since 1970, or 0.
+	expires int64
 }
 
 // TaskResult is the outcome of a task.
@@ -87,7 +89,8 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 		}
 		p.Tasks = append(p.Tasks, Task{
 			Filename: item.Filename, index: rec.Index, batch: a.Name.Batch, tags: item.Tags, note: Note{ExternalID: item.ExternalID, UserData: item.UserData},
-			access: Access{Tenant: g.Tenant, Application: a.Application, Gallery: g.ID},
+			expires: item.Expires,
+			access:  Access{Tenant: g.Tenant, Application: a.Application, Gallery: g.ID},
 		})
 	}
 	return p, nil
@@ -125,7 +128,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		}
 		p := placement{
 			gallery: g, application: app, home: home, subject: g.subject(op, home),
-			write: Write{Operation: op, Request: op}, face: face, tags: t.tags, note: t.note,
+			write: Write{Operation: op, Request: op}, face: face, tags: t.tags, note: t.note, expires: t.expires,
 		}
 		out, err := r.put(ctx, p)
 		if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonKeyReused || e.Reason == ReasonSubjectDeleted) {

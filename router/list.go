@@ -157,7 +157,7 @@ func (r *listRequests) pieces(ctx context.Context, g enrolment, queries []listQu
 	}
 	lists = make([]shardList, len(answers))
 	for i, a := range answers {
-		lists[i] = shardList{g.shards[i], a}
+		lists[i] = shardList{g.shards[i], a, g.kept()}
 		total += a.Total
 	}
 	return lists, total, nil
@@ -250,7 +250,8 @@ type listAnswer struct {
 	Total     int           `cbor:"2,keyasint"`
 	Sequences []uint64      `cbor:"3,keyasint,omitempty"`
 	// Noted has the notes of the active entries' subjects. It is left out if none has one.
-	Noted []shard.Active `cbor:"4,keyasint,omitempty"`
+	Noted   []shard.Active `cbor:"4,keyasint,omitempty"`
+	Expires []int64        `cbor:"5,keyasint,omitempty"`
 }
 
 var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
@@ -267,7 +268,12 @@ func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
 	} else {
 		p = s.Listing().Page(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	}
-	a := listAnswer{Entries: p.Entries, Total: p.Total, Sequences: p.Sequences}
+	return answerOf(s, q.Gallery, q.Generation, p)
+}
+
+// answerOf returns a page with the notes of its subjects.
+func answerOf(s *shard.Shard, g id.Gallery, generation uint32, p shard.Page) (listAnswer, error) {
+	a := listAnswer{Entries: p.Entries, Total: p.Total, Sequences: p.Sequences, Expires: p.Expires}
 	subjects := make([]id.Subject, len(p.Entries))
 	for i, e := range p.Entries {
 		if !e.Deleted {
@@ -275,7 +281,7 @@ func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
 		}
 	}
 	var err error
-	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
+	a.Noted, err = s.Notes().Of(g, generation, subjects)
 	return a, err
 }
 
@@ -329,4 +335,5 @@ var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ c
 type shardList struct {
 	shard id.Shard
 	listAnswer
+	kept int64 // the gallery's retention in milliseconds, or 0
 }

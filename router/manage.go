@@ -33,6 +33,13 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		size := uint32(*patch.Size)
 		c.Size, c.Shards = &size, cluster.ShardCount(size)
 	}
+	if patch.RetentionDays != nil {
+		if err := r.expirable(); err != nil {
+			return Gallery{}, err
+		}
+		days := uint32(*patch.RetentionDays)
+		c.RetentionDays = &days
+	}
 	of := deletion{tenant: tenant}
 	set(&of.name, patch.Name)
 	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
@@ -45,6 +52,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		set(&g.Name, patch.Name)
 		set(&g.Description, patch.Description)
 		set(&g.Size, patch.Size)
+		set(&g.RetentionDays, patch.RetentionDays)
 		return g, nil
 	case metafsm.BeingDeleted:
 		return Gallery{}, nameInUse()

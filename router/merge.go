@@ -31,7 +31,7 @@ func merge(lists [][]notedHit, limit int) []Candidate {
 }
 
 func entryOf(e shard.Entry, note *Note) Entry {
-	return Entry{e.Subject, e.Event, e.Deleted, time.UnixMilli(e.Time).UTC(), note}
+	return Entry{Subject: e.Subject, Event: e.Event, Deleted: e.Deleted, Updated: time.UnixMilli(e.Time).UTC(), Note: note}
 }
 
 // placed is an entry with its place in the order of all shards' entries.
@@ -45,6 +45,39 @@ type placed struct {
 	noted shard.Active
 }
 
+// place returns the i-th entry e of a list.
+func (l shardList) place(i int, e shard.Entry) placed {
+	p := placed{Entry: entryOf(e, nil), shard: l.shard, at: i}
+	if i < len(l.Noted) {
+		p.noted = l.Noted[i]
+	}
+	if i < len(l.Sequences) {
+		p.sequence = l.Sequences[i]
+	}
+	if !e.Deleted {
+		var own int64
+		if i < len(l.Expires) {
+			own = l.Expires[i]
+		}
+		p.Expires = expiresAt(l.kept, e.Time, own)
+	}
+	return p
+}
+
+// soonest merges the shards' lists in the order in which their entries expire. Entries of
+// the same time are in the order of their shards.
+func soonest(lists []shardList) (all []placed) {
+	for _, l := range lists {
+		for i, e := range l.Entries {
+			all = append(all, l.place(i, e))
+		}
+	}
+	slices.SortFunc(all, func(a, b placed) int {
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
+	})
+	return all
+}
+
 // window merges the shards' lists, each in the given order and cut after piece
 // entries. It returns at most length entries from index start on. Entries of the
 // same time are in the order of their shards' numbers, and of their places in their
@@ -54,14 +87,7 @@ func window(lists []shardList, piece, start, length int, order Order) (page []pl
 	var all []placed
 	for _, l := range lists {
 		for i, e := range l.Entries {
-			p := placed{Entry: entryOf(e, nil), shard: l.shard, at: i}
-			if i < len(l.Noted) {
-				p.noted = l.Noted[i]
-			}
-			if i < len(l.Sequences) {
-				p.sequence = l.Sequences[i]
-			}
-			all = append(all, p)
+			all = append(all, l.place(i, e))
 		}
 	}
 	slices.SortFunc(all, func(a, b placed) int {

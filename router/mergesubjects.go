@@ -152,7 +152,7 @@ type mergeState struct {
 }
 
 var (
-	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) { c.Time = onTime(c.Time) })
+	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(r *Router, c *shardfsm.BeginMerge) { c.Time = r.onTime(c.Time) })
 	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
 	shardMergeState    = method[id.Subject, mergeState]{Name: "shard.mergeState", Run: func(ctx context.Context, r *Router, group id.Shard, source id.Subject) (mergeState, error) {
 		if _, err := r.leaderState(ctx, group); err != nil {
@@ -381,6 +381,7 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 			Gallery: c.Gallery, Generation: c.Generation, Op: c.operation(f), Subject: c.Target, Event: c.id(f), Time: time.Now().UnixMilli(),
 		},
 		Tags: e.Tags, Sealed: shard.SealFace(key, faceRef(c.gallery, c.Target, c.id(f)), face), Source: c.Source,
+		Expires: c.gallery.ends(e),
 	}
 	a, err := c.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
 		command.Recycle = recycle

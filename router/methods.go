@@ -56,6 +56,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardMatches)
 	calls.Add(table, shardBest)
 	calls.Add(table, shardEntries)
+	calls.Add(table, shardExpiring)
 	calls.Add(table, shardSpan)
 	calls.Add(table, shardBefore)
 	calls.Add(table, shardCounts)
@@ -152,12 +153,12 @@ type registerAnswer struct {
 }
 
 var shardRegister = method[shardfsm.Register, registerAnswer]{Name: "shard.register", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
-	c.Time = onTime(c.Time)
+	c.Time = r.onTime(c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
 }}
 
 var shardAdd = method[shardfsm.AddEvent, registerAnswer]{Name: "shard.add", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
-	c.Time = onTime(c.Time)
+	c.Time = r.onTime(c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
 }}
 
@@ -187,12 +188,12 @@ type removedAnswer struct {
 }
 
 var shardUnregister = method[shardfsm.Unregister, removedAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
-	c.Time = onTime(c.Time)
+	c.Time = r.onTime(c.Time)
 	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.UnregisterOp, c)
 }}
 
 var shardRemove = method[shardfsm.RemoveEvent, removedAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
-	c.Time = onTime(c.Time)
+	c.Time = r.onTime(c.Time)
 	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.RemoveEventOp, c)
 }}
 
@@ -216,7 +217,7 @@ func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuer
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.
 // stamp, where not nil, corrects the time of the command by this node's clock.
-func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C)) method[C, A] {
+func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*Router, *C)) method[C, A] {
 	return method[C, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (A, error) {
 		g, _, err := r.localReplica(group)
 		if err != nil {
@@ -224,7 +225,7 @@ func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C)) me
 			return none, err
 		}
 		if stamp != nil {
-			stamp(&c)
+			stamp(r, &c)
 		}
 		return propose(ctx, g, op, c)
 	}}

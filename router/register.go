@@ -39,6 +39,10 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
+	expires, err := r.expiry(reg.Expires)
+	if err != nil {
+		return Registered{}, err
+	}
 	var face engine.Face
 	var tags []uint32
 	extracted := false
@@ -53,7 +57,7 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 		}
 		return r.put(ctx, placement{
 			gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
-			write: reg.Write, face: face, tags: tags, note: reg.Note,
+			write: reg.Write, face: face, tags: tags, note: reg.Note, expires: expires,
 		})
 	})
 }
@@ -153,6 +157,7 @@ type placement struct {
 	tags        []uint32
 	note        Note
 	claimed     uint64 // shardfsm.Register.Claimed
+	expires     int64  // in milliseconds since 1970, or 0
 }
 
 func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
@@ -233,7 +238,7 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note 
 				Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
 				Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 			},
-			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed,
+			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
 			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
@@ -297,9 +302,10 @@ func keyReused() error {
 }
 
 // onTime returns a proposed time, or this node's time when the two differ by more
-// than clockSkewMax. One wrong clock must not change the times of a shard.
-func onTime(proposed int64) int64 {
-	now := time.Now()
+// than clockSkewMax. One wrong clock must not change the times of a shard, so the time
+// of this node is that of most nodes.
+func (r *cluster) onTime(proposed int64) int64 {
+	now := r.clock.Now()
 	if off := now.Sub(time.UnixMilli(proposed)).Abs(); off > clockSkewMax {
 		return now.UnixMilli()
 	}

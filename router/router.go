@@ -63,6 +63,8 @@ type Config struct {
 	Memory Memory
 	// Meter measures searches. It may be nil.
 	Meter Meter
+	// Clock compares this node's clock with the others'. nil trusts the system's clock.
+	Clock Clock
 }
 
 // Meter receives the times of the parts of a search. Its methods must be quick.
@@ -78,6 +80,22 @@ type noMeter struct{}
 
 func (noMeter) Searched(_, _, _ time.Duration)   {}
 func (noMeter) SearchedShard(int, time.Duration) {}
+
+// Clock compares this node's clock with those of the other nodes.
+type Clock interface {
+	// Now returns the time for new writes. If most nodes contradict this node, it is
+	// theirs.
+	Now() time.Time
+	// Trusted returns this node's time, and whether a majority of the nodes has about
+	// the same.
+	Trusted() (now time.Time, agrees bool)
+}
+
+// systemClock trusts the system's clock.
+type systemClock struct{}
+
+func (systemClock) Now() time.Time             { return time.Now() }
+func (systemClock) Trusted() (time.Time, bool) { return time.Now(), true }
 
 // Memory reports whether this node has memory for more events.
 type Memory interface {
@@ -102,6 +120,7 @@ type Router struct {
 	*listRequests
 	*searchRequests
 	*jobRequests
+	*expiryRequests
 	memory Memory
 }
 
@@ -114,6 +133,7 @@ type cluster struct {
 	master *seal.Master
 	log    *slog.Logger
 	keys   keys
+	clock  Clock
 	sync   calls.Rounds
 	synced syncedAt
 
@@ -182,6 +202,7 @@ func New(cfg Config) *Router {
 		listRequests:    &listRequests{c},
 		searchRequests:  &searchRequests{faceRequests: faces, meter: cfg.Meter},
 		jobRequests:     &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
+		expiryRequests:  &expiryRequests{subjects},
 		memory:          cfg.Memory,
 	}
 	if r.meter == nil {
@@ -189,6 +210,9 @@ func New(cfg Config) *Router {
 	}
 	c.calls = calls.New(r, cfg.Groups, cfg.Peers, cfg.Log, handlers())
 	c.sync.Run = c.syncMeta
+	if c.clock = cfg.Clock; c.clock == nil {
+		c.clock = systemClock{}
+	}
 	return r
 }
 

@@ -206,7 +206,7 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 	}
 	return propose(ctx, g, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
 		Gallery: q.Gallery, Generation: q.Generation, Granted: max(q.Granted, u.Granted), Returned: u.Returned,
-		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(0),
+		Keep: u.Free() / 2, Recycle: q.Least, Time: r.onTime(0),
 	})
 }}
 

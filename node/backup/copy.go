@@ -91,6 +91,9 @@ func (t *tally) add(e *shard.CopiedEntry) {
 	if len(e.Note) > 0 { // backups from before metafsm.LevelSubjects have none
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(e.Note))), e.Note...)
 	}
+	if e.Expires != 0 { // else as before there were times of expiry
+		b = binary.BigEndian.AppendUint64(b, uint64(e.Expires))
+	}
 	t.buf = b
 	t.sum.Write(b)
 }

@@ -414,6 +414,9 @@ func (l *loader) entry(e *shard.CopiedEntry) error {
 	if l.slice == nil {
 		return nil
 	}
+	if e.Expires != 0 && l.target.Level() < metafsm.LevelSubjects {
+		return fmt.Errorf("events of gallery %s expire, which older nodes of this cluster do not know: finish the upgrade first", l.slice.Gallery)
+	}
 	if !e.Deleted && l.isErased(Erasure{Gallery: l.slice.Gallery, Subject: e.Subject}) {
 		l.out.Erased++
 		return nil

@@ -58,7 +58,11 @@ type Config struct {
 	Present func() []membership.Member
 	// Name returns a node's name for people.
 	Name func(id.Node) string
-	Log  *slog.Logger
+	// Wall returns this node's time. Heard receives that of another node, which answered
+	// between two moments.
+	Wall  func() time.Time
+	Heard func(node id.Node, wall, asked, answered time.Time)
+	Log   *slog.Logger
 }
 
 // Links watches the links from this node to the others. It is safe for concurrent use.
@@ -85,9 +89,11 @@ type link struct {
 	cancel  context.CancelFunc    // ends watch
 }
 
-// heard is the answer to methodHeard: how many milliseconds ago a node heard from others.
+// heard is the answer to methodHeard: how many milliseconds ago a node heard from others, and
+// its time in milliseconds since 1970. An older release leaves the time out.
 type heard struct {
-	Ago map[id.Node]int64 `json:"ago"`
+	Ago  map[id.Node]int64 `json:"ago"`
+	Wall int64             `json:"wall,omitempty"`
 }
 
 // New returns Links that know no other node.
@@ -104,7 +110,7 @@ func (l *Links) Methods() map[string]peer.Handler {
 func (l *Links) own(now time.Time) heard {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := heard{Ago: map[id.Node]int64{}}
+	h := heard{Ago: map[id.Node]int64{}, Wall: l.cfg.Wall().UnixMilli()}
 	for node, k := range l.links {
 		if ago := now.Sub(k.last); k.heard != nil && ago < relayAge {
 			h.Ago[node] = ago.Milliseconds()
@@ -181,6 +187,9 @@ func (l *Links) ask(ctx context.Context, k *link) {
 		if err := json.Unmarshal(body, &h); err != nil {
 			l.cfg.Log.Warn("a node's answer about its links can't be read", "node", k.node, "err", err)
 		}
+	}
+	if h.Wall != 0 {
+		l.cfg.Heard(k.node, time.UnixMilli(h.Wall), asked, time.Now())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -87,6 +87,7 @@ var (
 var (
 	GroupEvents     = storage.gauge("facet_group_events", "Active events of the shard's replica here.", "group")
 	GroupDeleted    = storage.gauge("facet_group_events_deleted", "Deleted entries that still hold a slot in the shard's replica here.", "group")
+	GroupTimed      = storage.gauge("facet_group_events_timed", "Active events of the shard's replica here that have an expires of their own.", "group")
 	GroupTemplates  = storage.gauge("facet_group_template_bytes", "Memory of the shard's templates here.", "group")
 	GroupEntries    = storage.gauge("facet_group_log_entries", "Entries in the group's log since the newest snapshot here.", "group")
 	GroupSnapshot   = storage.gauge("facet_group_snapshot_index", "Log index of the group's newest snapshot here; 0 is none.", "group")
@@ -126,6 +127,10 @@ var (
 		"When the newest whole backup by the clock was made, in seconds since 1970, as this node has seen it; 0 is none. Meta's leader looks every minute, so take the max over nodes.")
 	BackupInterval = cluster.gauge("facet_backup_interval_seconds", "Time between backups by the clock (backup-every); 0 without a schedule.")
 	CertExpiry     = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
+	EventsExpired  = cluster.counter("facet_events_expired_total", "Events that expired on the shards that this node led.")
+	ExpiryWaiting  = cluster.gauge("facet_events_expiry_waiting", "Events on the shards that this node leads that are due, as far as it looked, and wait because its clock agrees with no majority.")
+	ExpiryNext     = cluster.gauge("facet_expiry_next_timestamp_seconds", "When the next event of the shards that this node leads is due, in seconds since 1970; 0 is none.")
+	ClockAgrees    = cluster.gauge("facet_clock_agrees", "1 while this node's clock is within 5 seconds of a majority of the nodes' clocks, itself counted. Else no event expires on the shards that it leads.")
 	Clock          = cluster.gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with its own timestamp().")
 	BuildInfo      = cluster.gauge("facet_build_info", "1; the labels say what runs here. pack begins with the model pack's identity.", "version", "revision", "goversion", "pack")
 )

@@ -51,7 +51,9 @@ type Options struct {
 	Extractor router.Extractor
 	Table     *score.Table
 	Timing    raftfsm.Timing
-	Log       *slog.Logger // default: discarded
+	// Off returns how far the clock of the i-th node is from the right time; default never.
+	Off func(i int) time.Duration
+	Log *slog.Logger // default: discarded
 	// Bucket is the URL of the object store of bulk registrations; default none.
 	Bucket string
 	// ClusterKeyFile is the key file of another cluster; default a new key.
@@ -127,6 +129,9 @@ func (o *Options) defaults() {
 	if o.Extractor == nil {
 		o.Extractor, o.Table = HashExtractor{}, Table()
 	}
+	if o.Off == nil {
+		o.Off = func(int) time.Duration { return 0 }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -164,6 +169,7 @@ func (c *Cluster) configure(o Options) {
 			PeerAddress: at(open[0]), PublicAddress: at(open[1]), AdminAddress: at(open[2]),
 			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Level: o.Level, Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
+			Wall:   func() time.Time { return time.Now().Add(o.Off(i)) },
 			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}
 		if i == 0 && o.Dir != "" {
