@@ -235,6 +235,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	type object = map[string]any
 	photo, image := client.Photo{
 		Image: []byte("photo"), Tags: []string{"night shift"}, ExternalID: new("staff/4711"), UserData: json.RawMessage(`{"shift":2}`),
+		Expires: time.Date(2199, 1, 31, 12, 0, 0, 5e8, time.UTC),
 	}, []byte("photo")
 	const s, e = "019a9c1e-3b52-7c41-9d0e-5f6a7b8c9d0e", "019a9c1e-3b52-7c42-8a1b-2c3d4e5f6071"
 	none := func(err error) (any, error) { return nil, err }
@@ -255,6 +256,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return object{"status": "OK"}, c.Health(ctx) },
 		func() (any, error) { return c.Subjects(ctx, page) },
 		func() (any, error) { return c.SubjectsWith(ctx, "staff/4711") },
+		func() (any, error) { return c.Expiring(ctx, photo.Expires, client.Page{Length: 2, After: "c"}) },
 		func() (any, error) { return c.Register(ctx, photo) },
 		func() (any, error) { return c.Update(ctx, s, photo) },
 		func() (any, error) { return none(c.Unregister(ctx, s)) },
@@ -279,7 +281,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return none(c.RenameTag(ctx, "a/b ü%", "c")) },
 		func() (any, error) { return none(c.DeleteTag(ctx, "c")) },
 		func() (any, error) {
-			id, err := c.BulkRegister(ctx, []client.BulkItem{{Filename: "f", Tags: []string{"t"}}})
+			id, err := c.BulkRegister(ctx, []client.BulkItem{{Filename: "f", Tags: []string{"t"}, Expires: photo.Expires}})
 			return object{"batchId": id}, err
 		},
 		func() (any, error) { list, err := c.Jobs(ctx); return object{"jobs": list}, err },
@@ -294,10 +296,10 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { g, err := c.Galleries(ctx); return object{"galleries": g}, err },
 		func() (any, error) { return c.Gallery(ctx, "g") },
 		func() (any, error) {
-			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1})
+			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30})
 		},
 		func() (any, error) {
-			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2)})
+			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0)})
 		},
 		func() (any, error) { return none(c.DeleteGallery(ctx, "g")) },
 		func() (any, error) { a, err := c.Applications(ctx); return object{"applications": a}, err },

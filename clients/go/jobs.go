@@ -17,6 +17,8 @@ type BulkItem struct {
 	// ExternalID and UserData are for the subject, as in Photo.
 	ExternalID string          `json:"externalId,omitzero"`
 	UserData   json.RawMessage `json:"userData,omitzero"`
+	// Expires is when the event expires, or the zero time for never.
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // BulkRecord is the state of one photo of a job.

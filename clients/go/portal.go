@@ -8,13 +8,15 @@ import (
 // Gallery is a gallery. Lists and details set Count, details set Applications, and
 // CreateGallery sets APIKey.
 type Gallery struct {
-	ID           string             `json:"id"`
-	Name         string             `json:"name"`
-	Description  string             `json:"description"`
-	Size         int                `json:"size"`  // capacity in events
-	Count        int                `json:"count"` // active events
-	Applications []ApplicationEntry `json:"applications,omitzero"`
-	APIKey       string             `json:"apiKey,omitzero"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Size        int    `json:"size"`  // capacity in events
+	Count       int    `json:"count"` // active events
+	// RetentionDays is how long after its last update an event expires, or 0 for never.
+	RetentionDays int                `json:"retentionDays,omitzero"`
+	Applications  []ApplicationEntry `json:"applications,omitzero"`
+	APIKey        string             `json:"apiKey,omitzero"`
 }
 
 // ApplicationEntry is an application in a list.
@@ -43,6 +45,7 @@ type NewGallery struct {
 	Description             string  `json:"description,omitzero"`
 	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"` // 0.45 to 1
 	Size                    int     `json:"size"`
+	RetentionDays           int     `json:"retentionDays,omitzero"` // 0 is for ever
 }
 
 // GalleryChange contains changes to a gallery. A nil field changes nothing.
@@ -50,6 +53,8 @@ type GalleryChange struct {
 	Name        *string `json:"name,omitzero"`
 	Description *string `json:"description,omitzero"`
 	Size        *int    `json:"size,omitzero"` // it can only grow
+	// RetentionDays counts for the events that exist, too. 0 is for ever.
+	RetentionDays *int `json:"retentionDays,omitzero"`
 }
 
 // NewApplication describes an application to create. A nil field takes the default.

@@ -164,6 +164,39 @@ func TestGalleriesAreChangedAndDeleted(t *testing.T) {
 	})
 }
 
+func TestExpiry(t *testing.T) {
+	ctx := t.Context()
+	c, g := gallery(t, 10)
+	at := time.Date(2199, 1, 31, 12, 0, 0, 5e8, time.UTC)
+	made, err := c.Register(ctx, client.Photo{Image: photo(t, obama), Expires: at})
+	must(t, err)
+	_, err = c.Register(ctx, client.Photo{Image: photo(t, biden), Expires: time.Now().Add(-time.Hour)})
+	refused(t, err, client.ErrInvalidRequest)
+	list, err := c.Expiring(ctx, at.Add(time.Millisecond), client.Page{})
+	must(t, err)
+	if list.Total != 1 || len(list.Subjects) != 1 || list.Subjects[0].ID != made.ID || !list.Subjects[0].Expires.Equal(at) {
+		t.Errorf("would go: %+v", list)
+	}
+	_, err = c.Update(ctx, made.ID, client.Photo{Image: photo(t, obama), NoExpiry: true})
+	must(t, err)
+	if list, err = c.Expiring(ctx, at.Add(time.Millisecond), client.Page{}); err != nil || len(list.Subjects) != 0 {
+		t.Errorf("without a time would go: %+v, %v", list, err)
+	}
+	changed, err := c.UpdateGallery(ctx, g.ID, client.GalleryChange{RetentionDays: new(30)})
+	must(t, err)
+	list, err = c.Expiring(ctx, time.Now().AddDate(0, 0, 31), client.Page{Length: 1})
+	must(t, err)
+	if e := list.Subjects[0]; changed.RetentionDays != 30 || e.Expires.Sub(e.LastUpdated) != 30*24*time.Hour {
+		t.Errorf("with a retention: %+v, %+v", changed, list)
+	}
+	second, err := c.Register(ctx, client.Photo{Image: photo(t, biden), Expires: time.Now().Add(time.Second)})
+	must(t, err)
+	refusedSoon(t, client.ErrNotFound, func() error {
+		_, err := c.Events(ctx, second.ID)
+		return err
+	})
+}
+
 // refusedSoon waits until all nodes refuse do. Each learns of a change on its own.
 func refusedSoon(t *testing.T, kind error, do func() error) {
 	t.Helper()

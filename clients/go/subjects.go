@@ -20,6 +20,10 @@ type Photo struct {
 	// Update send them. In Update, nil keeps, and "" or {} removes.
 	ExternalID *string
 	UserData   json.RawMessage
+	// Expires is when the event expires, to the millisecond. In an update the zero time
+	// keeps the time that the event has, and NoExpiry removes it.
+	Expires  time.Time
+	NoExpiry bool
 }
 
 // External returns what stands for the id of the subject with an external id, in the place of a
@@ -33,10 +37,26 @@ type photoBody struct {
 
 	ExternalID *string         `json:"externalId,omitzero"`
 	UserData   json.RawMessage `json:"userData,omitzero"`
+	Expires    *string         `json:"expires,omitzero"`
 }
 
 // body returns the wire form. The service refuses an empty image.
-func (p Photo) body() photoBody { return photoBody{notNil(p.Image), p.Tags, p.ExternalID, p.UserData} }
+func (p Photo) body() photoBody {
+	b := photoBody{notNil(p.Image), p.Tags, p.ExternalID, p.UserData, wireTime(p.Expires)}
+	if p.NoExpiry && b.Expires == nil {
+		b.Expires = new(string)
+	}
+	return b
+}
+
+// wireTime returns a time on the wire, or nil for the zero time.
+func wireTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := t.UTC().Format("2006-01-02T15:04:05.000Z")
+	return &text
+}
 
 // Registered is the answer to a registration or an update. EventID is empty in
 // version 1.
@@ -149,6 +169,9 @@ type Entry struct {
 	// ExternalID and UserData are the subject's. A deleted entry has none.
 	ExternalID string          `json:"externalId"`
 	UserData   json.RawMessage `json:"userData"`
+	// Expires is when the event expires, of itself or by its gallery's retention. It is zero
+	// for never.
+	Expires time.Time `json:"expires"`
 }
 
 // Order is the order of the subject list by the time of the last update.
@@ -183,12 +206,25 @@ type SubjectList struct {
 
 // Subjects returns a part of the subject list. An empty one is no error.
 func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
+	return c.list(ctx, p, nil)
+}
+
+// Expiring returns a part of the list of what expires before a time, soonest first. Total
+// counts all of it. It changes nothing. p has no Start and no Order.
+func (c *Client) Expiring(ctx context.Context, before time.Time, p Page) (SubjectList, error) {
+	return c.list(ctx, p, wireTime(before))
+}
+
+func (c *Client) list(ctx context.Context, p Page, expiresBefore *string) (SubjectList, error) {
 	var query []string // in the order of the keys
 	if p.After != "" {
 		query = append(query, "after="+escape(p.After, ""))
 	}
 	if p.Order != "" {
 		query = append(query, "dir="+escape(string(p.Order), ""))
+	}
+	if expiresBefore != nil {
+		query = append(query, "expiresBefore="+escape(*expiresBefore, ""))
 	}
 	if p.Length != 0 {
 		query = append(query, "length="+strconv.Itoa(p.Length))

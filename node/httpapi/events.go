@@ -10,8 +10,8 @@ import (
 	"facet/router"
 )
 
-// putSubject serves PUT subjects/{subjectId}: body face, and tags, externalId and userData in
-// version 1.1. It replaces the subject's oldest active event (D19).
+// putSubject serves PUT subjects/{subjectId}: body face, and tags, externalId, userData and
+// expires in version 1.1. It replaces the subject's oldest active event (D19).
 func putSubject(ctx context.Context, c *call) (answer, error) {
 	e, err := c.enrolment(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func getEvents(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, text}, nil
 }
 
-// postEvents serves POST subjects/{subjectId}/events: body face and tags.
+// postEvents serves POST subjects/{subjectId}/events: body face, tags and expires.
 func postEvents(ctx context.Context, c *call) (answer, error) {
 	e, err := c.enrolment(ctx)
 	if err != nil {
@@ -87,14 +87,15 @@ func (c *call) enrolment(ctx context.Context) (router.Enrolment, error) {
 			return e, err
 		}
 	}
-	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData")
+	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData", "expires")
 	if err != nil {
 		return e, err
 	}
-	var errs [4]error
+	var errs [5]error
 	if c.version != v1 {
 		e.Tags, errs[0] = o.tags()
 		e.Note, errs[1] = o.notePatch()
+		e.Expires, e.NoExpiry, errs[4] = o.expires()
 	}
 	e.Write, errs[2] = c.write()
 	e.Image, errs[3] = o.image("face")

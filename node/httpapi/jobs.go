@@ -180,7 +180,7 @@ func readRegistrations(text []byte) ([]router.BulkItem, error) {
 }
 
 // registrationMembers are the members of an item that are read.
-var registrationMembers = []string{"filename", "tags", "externalId", "userData"}
+var registrationMembers = []string{"filename", "tags", "externalId", "userData", "expires"}
 
 // registration reads one item of a job.
 func (d *boundedDecoder) registration() (router.BulkItem, error) {
@@ -201,6 +201,11 @@ func (d *boundedDecoder) registration() (router.BulkItem, error) {
 		}
 		raw, err := d.ReadValue()
 		if err != nil {
+			return err
+		}
+		if name == "expires" {
+			d.left--
+			item.Expires, _, err = object{name: raw}.expires()
 			return err
 		}
 		if name == "tags" {

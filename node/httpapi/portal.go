@@ -12,18 +12,19 @@ import (
 
 // postGalleries serves POST galleries: a gallery and its first application.
 func postGalleries(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size")
+	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays")
 	if err != nil {
 		return answer{}, err
 	}
 	var g router.NewGallery
 	var w router.Write
-	var errs [5]error
+	var errs [6]error
 	g.Name, errs[0] = o.name()
 	g.Description, errs[1] = o.description()
 	g.MinimumQuality, errs[2] = o.quality()
 	g.Size, errs[3] = o.size()
 	w, errs[4] = c.write()
+	g.RetentionDays, errs[5] = o.retentionDays()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -75,13 +76,14 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	o, err := readObject(c.body.bytes, "name", "description", "size")
+	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.GalleryPatch
 	var w router.Write
-	var errs [4]error
+	var errs [5]error
+	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.Size, errs[2] = present(o, "size", o.size)

@@ -30,6 +30,8 @@ type Service interface {
 	// SubjectsWith returns the list of that subject's active events, or an empty one.
 	SubjectWith(ctx context.Context, access router.Access, externalID string) (id.Subject, error)
 	SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error)
+	// Expiring lists the events that expire before a time.
+	Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error)
 
 	// UpdateSubject replaces the subject's oldest active event.
 	UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error)

@@ -13,18 +13,19 @@ import (
 	"facet/router"
 )
 
-// postSubjects serves POST subjects: body face, and tags, externalId and userData in version
-// 1.1.
+// postSubjects serves POST subjects: body face, and tags, externalId, userData and expires in
+// version 1.1.
 func postSubjects(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData")
+	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData", "expires")
 	if err != nil {
 		return answer{}, err
 	}
 	r := router.Registration{Access: c.access}
-	var errs [4]error
+	var errs [5]error
 	if c.version != v1 {
 		r.Tags, errs[0] = o.tags()
 		r.Note, errs[1] = o.note()
+		r.Expires, _, errs[4] = o.expires()
 	}
 	r.Write, errs[2] = c.write()
 	r.Image, errs[3] = o.image("face")
@@ -45,7 +46,8 @@ func deleteSubject(ctx context.Context, c *call) (answer, error) {
 	return answer{status: fasthttp.StatusNoContent}, err
 }
 
-// getSubjects serves GET subjects: query start, length, dir and after, or externalId.
+// getSubjects serves GET subjects: query start, length, dir and after, or externalId, or
+// expiresBefore.
 func getSubjects(ctx context.Context, c *call) (answer, error) {
 	all, err := parameters(c.query)
 	if err != nil {
@@ -53,6 +55,9 @@ func getSubjects(ctx context.Context, c *call) (answer, error) {
 	}
 	if _, ok := all["externalId"]; ok {
 		return getSubjectWith(ctx, c, all)
+	}
+	if _, ok := all["expiresBefore"]; ok {
+		return getExpiring(ctx, c, all)
 	}
 	p := router.Page{Order: router.CursorOrder}
 	const anyStart = 1<<31 - 1 // beyond every list

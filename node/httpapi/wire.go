@@ -85,6 +85,7 @@ type entryBody struct {
 	EventID     string `json:"eventId"`
 	Status      string `json:"status"`
 	LastUpdated string `json:"lastUpdated"`
+	Expires     string `json:"expires,omitzero"`
 	noteBody    `json:",inline"`
 }
 
@@ -94,7 +95,11 @@ func wireEntry(e router.Entry) entryBody {
 	if e.Deleted {
 		status = "D"
 	}
-	return entryBody{ID: e.Subject.String(), EventID: e.Event.String(), Status: status, LastUpdated: wireTime(e.Updated), noteBody: wireNote(e.Note)}
+	text := entryBody{ID: e.Subject.String(), EventID: e.Event.String(), Status: status, LastUpdated: wireTime(e.Updated), noteBody: wireNote(e.Note)}
+	if !e.Expires.IsZero() {
+		text.Expires = wireTime(e.Expires)
+	}
+	return text
 }
 
 // wireTime formats t as ISO 8601 with milliseconds and the offset +00:00 (D13).
@@ -187,6 +192,7 @@ type galleryBody struct {
 	Name         string             `json:"name"`
 	Description  string             `json:"description"`
 	Size         int                `json:"size"`
+	Retention    int                `json:"retentionDays,omitzero"`
 	Count        *int               `json:"count,omitzero"`
 	Applications *[]applicationLine `json:"applications,omitzero"`
 	APIKey       string             `json:"apiKey,omitzero"`
@@ -194,7 +200,7 @@ type galleryBody struct {
 
 // wireGallery returns the fields that every view of a gallery has.
 func wireGallery(g router.Gallery) galleryBody {
-	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size}
+	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size, Retention: g.RetentionDays}
 }
 
 type galleriesBody struct {

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,22 @@ def test_events(client: Client) -> None:
     client.unregister_event(made.id, made.event_id)  # its last one
     with pytest.raises(facet_client.NotFound):
         client.events(made.id)
+
+
+def test_expiry(tenant: Client) -> None:
+    gallery = tenant.create_gallery("expiry", 10)
+    client = tenant.with_api_key(gallery.api_key)
+    at = datetime(2199, 1, 31, 12, tzinfo=timezone.utc)
+    made = client.register(photo(OBAMA), expires=at)
+    would_go = client.expiring(at + timedelta(milliseconds=1))
+    assert (would_go.total, [(e.id, e.expires) for e in would_go.subjects]) == (1, [(made.id, at)])
+    client.update(made.id, photo(OBAMA), expires="")
+    assert client.expiring(at + timedelta(milliseconds=1)).subjects == []
+    assert tenant.update_gallery(gallery.id, retention_days=30).retention_days == 30
+    entry = client.expiring(datetime.now(timezone.utc) + timedelta(days=31), length=1).subjects[0]
+    assert entry.expires == entry.last_updated + timedelta(days=30)
+    with pytest.raises(facet_client.InvalidRequest):
+        client.register(photo(BIDEN), expires=datetime(2020, 1, 31, tzinfo=timezone.utc))
 
 
 def test_tags(client: Client) -> None:

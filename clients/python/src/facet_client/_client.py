@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -120,11 +121,14 @@ class Client:
         key: str | None,
         external_id: str | None = None,
         user_data: Mapping[str, Any] | None = None,
+        expires: datetime | Literal[""] | None = None,
     ) -> Registered:
         body: dict[str, Any] = {"face": _base64(image)}
         if tags is not None:
             body["tags"] = list(tags)
         body |= _given(externalId=external_id, userData=user_data)
+        if expires is not None:
+            body["expires"] = expires and _time(expires)
         return read(Registered, self._call(Operation(method, at, body=body, repeat=KEYED, key=key)))
 
     # Subjects and events
@@ -140,11 +144,12 @@ class Client:
         *,
         external_id: str | None = None,
         user_data: Mapping[str, Any] | None = None,
+        expires: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> Registered:
         """Creates a subject with one event. external_id is your own id of it, unique in the
-        gallery, and user_data any JSON object."""
-        return self._photo("POST", "/v1.1/subjects", image, tags, idempotency_key, external_id, user_data)
+        gallery, user_data any JSON object, and expires when the event is removed."""
+        return self._photo("POST", "/v1.1/subjects", image, tags, idempotency_key, external_id, user_data, expires)
 
     def update(
         self,
@@ -154,12 +159,13 @@ class Client:
         *,
         external_id: str | None = None,
         user_data: Mapping[str, Any] | None = None,
+        expires: datetime | Literal[""] | None = None,
         idempotency_key: str | None = None,
     ) -> Registered:
-        """Replaces the subject's oldest event. None keeps its tags, external id and user data;
-        [], "" and {} remove them."""
+        """Replaces the subject's oldest event. None keeps its tags, external id, user data and
+        time of expiry; [], "", {} and "" remove them."""
         at = path("v1.1", "subjects", subject_id)
-        return self._photo("PUT", at, image, tags, idempotency_key, external_id, user_data)
+        return self._photo("PUT", at, image, tags, idempotency_key, external_id, user_data, expires)
 
     def unregister(self, subject_id: str) -> None:
         """Removes a subject with its events."""
@@ -171,10 +177,17 @@ class Client:
         return [str(event["id"]) for event in found["events"]]
 
     def register_event(
-        self, subject_id: str, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
+        self,
+        subject_id: str,
+        image: bytes,
+        tags: Iterable[str] | None = None,
+        *,
+        expires: datetime | None = None,
+        idempotency_key: str | None = None,
     ) -> Registered:
         """Adds an event to a subject."""
-        return self._photo("POST", path("v1.1", "subjects", subject_id, "events"), image, tags, idempotency_key)
+        at = path("v1.1", "subjects", subject_id, "events")
+        return self._photo("POST", at, image, tags, idempotency_key, expires)
 
     def update_event(
         self,
@@ -183,12 +196,13 @@ class Client:
         image: bytes,
         tags: Iterable[str] | None = None,
         *,
+        expires: datetime | Literal[""] | None = None,
         idempotency_key: str | None = None,
     ) -> Registered:
-        """Replaces the photo of an event. tags None keeps its tags, [] removes them."""
-        return self._photo(
-            "PUT", path("v1.1", "subjects", subject_id, "events", event_id), image, tags, idempotency_key
-        )
+        """Replaces the photo of an event. None keeps its tags and its time of expiry, [] and ""
+        remove them."""
+        at = path("v1.1", "subjects", subject_id, "events", event_id)
+        return self._photo("PUT", at, image, tags, idempotency_key, expires)
 
     def merge(self, subject_id: str, source: str, idempotency_key: str | None = None) -> None:
         """Moves the events of the subject source, with new ids, to another subject of the
@@ -217,6 +231,14 @@ class Client:
     def subjects_with(self, external_id: str) -> SubjectList:
         """Returns the active events of the subject that has an external id. It may be empty."""
         query = f"externalId={escape(external_id)}"
+        return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
+
+    def expiring(self, before: datetime, length: int = _PAGE, after: str | None = None) -> SubjectList:
+        """Returns a part of the list of what expires before a time, soonest first. total counts
+        all of it. after is the next of an earlier page. Changes nothing."""
+        parts = [] if after is None else [f"after={escape(after)}"]  # in the order of the keys
+        parts += [f"expiresBefore={escape(_time(before))}", f"length={length:d}"]
+        query = "&".join(parts)
         return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
 
     def all_subjects(self, order: Order = "asc") -> Iterator[Entry]:
@@ -306,7 +328,14 @@ class Client:
         """Starts a job that registers photos of the object store. Returns its batch id."""
         body = {
             "registrations": [
-                _given(filename=i.filename, tags=i.tags, externalId=i.external_id, userData=i.user_data) for i in items
+                _given(
+                    filename=i.filename,
+                    tags=i.tags,
+                    externalId=i.external_id,
+                    userData=i.user_data,
+                    expires=i.expires and _time(i.expires),
+                )
+                for i in items
             ]
         }
         op = Operation("POST", "/v1.1/jobs/bulkregister", body=body, repeat=KEYED, key=idempotency_key)
@@ -348,10 +377,18 @@ class Client:
         *,
         face_minimum_quality_score: float = 0.45,
         description: str = "",
+        retention_days: int | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
-        """Creates a gallery and an application for it. The answer contains its API key."""
-        body = _given(name=name, size=size, faceMinimumQualityScore=face_minimum_quality_score, description=description)
+        """Creates a gallery and an application for it. The answer contains its API key. Events
+        expire retention_days after their last update; None is never."""
+        body = _given(
+            name=name,
+            size=size,
+            faceMinimumQualityScore=face_minimum_quality_score,
+            description=description,
+            retentionDays=retention_days,
+        )
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
     def update_gallery(
@@ -361,10 +398,12 @@ class Client:
         name: str | None = None,
         description: str | None = None,
         size: int | None = None,
+        retention_days: int | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
-        """Changes the fields that are not None. size can only grow."""
-        body = _given(name=name, description=description, size=size)
+        """Changes the fields that are not None. size can only grow. retention_days counts for the
+        events that exist, too; 0 removes it."""
+        body = _given(name=name, description=description, size=size, retentionDays=retention_days)
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
 
     def delete_gallery(self, gallery_id: str) -> None:
@@ -477,6 +516,11 @@ def external(external_id: str) -> str:
 
 def _base64(image: bytes) -> str:
     return base64.b64encode(image).decode()
+
+
+def _time(at: datetime) -> str:
+    """Returns a time on the wire. One without a zone is the machine's own."""
+    return at.astimezone(timezone.utc).isoformat(timespec="milliseconds")
 
 
 def _given(**members: Any) -> dict[str, Any]:

@@ -60,7 +60,8 @@ class Registered:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the subject list. It is one event. status is "A" (active) or "D" (deleted)."""
+    """One line of the subject list. It is one event. status is "A" (active) or "D" (deleted).
+    expires is when it expires, of itself or by its gallery's retention, or None."""
 
     id: str
     event_id: str
@@ -68,6 +69,7 @@ class Entry:
     last_updated: datetime
     external_id: str = ""
     user_data: dict[str, Any] | None = None
+    expires: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ class BulkItem:
     tags: list[str] | None = None
     external_id: str | None = None
     user_data: dict[str, Any] | None = None
+    expires: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,7 @@ class Gallery:
     count: int | None = None
     applications: list[ApplicationEntry] = field(default_factory=list)
     api_key: str = ""
+    retention_days: int = 0
 
 
 @dataclass(frozen=True)

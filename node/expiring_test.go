@@ -1,0 +1,219 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/nodetest"
+	"facet/raftfsm/fsmtest"
+	"facet/raftfsm/metafsm"
+)
+
+// expiredWithin is how long after its time an event may still match.
+const expiredWithin = 5 * time.Second
+
+// waitNewest waits until all nodes know that the cluster has its level.
+func waitNewest(t *testing.T, cluster *nodetest.Cluster) {
+	t.Helper()
+	for _, n := range cluster.Nodes {
+		for late := time.Now().Add(movesTimeout); n.Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatal("the cluster does not come to its level")
+			}
+		}
+	}
+}
+
+// expiringFace is a body that registers a person who expires at a time.
+func expiringFace(person string, at time.Time) map[string]any {
+	body := face(person)
+	body["expires"] = at.UTC().Format(time.RFC3339Nano)
+	return body
+}
+
+// lastMatch searches for a person through all nodes from the time at on, for a while. It returns how
+// long after at the last search began that found them.
+func lastMatch(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client, person string, at time.Time) (last time.Duration) {
+	t.Helper()
+	time.Sleep(time.Until(at))
+	for time.Since(at) < expiredWithin {
+		for _, n := range cluster.Nodes {
+			if asked := time.Since(at); len(find(t, c, n.URL, person)) > 0 {
+				last = asked
+			}
+		}
+	}
+	return last
+}
+
+// TestExpiredEventsLeaveEveryDisk lets events expire and searches for them through all nodes.
+// Then it scans the data directories, as TestErasedDataLeavesEveryDisk does.
+func TestExpiredEventsLeaveEveryDisk(t *testing.T) {
+	const bound = 8 * time.Second
+	cluster := nodetest.Start(t, nodetest.Options{EraseWithin: bound, SlotsPerShard: 25})
+	waitNewest(t, cluster)
+	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
+	gallery(t, c, url, "staff", 100) // on all shards
+	at := time.Now().Add(4 * time.Second)
+	var gone subject
+	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("first of gone", at)).Decode(t, &gone)
+	for i := range 20 {
+		enrol(t, c, url, fmt.Sprint("other ", i))
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace(fmt.Sprint("gone ", i), at))
+	}
+	stays := enrol(t, c, url, "first of stays")
+	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects/"+stays.ID+"/events", expiringFace("second of stays", at))
+	// The first event of a subject carries the external id. The next one gets it.
+	body := expiringFace("first of named", at)
+	body["externalId"] = "staff/1"
+	var named subject
+	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body).Decode(t, &named)
+	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects/"+named.ID+"/events", face("second of named"))
+	var dry struct{ Total int }
+	expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?length=3&expiresBefore="+at.Add(time.Second).UTC().Format("2006-01-02T15:04:05Z"), nil).Decode(t, &dry)
+	if dry.Total != 23 || time.Now().After(at) {
+		t.Fatalf("%d events would go, want 23, in %s", dry.Total, time.Until(at))
+	}
+	if got := find(t, c, url, "first of gone"); len(got) != 1 {
+		t.Fatalf("found before its time: %v", got)
+	}
+	late := lastMatch(t, cluster, c, "first of gone", at)
+	t.Logf("the last match was %s after the event's time", late)
+	if late > expiredWithin/2 {
+		t.Errorf("it matched %s after its time", late)
+	}
+	if got := fmt.Sprint(events(t, c, url, stays.ID)); got != fmt.Sprint([]string{stays.EventID}) {
+		t.Errorf("events of a subject of which one expired: %s", got)
+	}
+	expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+gone.ID+"/events", nil)
+	expect(t, c, http.StatusNotFound, url, http.MethodPost, "/v1.1/face/verify", map[string]any{"probe": nodetest.Image("first of gone"), "id": gone.ID})
+
+	if got := find(t, c, url, "first of named"); len(got) != 0 {
+		t.Errorf("the first event of a subject with an external id is found: %v", got)
+	}
+	expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?externalId=staff%2F1", nil)
+
+	files := scanner(t, cluster, c, url)
+	deadline := at.Add(bound + expiredWithin)
+	for _, person := range []string{"first of gone", "gone 7", "second of stays"} {
+		for found := files(person); len(found) > 0; found = files(person) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%q is still in %v", person, found)
+			}
+			time.Sleep(bound / 40)
+		}
+	}
+	if len(files("other 7")) < 3 || len(find(t, c, url, "other 7")) != 1 || len(find(t, c, url, "first of stays")) != 1 {
+		t.Error("others are gone too")
+	}
+}
+
+// scanner returns a function that finds the files of all nodes that have a person's template in
+// the gallery of c, in clear or sealed.
+func scanner(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client, url string) func(person string) []string {
+	t.Helper()
+	var list struct{ Galleries []struct{ ID string } }
+	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	u, err := id.Parse(list.Galleries[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(person string) (found []string) {
+		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range cluster.Nodes {
+			found = append(found, fsmtest.NewScanner(faces[0].Template, secret).Files(t, n.Config.Dir)...)
+		}
+		return found
+	}
+}
+
+// The clocks of all nodes go on together by days, so that retentions end.
+func TestRetentionActsOnExistingEvents(t *testing.T) {
+	t.Parallel()
+	var days atomic.Int64
+	cluster := nodetest.Start(t, nodetest.Options{Off: func(int) time.Duration { return time.Duration(days.Load()) * 24 * time.Hour }})
+	waitNewest(t, cluster)
+	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
+	gallery(t, c, url, "staff", 100)
+	first := enrol(t, c, url, "first")
+	var list struct{ Galleries []struct{ ID string } }
+	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	keep := func(n int) {
+		t.Helper()
+		expect(t, c, http.StatusOK, cluster.Nodes[1].URL, http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": n})
+	}
+	check := func(what string, present ...string) {
+		t.Helper()
+		for late := time.Now().Add(expiredWithin); ; time.Sleep(20 * time.Millisecond) {
+			var got []string
+			for _, person := range []string{"first", "second", "third"} {
+				if len(find(t, c, cluster.Nodes[2].URL, person)) > 0 {
+					got = append(got, person)
+				}
+			}
+			if fmt.Sprint(got) == fmt.Sprint(present) {
+				return
+			}
+			if time.Now().After(late) {
+				t.Fatalf("%s: %v are there, want %v", what, got, present)
+			}
+		}
+	}
+	later := func(n int64) {
+		days.Add(n)
+		time.Sleep(time.Second) // until the nodes have heard each other's clocks again
+	}
+	later(10)
+	enrol(t, c, url, "second")
+	keep(11)
+	time.Sleep(time.Second)
+	check("after 10 of 11 days", "first", "second")
+	later(2)
+	check("after 12 and 2 of 11 days", "second")
+	expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+first.ID+"/events", nil)
+	keep(0)
+	later(1000)
+	enrol(t, c, url, "third")
+	check("without a retention", "second", "third")
+	keep(999)
+	check("with a retention again", "third")
+}
+
+// While a node may not know times of expiry, they are refused in words that say what to do.
+func TestExpiryWaitsForAllNodes(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelSubjects - 1})
+	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
+	gallery(t, c, url, "staff", 100)
+	s := enrol(t, c, url, "ann")
+	var list struct{ Galleries []struct{ ID string } }
+	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	f := func(method, target string, body any) {
+		t.Helper()
+		a := c.Call(t, url, method, target, body)
+		if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
+			t.Errorf("%s %s: %d %s", method, target, a.Status, a.Body)
+		}
+	}
+	later := expiringFace("bob", time.Now().Add(time.Hour))
+	never := map[string]any{"face": nodetest.Image("bob"), "expires": ""}
+	f(http.MethodPost, "/v1.1/subjects", later)
+	f(http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", later)
+	f(http.MethodPut, "/v1.1/subjects/"+s.ID, later)
+	f(http.MethodPut, "/v1.1/subjects/"+s.ID, never)
+	f(http.MethodGet, "/v1.1/subjects?expiresBefore=2199-01-01T00:00:00Z", nil)
+	f(http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": 3})
+	f(http.MethodPost, "/api/galleries", map[string]any{"name": "kept", "size": 10, "faceMinimumQualityScore": 0.45, "retentionDays": 3})
+}
