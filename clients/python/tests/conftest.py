@@ -21,6 +21,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gett
 
 ROOT = Path(__file__).resolve().parents[3]
 PHOTOS = ROOT / "assets" / "photos"
+PROGRAM = Path(os.environ.get("FACET", ROOT / "bin" / "facet"))
 _START = 90  # seconds
 _names = itertools.count()
 
@@ -35,15 +36,14 @@ def _die_with_us() -> None:
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Returns a folder with dev/dev.json of a running cluster, and assets/photos."""
-    program = Path(os.environ.get("FACET", ROOT / "bin" / "facet"))
-    for needed in (program, PHOTOS):
+    for needed in (PROGRAM, PHOTOS):
         if not needed.exists():
             pytest.exit(f'{needed} is missing: run "make setup build" first', 2)
     place = tmp_path_factory.mktemp("facet")
     (place / "assets").symlink_to(PHOTOS.parent)
     with open(place / "dev.log", "wb") as log:
         dev = subprocess.Popen(
-            [program, "dev", "--dir", "dev", "--nodes", "3", "--shards", "2"],
+            [PROGRAM, "dev", "--dir", "dev", "--nodes", "3", "--shards", "2"],
             cwd=place,
             stdout=log,
             stderr=log,

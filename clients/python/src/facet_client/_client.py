@@ -34,6 +34,7 @@ from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Opera
 
 Order = Literal["asc", "desc"]
 _PAGE = 1000  # the longest page of the subject list
+_REGION, _SERVICE = "ap-southeast-2", "execute-api"  # of signatures
 
 
 class Client:
@@ -53,8 +54,8 @@ class Client:
         api_key: str | None = None,
         portal_urls: Sequence[str] = (),
         ca_file: str | None = None,
-        region: str = "ap-southeast-2",
-        service: str = "execute-api",
+        region: str = _REGION,
+        service: str = _SERVICE,
         tries: int = TRIES,
         timeout: float = TIMEOUT,
     ) -> None:
@@ -72,19 +73,31 @@ class Client:
         self._api_key = api_key
 
     @classmethod
+    def from_profile(cls, file: str | Path, *, api_key: str | None = None) -> Client:
+        """Returns a client of the cluster and the tenant that a profile names, as `facet
+        tenant create --save` writes it. A relative ca_file starts at the profile's folder."""
+        p = json.loads(Path(file).read_text())
+        for name in ("base_urls", "access_key", "secret_key"):
+            if not p.get(name):
+                raise ValueError(f"the profile {file} has no {name}")
+        client = cls(
+            p["base_urls"],
+            p["access_key"],
+            p["secret_key"],
+            api_key=api_key or p.get("api_key"),
+            portal_urls=p.get("portal_urls") or (),
+            ca_file=str(Path(file).parent / p["ca_file"]) if p.get("ca_file") else None,
+            region=p.get("region") or _REGION,
+            service=p.get("service") or _SERVICE,
+        )
+        if p.get("ca"):
+            client._transport.trust(p["ca"])
+        return client
+
+    @classmethod
     def from_dev(cls, file: str | Path, *, api_key: str | None = None) -> Client:
         """Returns a client of the cluster that the dev.json of `facet dev` describes."""
-        dev = json.loads(Path(file).read_text())
-        return cls(
-            dev["base_urls"],
-            dev["access_key"],
-            dev["secret_key"],
-            api_key=api_key,
-            portal_urls=dev["portal_urls"],
-            ca_file=dev["ca_file"],
-            region=dev["region"],
-            service=dev["service"],
-        )
+        return cls.from_profile(file, api_key=api_key)
 
     def with_api_key(self, api_key: str) -> Client:
         """Returns a client for another application, with the same connections."""

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -113,6 +114,14 @@ class Transport:
         self.session.trust_env = False
         if ca_file is not None:
             self.session.verify = ca_file
+
+    def trust(self, ca: str) -> None:
+        """Takes the certificates of the nodes' authority, in PEM, instead of a file of them."""
+        # requests reads a file at each connection. This one goes with the transport.
+        self._ca = NamedTemporaryFile("w", suffix=".pem")
+        self._ca.write(ca)
+        self._ca.flush()
+        self.session.verify = self._ca.name
 
     def call(self, op: Operation, api_key: str | None) -> Any:
         """Returns the answer's JSON, or None without a body."""
