@@ -61,6 +61,7 @@ type traffic struct {
 	cluster *nodetest.Cluster
 	client  *nodetest.Client
 	stop    atomic.Bool
+	rests   sync.RWMutex // written while nobody may register
 	work    sync.WaitGroup
 	known   sync.Map // person → subject id
 	count   atomic.Int64
@@ -80,9 +81,18 @@ func (w *traffic) run(t *testing.T) {
 	}
 }
 
+// rested runs f while nobody registers. Under traffic followers are always an entry behind.
+func (w *traffic) rested(f func()) {
+	w.rests.Lock()
+	defer w.rests.Unlock()
+	f()
+}
+
 // one registers a person, trying nodes in turn with the same request until one
 // answers, and searches for it.
 func (w *traffic) one(t *testing.T, person string) {
+	w.rests.RLock()
+	defer w.rests.RUnlock()
 	face := nodetest.Image(person)
 	var s subject
 	if !w.until(t, http.StatusCreated, "/v1.1/subjects", map[string]any{"face": face}, &s) {

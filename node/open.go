@@ -72,7 +72,7 @@ var parts = []part{
 		return placement.NewScrubber(cmp.Or(n.cfg.EraseWithin, raftfsm.EraseWithinDefault), n.router)
 	})},
 	{"merges", runs(func(n *Node) runner { return merger.New(n.router) })},
-	{"expiry of events", runs(func(n *Node) runner { return n.expirer })},
+	{"expiry", runs(func(n *Node) runner { return n.expirer })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"access", runs(func(n *Node) runner { return n.access })},
 	{"schedule", openSchedule},

@@ -285,7 +285,7 @@ func TestSoundRestartsRaiseNoAlarm(t *testing.T) {
 		switch r.IntN(4) {
 		case 0:
 			cluster.Nodes[i].Node.Break(1, fmt.Errorf("%w: by the test", raftfsm.ErrCorrupt))
-			repaired(t, cluster, 1)
+			w.rested(func() { repaired(t, cluster, 1) })
 			check("after a rebuild")
 		case 1:
 			cluster.Stop(i)

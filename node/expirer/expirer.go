@@ -37,7 +37,7 @@ type Expirer struct {
 
 // New returns an Expirer; Run does its work.
 func New(subjects Subjects) *Expirer {
-	return &Expirer{Loop: loop.New("expiry of events"), subjects: subjects}
+	return &Expirer{Loop: loop.New("expiry"), subjects: subjects}
 }
 
 // Run expires events until ctx ends.
