@@ -208,11 +208,13 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	}
 	var op id.Operation // as in Unregister
 	mustRandom(op[:])
-	a, err := r.removeEvent(ctx, g, shardfsm.RemoveEvent{
-		EventWrite: shardfsm.EventWrite{
-			Gallery: g.ID, Generation: g.Generation, Op: op,
-			Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
-		},
+	a, err := afterMerges(ctx, func() (removedAnswer, error) {
+		return r.removeEvent(ctx, g, shardfsm.RemoveEvent{
+			EventWrite: shardfsm.EventWrite{
+				Gallery: g.ID, Generation: g.Generation, Op: op,
+				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+			},
+		})
 	})
 	if err != nil {
 		return err
@@ -284,7 +286,7 @@ func writeError(s shardfsm.Status) error {
 	case shardfsm.UnknownSubject:
 		return subjectNotFound()
 	case shardfsm.Merging:
-		return Errorf(InvalidRequest, ReasonMerging, "the subject takes part in another merge; try again when that has ended")
+		return Errorf(InvalidRequest, ReasonMerging, "the subject takes part in a merge; try again when that has ended")
 	case shardfsm.MergesFull:
 		return &Error{Kind: Busy, Message: "too many subjects are being merged; try again later", RetryAfter: calls.RetryBusy}
 	case shardfsm.UnknownEvent:

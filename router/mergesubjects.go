@@ -33,6 +33,8 @@ const (
 	mergeKept   = 40 * time.Second
 	// mergePoll is how often a request looks whether its merge has ended.
 	mergePoll = 200 * time.Millisecond
+	// removalRetry is how often a removal looks whether a merge of its subject has ended.
+	removalRetry = 500 * time.Millisecond
 	// purposeCopy is the purpose of the ids of copied events, and of the operations that
 	// add them.
 	purposeCopy = "copy"
@@ -136,6 +138,19 @@ func refusedMerge(why merging.Refusal) error {
 	}
 }
 
+// afterMerges removes a subject or an event by write, as soon as no merge needs it.
+func afterMerges(ctx context.Context, write func() (removedAnswer, error)) (removedAnswer, error) {
+	for {
+		a, err := write()
+		if err != nil || a.Status != shardfsm.Merging {
+			return a, err
+		}
+		if err := pause(ctx, removalRetry); err != nil {
+			return a, err
+		}
+	}
+}
+
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -179,7 +194,7 @@ func (r *subjectRequests) Merges() (list []id.Subject) {
 			continue
 		}
 		for _, of := range m.Merges().List() {
-			if of.Ended == 0 || time.Since(time.UnixMilli(of.Ended)) > mergeKept {
+			if of.Ended == 0 || r.clock.Now().Sub(time.UnixMilli(of.Ended)) > mergeKept {
 				list = append(list, of.Source)
 			}
 		}
@@ -211,14 +226,14 @@ func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error
 		return nil // the fence of the deleted gallery drops the merge
 	}
 	c := copying{r, gallery, of}
-	why := merging.Refusal(0)
-	if of.Ended == 0 {
+	why := of.Refused
+	if of.Ended == 0 && why == 0 {
 		if why, err = c.remove(ctx, g); err != nil {
 			return err
 		}
 	}
-	if why != 0 {
-		if err := c.undo(ctx); err != nil {
+	if of.Ended == 0 && why != 0 {
+		if err := c.undo(ctx, g, why); err != nil {
 			return err
 		}
 	}
@@ -226,10 +241,10 @@ func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error
 		return err
 	}
 	switch {
-	case why != 0:
-		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: time.Now().UnixMilli(), Why: why})
 	case of.Ended != 0:
 		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
+	case why != 0:
+		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: c.clock.Now().UnixMilli(), Why: why, Undone: true})
 	}
 	return err
 }
@@ -264,7 +279,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			return 0, err
 		}
 		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
-			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: time.Now().UnixMilli(), Faces: faces,
+			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.clock.Now().UnixMilli(), Faces: faces,
 		})
 		if err == nil && a.Status == shardfsm.Moved {
 			continue
@@ -411,8 +426,12 @@ func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 	return nil
 }
 
-// undo removes all copies.
-func (c copying) undo(ctx context.Context) error {
+// undo removes all copies. It first commits why: a copy that was removed is not made again, so a
+// later leader must not go on with the merge.
+func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal) error {
+	if _, err := propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: c.Source, Time: c.clock.Now().UnixMilli(), Why: why}); err != nil {
+		return err
+	}
 	s, err := c.leaderState(ctx, c.Source.Shard())
 	if err != nil {
 		return err

@@ -279,8 +279,10 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	// request of the client is a second operation.
 	var op id.Operation
 	mustRandom(op[:])
-	a, err := calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
-		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: r.share(g.Tenant),
+	a, err := afterMerges(ctx, func() (removedAnswer, error) {
+		return calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
+			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: r.share(g.Tenant),
+		})
 	})
 	if err != nil {
 		return Committed{}, err

@@ -27,6 +27,10 @@ func (x *modelMerges) of(source id.Subject) int {
 	return slices.IndexFunc(x.under, func(u merging.Merge) bool { return u.Source == source })
 }
 
+func (x *modelMerges) isTarget(s id.Subject) bool {
+	return slices.ContainsFunc(x.marks, func(m modelMark) bool { return m.target == s })
+}
+
 func (x *modelMerges) receive(c shardfsm.Register) shardfsm.Status {
 	m := modelMark{c.Gallery, c.Generation, c.Subject, c.Source}
 	same := func(o modelMark) bool { return o.target == m.target && o.source == m.source }
@@ -67,7 +71,7 @@ func (m *shardModel) beginMerge(c shardfsm.BeginMerge, index uint64) shardfsm.St
 		return shardfsm.UnknownSubject
 	case i >= 0 && x.under[i].Target == c.Target && x.under[i].Ended == 0:
 		return shardfsm.Done
-	case i >= 0 && x.under[i].Refused == 0 || slices.ContainsFunc(x.marks, func(o modelMark) bool { return o.target == c.Subject }):
+	case i >= 0 && (x.under[i].Ended == 0 || x.under[i].Refused == 0) || x.isTarget(c.Subject):
 		return shardfsm.Merging
 	}
 	if i >= 0 {
@@ -86,7 +90,7 @@ func (m *shardModel) endMerge(c shardfsm.EndMerge) shardfsm.Status {
 		return shardfsm.StaleGeneration
 	}
 	i := m.merges.of(c.Source)
-	if i < 0 || m.merges.under[i].Ended != 0 {
+	if i < 0 || m.merges.under[i].Ended != 0 || m.merges.under[i].Refused != 0 {
 		return shardfsm.Done
 	}
 	if has := m.faces(c.Gallery, c.Source); len(has) > 0 && !sameFaces(has, c.Faces) {
@@ -163,10 +167,12 @@ func (w *shardWorld) merging() []byte {
 		x.marks = slices.Delete(x.marks, i, i+1)
 		return propose(w, shardfsm.StopReceivingOp, c, answer(shardfsm.Done))
 	case n == 7 && w.IntN(2) == 0:
-		c := shardfsm.GiveUpMerge{Source: of.Source, Time: w.tick(), Why: merging.NoSlot}
+		c := shardfsm.GiveUpMerge{Source: of.Source, Time: w.tick(), Why: merging.NoSlot, Undone: w.IntN(2) == 0}
 		w.model.advance(c.Time)
 		if u := &x.under[x.of(of.Source)]; u.Ended == 0 {
-			u.Ended, u.Refused = w.model.clock, c.Why
+			if u.Refused = c.Why; c.Undone {
+				u.Ended = w.model.clock
+			}
 		}
 		return propose(w, shardfsm.GiveUpMergeOp, c, answer(shardfsm.Done))
 	default:
@@ -190,7 +196,7 @@ func (w *shardWorld) compareMerges(t *testing.T, replica int, b *merging.Book) {
 	}
 	for n := range w.events + 2 {
 		s := subjectID(n)
-		if want := slices.ContainsFunc(x.marks, func(m modelMark) bool { return m.target == s }); b.Receives(s) != want {
+		if want := x.isTarget(s); b.Receives(s) != want {
 			t.Fatalf("replica %d: subject %d receives: %v, want %v", replica, n, b.Receives(s), want)
 		}
 	}

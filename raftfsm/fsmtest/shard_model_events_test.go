@@ -144,6 +144,9 @@ func (m *shardModel) unregister(c shardfsm.Unregister) shardfsm.UnregisterAnswer
 	if m.over(c.Share, false) {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.OverWrites}
 	}
+	if m.isSource(c.Subject) || m.merges.isTarget(c.Subject) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Merging}
+	}
 	if len(m.actives(c.Gallery, c.Subject)) == 0 {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}
 	}
@@ -171,6 +174,9 @@ func (m *shardModel) removeEvent(c shardfsm.RemoveEvent) shardfsm.UnregisterAnsw
 	}
 	if m.over(c.Share, c.Keyed) {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.OverWrites}
+	}
+	if m.isSource(c.Subject) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Merging}
 	}
 	if len(m.actives(c.Gallery, c.Subject)) == 0 {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}

@@ -44,8 +44,7 @@ func (c Expire) apply(m *Machine) ExpireAnswer {
 	a := ExpireAnswer{Status: Done}
 	for _, s := range c.Slices {
 		s.Events = slices.DeleteFunc(s.Events, func(e shard.Expired) bool { // a merge copies what its source has
-			of, known := m.merges.Of(e.Subject)
-			return known && of.Ended == 0
+			return m.merges.Leaves(e.Subject)
 		})
 		n, err := shard.ExpiringOf(m.shard).Expire(shard.Expiration{
 			Gallery: s.Gallery, Generation: s.Generation, Events: s.Events, Now: now,

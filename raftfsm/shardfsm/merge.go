@@ -47,7 +47,7 @@ func (c BeginMerge) apply(m *Machine) StatusAnswer {
 
 // EndMerge removes the source of a merge. Faces are all its active events; with others the
 // answer is Moved. The machine then remembers the operation of BeginMerge. The answer is Done,
-// also without such a merge, Moved, OpsFull or StaleGeneration.
+// also without such a merge or when it is given up, Moved, OpsFull or StaleGeneration.
 type EndMerge struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -63,7 +63,7 @@ func (c EndMerge) apply(m *Machine) StatusAnswer {
 		return StatusAnswer{statusOf(err)}
 	}
 	under, ok := m.merges.Of(c.Source)
-	if !ok || under.Ended != 0 {
+	if !ok || under.Ended != 0 || under.Refused != 0 {
 		return StatusAnswer{Done}
 	}
 	w := EventWrite{Op: under.Op, Request: under.Request, Keyed: under.Keyed}
@@ -92,18 +92,24 @@ func (c StopReceiving) apply(m *Machine) StatusAnswer {
 	return StatusAnswer{Done}
 }
 
-// GiveUpMerge ends a merge whose source stays. The answer is Done.
+// GiveUpMerge gives a merge up, whose source stays. With Undone, the copies are removed, and
+// the merge ends. The answer is Done.
 type GiveUpMerge struct {
 	Source id.Subject `cbor:"1,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64           `cbor:"2,keyasint"`
-	Why  merging.Refusal `cbor:"3,keyasint"`
+	Time   int64           `cbor:"2,keyasint"`
+	Why    merging.Refusal `cbor:"3,keyasint"`
+	Undone bool            `cbor:"4,keyasint,omitempty"`
 }
 
 func (c GiveUpMerge) apply(m *Machine) StatusAnswer {
 	now := m.advance(c.Time)
-	if under, ok := m.merges.Of(c.Source); ok && under.Ended == 0 {
+	switch {
+	case !m.merges.Leaves(c.Source):
+	case c.Undone:
 		m.merges.End(c.Source, now, c.Why)
+	default:
+		m.merges.Refuse(c.Source, c.Why)
 	}
 	return StatusAnswer{Done}
 }

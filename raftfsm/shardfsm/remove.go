@@ -4,6 +4,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/operation"
 	"facet/shard"
+	"facet/shard/merging"
 )
 
 // Unregister removes a subject: all its active events become deleted entries. Op names one
@@ -21,8 +22,9 @@ type Unregister struct {
 }
 
 // UnregisterAnswer answers Unregister and RemoveEvent. The status is Done, UnknownSubject,
-// StaleGeneration, OpsFull, OverWrites, or Conflict if another write has the Op. RemoveEvent
-// may also answer UnknownEvent, or Moved if the event has the
+// StaleGeneration, OpsFull, OverWrites, or Conflict if another write has the Op. It is Merging
+// while the subject is the source of a merge, and for Unregister also while it is the target.
+// RemoveEvent may also answer UnknownEvent, or Moved if the event has the
 // note and the heir is another. The machine remembers only an operation that is Done.
 type UnregisterAnswer struct {
 	Status Status `cbor:"1,keyasint"`
@@ -33,6 +35,9 @@ type UnregisterAnswer struct {
 func (c Unregister) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
 	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, c.Share, UnregisterOp.Code, [2][16]byte{c.Subject.UUID}}, now, func() error {
+		if m.merges.Leaves(c.Subject) || m.merges.Receives(c.Subject) {
+			return merging.ErrBusy
+		}
 		return m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
 	})
 }
@@ -62,6 +67,9 @@ type Heir struct {
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
 	return m.remove(removal{c.place(), c.name(), c.Share, RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
+		if m.merges.Leaves(c.Subject) {
+			return merging.ErrBusy
+		}
 		return m.shard.Remove(shard.Removal{
 			Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now, Heir: shard.Heir(c.Heir),
 		})

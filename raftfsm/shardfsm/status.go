@@ -52,7 +52,7 @@ const (
 	OverJobItems Status = 18
 	// Barred: the claim on the external id is out of date.
 	Barred Status = 19
-	// Merging: the subject takes part in another merge.
+	// Merging: the subject takes part in a merge.
 	Merging Status = 20
 	// MergesFull: the machine can't keep more merges at present.
 	MergesFull Status = 21

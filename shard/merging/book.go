@@ -48,7 +48,8 @@ type Merge struct {
 	Ended int64 `cbor:"9,keyasint,omitempty"`
 	// Number differs for all merges of the shard.
 	Number uint64 `cbor:"10,keyasint"`
-	// Refused says why the merge was given up. 0 means that it was not.
+	// Refused says why the merge is given up. 0 means that it is not. Until Ended is set, copies
+	// are being removed.
 	Refused Refusal `cbor:"11,keyasint,omitempty"`
 }
 
@@ -88,7 +89,7 @@ func (b *Book) Begin(m Merge) error {
 	switch {
 	case known && old.Ended == 0 && old.Target == m.Target:
 		return nil
-	case known && old.Refused == 0 || b.state.receives(m.Source):
+	case known && (old.Ended == 0 || old.Refused == 0) || b.state.receives(m.Source):
 		return ErrBusy
 	case !known && len(b.state.merges) >= Max:
 		return ErrFull
@@ -146,6 +147,17 @@ func (b *Book) End(source id.Subject, time int64, why Refusal) {
 	}
 }
 
+// Refuse notes why the merge of a source is given up. It can't remove its source any more, and ends
+// when its copies are removed.
+func (b *Book) Refuse(source id.Subject, why Refusal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m, ok := b.state.merges[source]; ok {
+		m.Refused = why
+		b.state.merges[source] = m
+	}
+}
+
 // Forget drops the merge of a source.
 func (b *Book) Forget(source id.Subject) {
 	b.mu.Lock()
@@ -176,6 +188,12 @@ func (b *Book) Stop(target, source id.Subject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.state.marks, pair{target, source})
+}
+
+// Leaves reports whether a merge of the subject into another is under way.
+func (b *Book) Leaves(subject id.Subject) bool {
+	m, known := b.Of(subject)
+	return known && m.Ended == 0
 }
 
 // Receives reports whether a subject receives copies.

@@ -11,7 +11,11 @@
 //	source's shard   Begin ─────────────────────── End ──────── Forget
 //	target's shard          Receive (each copy) ─────── Stop ─────
 //
-// Each step may be repeated. Until End, a search may find an event under both subjects. A search
+// Each step may be repeated. A merge that is given up is first marked as refused, so that no copy is
+// expected to stay, then its copies are removed, and then it ends. Until it ends, nothing else removes
+// the source or its events, nor the target: the copies would stay, or the source would go alone.
+//
+// Until End, a search may find an event under both subjects. A search
 // reads the two shards at two moments, so End waits for searches that may have read the target's
 // shard before the copies, and Forget for all others (router/mergesubjects.go).
 //
