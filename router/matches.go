@@ -67,6 +67,11 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	}
 	matches, next := mergeMatches(lists, q.Length)
 	page := Matched{Matches: matches}
+	for i := range matches {
+		if err := r.openCandidate(g, &matches[i].Candidate); err != nil {
+			return Matched{}, err
+		}
+	}
 	if !next.IsZero() {
 		page.Next = matchCursor(cluster.ID, g.Gallery, next)
 	}
@@ -77,8 +82,12 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 // the run continues: zero at its end. A shard's list says nothing of subjects after its own next.
 func mergeMatches(lists []matchesAnswer, length int) (page []Match, next id.Subject) {
 	var all []shard.Match
+	noted := map[id.Subject]shard.Active{}
 	for _, l := range lists {
 		all = append(all, l.Matches...)
+		for i, a := range l.Noted[:min(len(l.Noted), len(l.Matches))] {
+			noted[l.Matches[i].Subject] = a
+		}
 		if !l.Next.IsZero() && (next.IsZero() || compareSubjects(l.Next, next) < 0) {
 			next = l.Next
 		}
@@ -91,7 +100,7 @@ func mergeMatches(lists []matchesAnswer, length int) (page []Match, next id.Subj
 		if len(page) == length {
 			return page, page[length-1].Subject
 		}
-		c := Candidate{Subject: m.Subject, Score: m.Events[0].Score}
+		c := Candidate{Subject: m.Subject, Score: m.Events[0].Score, noted: noted[m.Subject]}
 		for _, h := range m.Events {
 			c.Events = append(c.Events, CandidateEvent{Event: h.Event, Score: h.Score})
 		}
@@ -117,6 +126,8 @@ type matchesQuery struct {
 type matchesAnswer struct {
 	Matches []shard.Match `cbor:"1,keyasint,omitempty"`
 	Next    id.Subject    `cbor:"2,keyasint,omitzero"`
+	// Noted has the notes of the subjects of Matches, or nothing if none has one.
+	Noted []shard.Active `cbor:"3,keyasint,omitempty"`
 }
 
 var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Run: func(ctx context.Context, r *Router, group id.Shard, q matchesQuery) (a matchesAnswer, err error) {
@@ -138,7 +149,15 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return matchesAnswer{}, other
 	}
-	return a, outdated(tooBusy(err))
+	if err != nil {
+		return a, outdated(tooBusy(err))
+	}
+	subjects := make([]id.Subject, len(a.Matches))
+	for i, m := range a.Matches {
+		subjects[i] = m.Subject
+	}
+	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
+	return a, outdated(err)
 }}
 
 // The cursor of a run of matches has the last subject of a page. The next page has the subjects

@@ -49,19 +49,23 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 // openCandidates decrypts the notes of candidates.
 func (r *searchRequests) openCandidates(g enrolment, list []Candidate) error {
 	for i := range list {
-		c := &list[i]
-		if len(c.noted.Note) == 0 {
-			continue
-		}
-		key, err := r.dataKey(g.Gallery)
-		if err == nil {
-			c.Note, err = openNote(g, key, c.Subject, c.noted)
-		}
-		if err != nil {
+		if err := r.openCandidate(g, &list[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// openCandidate decrypts the note of a candidate, if it has one.
+func (r *searchRequests) openCandidate(g enrolment, c *Candidate) error {
+	if len(c.noted.Note) == 0 {
+		return nil
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err == nil {
+		c.Note, err = openNote(g, key, c.Subject, c.noted)
+	}
+	return err
 }
 
 // notedHit is a hit of a shard. The first one of a subject has the subject's note, if there is one and
