@@ -32,6 +32,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardRegister)
 	calls.Add(table, shardAdd)
 	calls.Add(table, shardReplace)
+	calls.Add(table, shardReplaced)
 	calls.Add(table, shardRemove)
 	calls.Add(table, shardActivate)
 	calls.Add(table, shardWithdraw)

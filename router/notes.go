@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"facet/internal/id"
+	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -101,6 +102,53 @@ func (r *claims) SubjectWith(ctx context.Context, access Access, externalID stri
 		return subject, err
 	})
 }
+
+// SubjectToRename returns the subject that has an external id, for a write that gives it another
+// one, or none. For a retry it returns the subject of the first try, whoever has the id now.
+func (r *claims) SubjectToRename(ctx context.Context, access Access, externalID string, w Write) (id.Subject, error) {
+	g, _, n, err := r.byExternal(access, externalID)
+	if err != nil {
+		return id.Subject{}, err
+	}
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
+		first, err := calls.Scatter(ctx, r.calls, shardReplaced, g.shards, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
+		if err != nil {
+			return id.Subject{}, err
+		}
+		for _, subject := range first {
+			if !subject.IsZero() {
+				return subject, nil
+			}
+		}
+		subject, _, err := r.find(ctx, named{g, n.name})
+		return subject, err
+	})
+}
+
+// replacedQuery asks a shard for the subject whose face an operation replaced.
+type replacedQuery struct {
+	Gallery    id.Gallery   `cbor:"1,keyasint"`
+	Generation uint32       `cbor:"2,keyasint"`
+	Epoch      uint32       `cbor:"3,keyasint"` // as in searchQuery
+	Operation  id.Operation `cbor:"4,keyasint"`
+}
+
+// shardReplaced returns the zero subject for an operation that the shard does not remember.
+var shardReplaced = method[replacedQuery, id.Subject]{Name: "shard.replaced", Run: func(ctx context.Context, r *Router, group id.Shard, q replacedQuery) (id.Subject, error) {
+	s, err := r.leaderState(ctx, group)
+	if err == nil {
+		err = s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
+	}
+	if err != nil {
+		return id.Subject{}, outdated(err)
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return id.Subject{}, &raftfsm.NotLeaderError{}
+	}
+	subject, _ := m.Replaced(q.Gallery, q.Operation)
+	return subject, nil
+}}
 
 // SubjectsWith returns the list of the active events of the subject that has an external id. It
 // is empty if none has.

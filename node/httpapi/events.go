@@ -102,7 +102,12 @@ func (c *call) enrolment(ctx context.Context) (router.Enrolment, error) {
 	if err := firstOf(errs[:]...); err != nil {
 		return e, err
 	}
-	e.Subject, err = c.subject(ctx, c.parameters[0])
+	external, named := strings.CutPrefix(c.parameters[0], externalPrefix)
+	if named && e.Note.ExternalID != nil && checkTagName("", external) == nil {
+		e.Subject, err = c.service.SubjectToRename(ctx, c.access, external, e.Write)
+	} else {
+		e.Subject, err = c.subject(ctx, c.parameters[0])
+	}
 	return e, err
 }
 

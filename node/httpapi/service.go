@@ -29,6 +29,8 @@ type Service interface {
 	// SubjectWith finds the subject with an external id. No such subject is NotFound.
 	// SubjectsWith returns the list of that subject's active events, or an empty one.
 	SubjectWith(ctx context.Context, access router.Access, externalID string) (id.Subject, error)
+	// SubjectToRename is SubjectWith for a write that changes the external id.
+	SubjectToRename(ctx context.Context, access router.Access, externalID string, w router.Write) (id.Subject, error)
 	SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error)
 	// Expiring lists the events that expire before a time.
 	Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error)

@@ -85,6 +85,17 @@ func (m *Machine) Remembers(op id.Operation) bool {
 	return ok
 }
 
+// Replaced returns the subject of a remembered operation that replaced a face in a gallery.
+func (m *Machine) Replaced(g id.Gallery, op id.Operation) (subject id.Subject, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	done, known := m.ops.Recall(op)
+	if !known || done.Kind != ReplaceEventOp.Code || done.Scope != g.UUID {
+		return subject, false
+	}
+	return id.Subject{UUID: done.IDs[0]}, true
+}
+
 // Apply applies the command at index and returns the answer, as command.Apply does.
 func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	m.mu.Lock()
