@@ -183,7 +183,7 @@ func (r *jobRequests) ExpireJobs(ctx context.Context) error {
 		if err != nil || !g.IsLeader() {
 			continue // another node leads the shard
 		}
-		if now := time.Now().UnixMilli(); book.Due(now) {
+		if now := r.clock.Now().UnixMilli(); book.Due(now) {
 			_, err := propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})
 			failed = append(failed, err)
 		}
