@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"facet/internal/id"
 	"facet/raftfsm"
@@ -171,7 +172,11 @@ func (r *claims) SubjectsWith(ctx context.Context, access Access, externalID str
 		}
 		out := Listing{Total: len(a.Entries)}
 		for _, e := range a.Entries {
-			out.Entries = append(out.Entries, entryOf(e, note))
+			entry := entryOf(e, note)
+			if i := slices.IndexFunc(a.Events, func(of shard.Active) bool { return of.Event == e.Event }); i >= 0 {
+				entry.Expires = expiresAt(g.kept(), a.Events[i].Time, a.Events[i].Expires)
+			}
+			out.Entries = append(out.Entries, entry)
 		}
 		return out, nil
 	})
