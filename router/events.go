@@ -178,9 +178,17 @@ func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, at 
 	return face, tags, err
 }
 
-// Events returns the ids of a subject's active events in order of registration. The
-// error is NotFound for an unknown subject.
-func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
+// ActiveEvent is an active event of a subject.
+type ActiveEvent struct {
+	ID id.Event
+	// Expires is when the event expires, of itself or by its gallery's retention. It is zero
+	// for never.
+	Expires time.Time
+}
+
+// Events returns a subject's active events in order of registration. The error is NotFound
+// for an unknown subject.
+func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]ActiveEvent, error) {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return nil, err
@@ -192,11 +200,11 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 	if len(events) == 0 {
 		return nil, subjectNotFound()
 	}
-	ids := make([]id.Event, 0, len(events))
+	list := make([]ActiveEvent, 0, len(events))
 	for _, a := range events {
-		ids = append(ids, a.Event)
+		list = append(list, ActiveEvent{a.Event, expiresAt(g.kept(), a.Time, a.Expires)})
 	}
-	return ids, nil
+	return list, nil
 }
 
 // UnregisterEvent removes one event. Removing the last one removes the subject. The

@@ -177,6 +177,9 @@ func TestExpiry(t *testing.T) {
 	if list.Total != 1 || len(list.Subjects) != 1 || list.Subjects[0].ID != made.ID || !list.Subjects[0].Expires.Equal(at) {
 		t.Errorf("would go: %+v", list)
 	}
+	if events, err := c.ListEvents(ctx, made.ID); err != nil || len(events) != 1 || events[0].ID != made.EventID || !events[0].Expires.Equal(at) {
+		t.Errorf("events: %+v, %v", events, err)
+	}
 	_, err = c.Update(ctx, made.ID, client.Photo{Image: photo(t, obama), NoExpiry: true})
 	must(t, err)
 	if list, err = c.Expiring(ctx, at.Add(time.Millisecond), client.Page{}); err != nil || len(list.Subjects) != 0 {

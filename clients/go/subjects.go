@@ -117,16 +117,26 @@ func (c *Client) Merge(ctx context.Context, subjectID, source string) (Merged, e
 	return call[Merged](ctx, c, request{method: http.MethodPost, path: join("v1.1", "subjects", subjectID, "merge"), body: body, repeat: repeatKeyed})
 }
 
+// Event is an event of a subject.
+type Event struct {
+	ID string `json:"id"`
+	// Expires is as in Entry.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// ListEvents returns a subject's events.
+func (c *Client) ListEvents(ctx context.Context, subjectID string) ([]Event, error) {
+	list, err := call[struct {
+		Events []Event `json:"events"`
+	}](ctx, c, request{method: http.MethodGet, path: join("v1.1", "subjects", subjectID, "events")})
+	return list.Events, err
+}
+
 // Events returns the ids of a subject's events.
 func (c *Client) Events(ctx context.Context, subjectID string) ([]string, error) {
-	type event struct {
-		ID string `json:"id"`
-	}
-	list, err := call[struct {
-		Events []event `json:"events"`
-	}](ctx, c, request{method: http.MethodGet, path: join("v1.1", "subjects", subjectID, "events")})
-	ids := make([]string, len(list.Events))
-	for i, e := range list.Events {
+	list, err := c.ListEvents(ctx, subjectID)
+	ids := make([]string, len(list))
+	for i, e := range list {
 		ids[i] = e.ID
 	}
 	return ids, err
@@ -171,7 +181,7 @@ type Entry struct {
 	UserData   json.RawMessage `json:"userData"`
 	// Expires is when the event expires, of itself or by its gallery's retention. It is zero
 	// for never.
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Order is the order of the subject list by the time of the last update.

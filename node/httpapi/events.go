@@ -33,7 +33,10 @@ func getEvents(ctx context.Context, c *call) (answer, error) {
 	}
 	text := eventsBody{ID: subject.String(), Events: make([]eventBody, len(events))}
 	for i, e := range events {
-		text.Events[i] = eventBody{ID: e.String()}
+		text.Events[i] = eventBody{ID: e.ID.String()}
+		if !e.Expires.IsZero() {
+			text.Events[i].Expires = wireTime(e.Expires)
+		}
 	}
 	return answer{fasthttp.StatusOK, text}, nil
 }

@@ -117,7 +117,8 @@ type eventsBody struct {
 }
 
 type eventBody struct {
-	ID string `json:"id"`
+	ID      string `json:"id"`
+	Expires string `json:"expires,omitzero"`
 }
 
 // facesBody is the answer to an extraction.

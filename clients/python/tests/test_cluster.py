@@ -163,6 +163,7 @@ def test_expiry(tenant: Client) -> None:
     made = client.register(photo(OBAMA), expires=at)
     would_go = client.expiring(at + timedelta(milliseconds=1))
     assert (would_go.total, [(e.id, e.expires) for e in would_go.subjects]) == (1, [(made.id, at)])
+    assert client.list_events(made.id) == [facet_client.Event(made.event_id, at)]
     client.update(made.id, photo(OBAMA), expires="")
     assert client.expiring(at + timedelta(milliseconds=1)).subjects == []
     assert tenant.update_gallery(gallery.id, retention_days=30).retention_days == 30

@@ -19,6 +19,7 @@ from ._models import (
     BulkPage,
     BulkRecord,
     Entry,
+    Event,
     Gallery,
     Job,
     Match,
@@ -186,8 +187,12 @@ class Client:
 
     def events(self, subject_id: str) -> list[str]:
         """Returns the ids of a subject's events."""
+        return [event.id for event in self.list_events(subject_id)]
+
+    def list_events(self, subject_id: str) -> list[Event]:
+        """Returns a subject's events."""
         found = self._call(Operation("GET", path("v1.1", "subjects", subject_id, "events")))
-        return [str(event["id"]) for event in found["events"]]
+        return [read(Event, event) for event in found["events"]]
 
     def register_event(
         self,

@@ -73,6 +73,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Event:
+    """An event of a subject. expires is that of an Entry."""
+
+    id: str
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True)
 class SubjectList:
     """A part of the subject list. total counts the whole list. next is the cursor of the
     page that follows, or None if none does. Every node of the service takes it."""
