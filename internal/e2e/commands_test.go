@@ -127,6 +127,48 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(0, `the gallery "staff" is deleted`, "gallery", "delete", "staff", "--yes", "staff")
 }
 
+// What has a time is listed before it goes, and goes.
+func TestCommandsExpirePhotos(t *testing.T) {
+	t.Parallel()
+	s := newTenant(t, shared(t), "commands-expiry")
+	s.run(0, "kept     for ever", "gallery", "create", "visitors")
+	s.run(2, "it is no time: give 30d, 12h, 2030-01-31", "enrol", photoPath(obama), "--expires", "tomorrow")
+	s.run(1, "must be in the future", "enrol", photoPath(obama), "--expires", "2020-01-31")
+	s.run(0, "no photo expires before ", "subject", "list", "--expires-before", "2199-01-31T12:00:00+01:00")
+	var soon, later struct{ ID, EventID string }
+	s.decode(&later, "enrol", photoPath(obama), "--expires", "30d", "--external-id", "4711")
+	made := time.Now().UTC()
+	s.decode(&soon, "enrol", photoPath(biden), "--expires", "2s")
+	out := s.run(0, "2 of 2 photos that expire before ", "subject", "list", "--expires-before", "31d")
+	if first, second := strings.Index(out, soon.ID), strings.Index(out, later.ID); first < 0 || second < first || !strings.HasPrefix(out, "SUBJECT") || !strings.Contains(out, "EXPIRES") {
+		t.Errorf("what would go is not listed soonest first:\n%s", out)
+	}
+	s.run(0, "1 of 2 photos that expire before ", "subject", "list", "--expires-before", "31d", "--limit", "1")
+	s.run(0, "1 of 1 photos that expire before ", "subject", "list", "--expires-before", "12h")
+	s.run(0, "expires  "+made.AddDate(0, 0, 30).Format(time.DateOnly), "subject", "show", "externalId:4711")
+	s.run(2, "exclude each other", "subject", "list", "--expires-before", "31d", "--deleted")
+	time.Sleep(time.Until(made.Add(7 * time.Second))) // its 2 seconds and the 5 that are promised
+	s.run(5, "nobody", "search", photoPath(biden))
+	s.run(1, "the gallery has no subject", "subject", "show", soon.ID)
+	s.run(0, later.ID, "search", photoPath(anotherObama))
+	s.run(0, "updated", "subject", "update", later.ID, photoPath(obama), "--expires", "never")
+	s.run(0, "no photo expires before ", "subject", "list", "--expires-before", "31d")
+	s.run(0, "kept         90 days", "gallery", "update", "visitors", "--retention-days", "90", "--description", "of the day")
+	s.run(0, "90 days", "gallery", "list")
+	s.run(0, "90 days", "gallery", "show", "visitors")
+	var list []struct{ ID, Expires string }
+	s.decode(&list, "subject", "list", "--expires-before", "91d")
+	if len(list) != 1 || list[0].ID != later.ID || !strings.HasPrefix(list[0].Expires, made.AddDate(0, 0, 90).Format(time.DateOnly)) {
+		t.Errorf("by the retention go: %+v", list)
+	}
+	s.run(2, "name what changes: --name, --description or --retention-days", "gallery", "update", "visitors")
+	s.run(1, "from 0 to 36500", "gallery", "update", "visitors", "--retention-days", "-1")
+	s.run(0, "for ever", "gallery", "update", "visitors", "--retention-days", "0")
+	if out := s.run(0, later.ID, "subject", "list", "--all", "-o", "json"); strings.Contains(out, "expires") {
+		t.Errorf("what never expires has a time:\n%s", out)
+	}
+}
+
 // Jobs are listed and shown, with what failed.
 func TestCommandsShowJobs(t *testing.T) {
 	t.Parallel()

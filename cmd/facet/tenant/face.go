@@ -28,18 +28,20 @@ func newEnrol() *cobra.Command {
 			"exists. PHOTO is a file, or - for the standard input. It shows one person.\n" +
 			"The same photo again enrols another subject, unless the application's --guard is on.",
 		Example: "  facet enrol anna.jpg\n  facet enrol anna2.jpg --subject 5b0b9b32-8392-8002-b506-6b5b46edb7fa\n" +
-			"  facet enrol anna.jpg --gallery staff --tag berlin --external-id 4711\n  curl -s https://example.org/anna.jpg | facet enrol -",
+			"  facet enrol anna.jpg --gallery staff --tag berlin --external-id 4711\n  facet enrol visitor.jpg --expires 30d\n  curl -s https://example.org/anna.jpg | facet enrol -",
 	}
 	tags := tagFlag(cmd, "tag of the gallery for the photo")
 	subject := cmd.Flags().String("subject", "", "add the photo to this subject")
 	external := cmd.Flags().String("external-id", "", "your own id of the new subject; externalId:ID then stands for its id")
 	cmd.MarkFlagsMutuallyExclusive("subject", "external-id")
+	var expires moment
+	cmd.Flags().Var(&expires, "expires", "when the photo is removed by itself: "+momentHelp)
 	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
 		image, err := readPhoto(cmd, args[0])
 		if err != nil {
 			return err
 		}
-		photo := client.Photo{Image: image, Tags: *tags}
+		photo := client.Photo{Image: image, Tags: *tags, Expires: expires.Time}
 		if *external != "" {
 			photo.ExternalID = external
 		}

@@ -23,7 +23,7 @@ const (
 func newGallery() *cobra.Command {
 	return cli.Group(
 		&cobra.Command{Use: "gallery", Short: "galleries: the sets of faces that are searched"},
-		newGalleryList(), newGalleryCreate(), newGalleryShow(), newGalleryGrow(), newGalleryDelete(),
+		newGalleryList(), newGalleryCreate(), newGalleryShow(), newGalleryUpdate(), newGalleryGrow(), newGalleryDelete(),
 	)
 }
 
@@ -37,9 +37,9 @@ func newGalleryList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		titles := []string{"GALLERY", "ID", "FACES", "SIZE", "DESCRIPTION"}
+		titles := []string{"GALLERY", "ID", "FACES", "SIZE", "KEPT", "DESCRIPTION"}
 		return printList(s, list, "there is no gallery yet: facet gallery create NAME", titles, func(g client.Gallery, limit int) []string {
-			return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), table.Shorten(g.Description, limit)}
+			return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), kept(g.RetentionDays), table.Shorten(g.Description, limit)}
 		})
 	})
 }
@@ -49,13 +49,15 @@ func newGalleryCreate() *cobra.Command {
 		Use: "create NAME", Short: "create a gallery and its first application", Args: cli.Args(cobra.ExactArgs(1)),
 		Long: "Create a gallery and its first application, whose API key programs send with their requests.\n" +
 			"The size is the most faces that the gallery holds. It can grow later, and never shrinks.",
-		Example: "  facet gallery create staff --size 5000\n  facet enrol photo.jpg --gallery staff",
+		Example: "  facet gallery create staff --size 5000\n  facet enrol photo.jpg --gallery staff\n" +
+			"  facet gallery create visitors --retention-days 90",
 	}
 	g := client.NewGallery{}
 	f := cmd.Flags()
 	f.IntVar(&g.Size, "size", sizeDefault, "the most faces")
 	f.StringVar(&g.Description, "description", "", "what the gallery is for")
 	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", qualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
+	f.IntVar(&g.RetentionDays, "retention-days", 0, retentionHelp)
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		g.Name = args[0]
 		made, err := s.CreateGallery(ctx, g)
@@ -66,7 +68,7 @@ func newGalleryCreate() *cobra.Command {
 			return err
 		}
 		return s.print(made, func(w io.Writer) error {
-			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "API key", made.APIKey,
+			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "API key", made.APIKey,
 				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags()))
 		})
 	})
@@ -87,12 +89,53 @@ func newGalleryShow() *cobra.Command {
 			return err
 		}
 		return s.print(g, func(w io.Writer) error {
-			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "description", g.Description)
+			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "description", g.Description)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(w)
 			return writeApplications(w, g.Applications)
+		})
+	})
+}
+
+func newGalleryUpdate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "update NAME|ID", Short: "change a gallery; what no flag names stays", Args: cli.Args(cobra.ExactArgs(1)),
+		Long: "Change a gallery; what no flag names stays. With --retention-days, photos whose last update is that long ago\n" +
+			"are removed, those that exist now, too, within seconds. facet subject list --expires-before shows what would go.",
+		Example: "  facet gallery update visitors --retention-days 90\n  facet gallery update visitors --retention-days 0   # for ever",
+	}
+	f := cmd.Flags()
+	name := f.String("name", "", "another name")
+	description := f.String("description", "", "what the gallery is for")
+	days := f.Int("retention-days", 0, retentionHelp)
+	change := func() (c client.GalleryChange, some bool) {
+		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
+		pick(&c.Name, name, set("name"))
+		pick(&c.Description, description, set("description"))
+		pick(&c.RetentionDays, days, set("retention-days"))
+		return c, some
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if _, some := change(); !some {
+			return cli.Misuse(errors.New("name what changes: --name, --description or --retention-days"))
+		}
+		return nil
+	}
+	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
+		entry, err := findGallery(ctx, s.Client, args[0])
+		if err != nil {
+			return err
+		}
+		c, _ := change()
+		g, err := s.UpdateGallery(ctx, entry.ID, c)
+		if err != nil {
+			return err
+		}
+		g.Count = entry.Count // the answer has none
+		return s.print(g, func(w io.Writer) error {
+			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "description", g.Description)
 		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,26 +34,37 @@ func newSubjectList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the photos of subjects, the newest first", Args: cli.Args(cobra.NoArgs),
 		Long: "List the photos (events) of subjects, the newest first. A subject with several photos has several lines.\n" +
-			"facet subject show names the photos of a subject.",
-		Example: "  facet subject list --limit 10\n  facet subject list --all -o json\n  facet subject list --deleted",
+			"facet subject show names the photos of a subject. With --expires-before it lists, soonest first, the photos\n" +
+			"that will be removed by themselves until then, and changes nothing.",
+		Example: "  facet subject list --limit 10\n  facet subject list --all -o json\n  facet subject list --deleted\n" +
+			"  facet subject list --expires-before 30d",
 	}
 	f := cmd.Flags()
 	limit := f.Int("limit", subjectsDefault, "the most lines")
 	all := f.Bool("all", false, "list all")
 	gone := f.Bool("deleted", false, "list those that were deleted or replaced and have not been overwritten yet")
+	var before moment
+	f.Var(&before, "expires-before", "list what expires before this time: "+momentHelp)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *limit < 1 || *all && f.Changed("limit") {
 			return cli.Misuse(errors.New("give --limit with a number from 1 on, or --all"))
 		}
+		if *gone && !before.IsZero() {
+			return cli.Misuse(errors.New("--deleted and --expires-before exclude each other"))
+		}
 		return nil
 	}
 	return onGallery(cmd, func(ctx context.Context, s *session, _ []string) error {
-		want := client.Active
-		if *gone {
+		list, want := newEntries(s, *gone), client.Active
+		from := s.AllSubjects(ctx, client.Descending)
+		switch {
+		case *gone:
 			want = client.Deleted
+		case !before.IsZero():
+			list.due(before.Time)
+			from = s.expiring(ctx, before.Time, &list.total)
 		}
-		list := newEntries(s, *gone)
-		for e, err := range s.AllSubjects(ctx, client.Descending) {
+		for e, err := range from {
 			switch {
 			case err != nil:
 				return err
@@ -77,9 +89,11 @@ func newSubjectList() *cobra.Command {
 // entries prints entries of the subject list one by one, since there may be millions.
 type entries struct {
 	*session
-	title string // of the time
-	third string // title of the third column
-	none  string // what is said of an empty list
+	title string    // of the time
+	third string    // title of the third column
+	none  string    // what is said of an empty list
+	until time.Time // if not zero, the list has what expires before it, total in all
+	total int
 	count int
 	more  bool
 }
@@ -89,6 +103,11 @@ func newEntries(s *session, gone bool) *entries {
 		return &entries{session: s, title: "DELETED", third: "EVENT", none: "no subject was deleted lately"}
 	}
 	return &entries{session: s, title: "UPDATED", third: "EXTERNAL ID", none: "the gallery has no subject yet: facet enrol PHOTO"}
+}
+
+// due turns the list into one of what expires before a time.
+func (l *entries) due(before time.Time) {
+	l.title, l.until, l.none = "EXPIRES", before, "no photo expires before "+at(before)
 }
 
 // entryFormat has a subject, a time, and the event or the external id.
@@ -120,7 +139,11 @@ func (l *entries) add(e client.Entry) (err error) {
 		if e.Status == client.Active {
 			third = table.Shorten(e.ExternalID, externalShown)
 		}
-		_, err = fmt.Fprintf(l.out, entryFormat, e.ID, at(e.LastUpdated), third)
+		when := e.LastUpdated
+		if !l.until.IsZero() {
+			when = e.Expires
+		}
+		_, err = fmt.Fprintf(l.out, entryFormat, e.ID, at(when), third)
 	}
 	return err
 }
@@ -133,6 +156,8 @@ func (l *entries) end() (err error) {
 		_, err = fmt.Fprintln(l.out, "\n]")
 	case l.count == 0:
 		_, err = fmt.Fprintln(l.out, l.none)
+	case !l.until.IsZero():
+		_, err = fmt.Fprintf(l.out, "%d of %d photos that expire before %s\n", l.count, l.total, at(l.until))
 	case l.more:
 		_, err = fmt.Fprintln(l.out, "there are more: --limit NUMBER or --all")
 	}
@@ -141,8 +166,8 @@ func (l *entries) end() (err error) {
 
 // events is what facet subject show prints as JSON.
 type events struct {
-	ID     string   `json:"id"`
-	Events []string `json:"events"`
+	ID     string         `json:"id"`
+	Events []client.Event `json:"events"`
 }
 
 func newSubjectShow() *cobra.Command {
@@ -155,17 +180,17 @@ func newSubjectShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ids, err := s.Events(ctx, subject)
+		list, err := s.ListEvents(ctx, subject)
 		if errors.Is(err, client.ErrNotFound) {
 			return unknownSubject(args[0], err)
 		}
 		if err != nil {
 			return err
 		}
-		return s.print(events{subject, ids}, func(w io.Writer) error {
+		return s.print(events{subject, list}, func(w io.Writer) error {
 			pairs := []string{"subject", subject}
-			for _, event := range ids {
-				pairs = append(pairs, "event", event)
+			for _, event := range list {
+				pairs = append(pairs, "event", event.ID, "expires", expiresAt(event.Expires))
 			}
 			return writePairs(w, pairs...)
 		})
@@ -176,13 +201,16 @@ func newSubjectUpdate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update SUBJECT PHOTO", Short: "replace a photo of a subject", Args: cli.Args(cobra.ExactArgs(2)),
 		Long: "Replace a photo of a subject: that of --event, or else the oldest. PHOTO is a file, or - for the standard\n" +
-			"input. Its tags stay, unless --tag or --no-tags says otherwise. facet enrol --subject adds a photo.",
-		Example: "  facet subject update 5b0b9b32-8392-8002-b506-6b5b46edb7fa newer.jpg",
+			"input. Its tags and its --expires stay, unless a flag says otherwise. facet enrol --subject adds a photo.",
+		Example: "  facet subject update 5b0b9b32-8392-8002-b506-6b5b46edb7fa newer.jpg --expires 90d\n" +
+			"  facet subject update 5b0b9b32-8392-8002-b506-6b5b46edb7fa newer.jpg --expires never",
 	}
 	tags := tagFlag(cmd, "tag of the gallery for the photo, instead of its tags")
 	f := cmd.Flags()
 	none := f.Bool("no-tags", false, "take all tags from the photo")
 	event := f.String("event", "", "the photo to replace (default: the oldest)")
+	var expires momentOrNever
+	f.Var(&expires, "expires", "when the photo is removed by itself: "+momentHelp+", or never")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *none && len(*tags) > 0 {
 			return cli.Misuse(errors.New("--tag and --no-tags exclude each other"))
@@ -194,7 +222,7 @@ func newSubjectUpdate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		photo := client.Photo{Image: image, Tags: *tags}
+		photo := client.Photo{Image: image, Tags: *tags, Expires: expires.Time, NoExpiry: expires.never}
 		if len(*tags) == 0 {
 			photo.Tags = nil // they stay
 		}
