@@ -130,7 +130,8 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 // What has a time is listed before it goes, and goes.
 func TestCommandsExpirePhotos(t *testing.T) {
 	t.Parallel()
-	s := newTenant(t, shared(t), "commands-expiry")
+	c := shared(t)
+	s := newTenant(t, c, "commands-expiry")
 	s.run(0, "kept     for ever", "gallery", "create", "visitors")
 	s.run(2, "it is no time: give 30d, 12h, 2030-01-31", "enrol", photoPath(obama), "--expires", "tomorrow")
 	s.run(1, "must be in the future", "enrol", photoPath(obama), "--expires", "2020-01-31")
@@ -166,6 +167,15 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	s.run(0, "for ever", "gallery", "update", "visitors", "--retention-days", "0")
 	if out := s.run(0, later.ID, "subject", "list", "--all", "-o", "json"); strings.Contains(out, "expires") {
 		t.Errorf("what never expires has a time:\n%s", out)
+	}
+	address, _ := c.bucket(t)
+	for year, more := range map[string][]string{"2198": nil, "2199": {"--bucket", address}} {
+		text := "external_id,file,expires\n" + year + "," + photoPath(collins) + "," + year + "-01-31\n"
+		if err := os.WriteFile(filepath.Join(s.dir, year+".csv"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.run(0, "1 rows: 1 registered", append([]string{"import", year + ".csv", "--outside"}, more...)...)
+		s.run(0, "expires  "+year+"-01-31 00:00:00Z", "subject", "show", "externalId:"+year)
 	}
 }
 

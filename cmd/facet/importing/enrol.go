@@ -82,7 +82,7 @@ func (r *run) decide(ctx context.Context, t *task) (line, error) {
 			return line{}, err
 		}
 	}
-	p := client.Photo{Image: t.photo.Bytes(), Tags: t.tags(r.Tags), UserData: json.RawMessage(t.row.UserData)}
+	p := client.Photo{Image: t.photo.Bytes(), Tags: t.tags(r.Tags), UserData: json.RawMessage(t.row.UserData), Expires: t.row.Expires}
 	if t.person != 0 {
 		p.ExternalID = &t.row.ExternalID
 	}

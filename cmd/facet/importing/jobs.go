@@ -194,7 +194,10 @@ func (j *jobs) begin(ctx context.Context, b *batch) error {
 	}
 	items := make([]client.BulkItem, len(b.tasks))
 	for i, t := range b.tasks {
-		items[i] = client.BulkItem{Filename: b.file(t), Tags: t.tags(j.Tags), ExternalID: t.row.ExternalID, UserData: json.RawMessage(t.row.UserData)}
+		items[i] = client.BulkItem{
+			Filename: b.file(t), Tags: t.tags(j.Tags), ExternalID: t.row.ExternalID,
+			UserData: json.RawMessage(t.row.UserData), Expires: t.row.Expires,
+		}
 	}
 	keyed := client.WithIdempotencyKey(j.requests, b.place())
 	err := j.insist(keyed, func(ctx context.Context) (err error) {

@@ -20,8 +20,8 @@ const importLong = `Bring a list of photos, folders of them, or single photos in
 A list is a CSV file or a file of JSON lines (.jsonl). The first line of a CSV file names the columns,
 in any order; commas, semicolons or tabs are between them:
 
-  external_id,file,tags,user_data
-  E-1017,photos/ann.jpg,staff;night shift,
+  external_id,file,tags,user_data,expires
+  E-1017,photos/ann.jpg,staff;night shift,,2030-01-31
 
 Only "file" is needed. A file's path starts at the list's folder. Rows with the same external id are
 photos of one person: the first makes the subject, the others add events to it.

@@ -22,6 +22,7 @@ var fields = map[string]func(r *Row, cell string){
 	"filename":   func(r *Row, cell string) { r.File = cell },
 	"tags":       func(r *Row, cell string) { r.setTags(cell) },
 	"userdata":   func(r *Row, cell string) { r.setUserData(cell) },
+	"expires":    func(r *Row, cell string) { r.Err = r.setExpires(cell) },
 }
 
 // fieldName returns the key of fields for the name of a column: external_id, externalId
@@ -83,7 +84,7 @@ func readColumns(l *lines) (*columns, error) {
 			return c, nil
 		}
 	}
-	return nil, errors.New("the first line of the list must name its columns, one of them \"file\": external_id,file,tags,user_data, " +
+	return nil, errors.New("the first line of the list must name its columns, one of them \"file\": external_id,file,tags,user_data,expires, " +
 		"with commas, semicolons or tabs between them")
 }
 

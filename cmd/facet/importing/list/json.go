@@ -24,6 +24,7 @@ type object struct {
 	Tags        jsontext.Value            `json:"tags"`
 	UserData    jsontext.Value            `json:"user_data"`
 	UserData2   jsontext.Value            `json:"userData"`
+	Expires     string                    `json:"expires"`
 	Rest        map[string]jsontext.Value `json:",inline"`
 }
 
@@ -48,7 +49,7 @@ func readObject(line []byte, ignored map[string]bool) (r Row, blank bool) {
 	data, err3 := either(given(o.UserData), given(o.UserData2), "user_data")
 	r.setUserData(data)
 	err4 = readTags(&r, o.Tags)
-	if r.Err = errors.Join(err1, err2, err3, err4); r.Err == nil {
+	if r.Err = errors.Join(err1, err2, err3, err4, r.setExpires(o.Expires)); r.Err == nil {
 		r.check()
 	}
 	return r, false

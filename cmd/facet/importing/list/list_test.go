@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -60,7 +61,7 @@ func line(r Row) string {
 func TestListsOfAllKindsAreRead(t *testing.T) {
 	t.Parallel()
 	want := []Row{
-		{Number: 2, ExternalID: "E-1", File: "a b.jpg", Tags: []string{"staff", "night shift"}, UserData: jsontext.Value(`{"a":1}`)},
+		{Number: 2, ExternalID: "E-1", File: "a b.jpg", Tags: []string{"staff", "night shift"}, UserData: jsontext.Value(`{"a":1}`), Expires: time.Date(2030, 1, 31, 0, 0, 0, 0, time.UTC)},
 		{Number: 3, ExternalID: "E-2", File: "ü.jpg"},
 	}
 	f := func(name, text string) {
@@ -71,14 +72,14 @@ func TestListsOfAllKindsAreRead(t *testing.T) {
 			t.Errorf("%v, −want +got\n%s", err, diff)
 		}
 	}
-	f("comma.csv", "external_id,file,tags,user_data\nE-1,a b.jpg,staff;night shift,\"{\"\"a\"\":1}\"\nE-2,ü.jpg,,\n")
-	f("excel.csv", "\ufeffExternal ID;File;Tags;User Data\r\nE-1;a b.jpg;\"staff; night shift\";\"{\"\"a\"\":1}\"\r\nE-2;ü.jpg;;\r\n;;;\r\n")
-	f("tab.tsv", "externalId\tfilename\ttags\tuserData\nE-1\ta b.jpg\tstaff;night shift\t\"{\"\"a\"\":1}\"\nE-2\tü.jpg\t\t\n\n")
-	f("order.CSV", "tags,file,externalID,userdata\nstaff;night shift,a b.jpg,E-1,\"{\"\"a\"\":1}\"\n,ü.jpg,E-2,")
-	f("lines.jsonl", "\n"+`{"external_id":"E-1","file":"a b.jpg","tags":["staff","night shift"],"user_data":{"a":1}}`+"\r\n"+
-		`{"externalId":"E-2","file":"ü.jpg","tags":null}`)
+	f("comma.csv", "external_id,file,tags,user_data,expires\nE-1,a b.jpg,staff;night shift,\"{\"\"a\"\":1}\",2030-01-31\nE-2,ü.jpg,,,\n")
+	f("excel.csv", "\ufeffExternal ID;File;Tags;User Data;Expires\r\nE-1;a b.jpg;\"staff; night shift\";\"{\"\"a\"\":1}\"; 2030-01-31T00:00:00Z\r\nE-2;ü.jpg;;;\r\n;;;\r\n")
+	f("tab.tsv", "externalId\tfilename\ttags\tuserData\texpires\nE-1\ta b.jpg\tstaff;night shift\t\"{\"\"a\"\":1}\"\t2030-01-31T01:00:00+01:00\nE-2\tü.jpg\t\t\t\n\n")
+	f("order.CSV", "tags,file,externalID,expires,userdata\nstaff;night shift,a b.jpg,E-1,2030-01-31,\"{\"\"a\"\":1}\"\n,ü.jpg,E-2,,")
+	f("lines.jsonl", "\n"+`{"external_id":"E-1","file":"a b.jpg","tags":["staff","night shift"],"user_data":{"a":1},"expires":"2030-01-31"}`+"\r\n"+
+		`{"externalId":"E-2","file":"ü.jpg","tags":null,"expires":null}`)
 	want[0].Number, want[1].Number = 3, 4
-	f("sep.csv", "sep=;\r\nexternal_id;file;tags;user_data\r\nE-1;a b.jpg;\"staff;night shift\";\"{\"\"a\"\":1}\"\r\nE-2;ü.jpg;;\r\n")
+	f("sep.csv", "sep=;\r\nexternal_id;file;tags;user_data;expires\r\nE-1;a b.jpg;\"staff;night shift\";\"{\"\"a\"\":1}\";2030-01-31\r\nE-2;ü.jpg;;;\r\n")
 }
 
 func TestBadRowsDoNotEndTheList(t *testing.T) {
@@ -120,6 +121,7 @@ func TestBadRowsDoNotEndTheList(t *testing.T) {
 		`{"file":"a.jpg","tags":[1]}`+"\n"+
 		`{"file":"a.jpg"} {}`+"\n"+
 		`{"file":"a.jpg","userData":"x"}`+"\n"+
+		`{"file":"a.jpg","expires":"30d"}`+"\n"+
 		`{"file":"good.jpg"}`+"\n",
 		"|| !the line is not one JSON object: each row is one object on one line",
 		"|| !a member of the line's object occurs twice",
@@ -129,7 +131,10 @@ func TestBadRowsDoNotEndTheList(t *testing.T) {
 		"|a.jpg| !tags has something that is not a text",
 		"|| !the line is not one JSON object: each row is one object on one line",
 		`|a.jpg|"x" !user_data is no JSON object such as {"department":"sales"}`,
+		"|a.jpg| !expires is no time such as 2030-01-31 or 2030-01-31T12:00:00Z",
 		"|good.jpg|")
+	f("expires.csv", "file,expires\na.jpg,2030-02-30\nb.jpg,2030-02-28\n",
+		"|a.jpg| !expires is no time such as 2030-01-31 or 2030-01-31T12:00:00Z", "|b.jpg|")
 }
 
 func TestListWithoutColumnsIsRefused(t *testing.T) {

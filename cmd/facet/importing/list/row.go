@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -31,6 +32,8 @@ type Row struct {
 	Tags []string
 	// UserData is a JSON object that is kept with the subject, or nil.
 	UserData jsontext.Value
+	// Expires is when the event expires, or the zero time for never.
+	Expires time.Time
 	// Err is why the row can't be used, in words, or nil.
 	Err error
 
@@ -111,9 +114,25 @@ func (r *Row) setTags(cell string) {
 	}
 }
 
+// setExpires reads a cell with a time, or with a day, which begins at midnight UTC. How long from
+// now is no value: the next run of the same list would have another time.
+func (r *Row) setExpires(cell string) error {
+	if cell = strings.TrimSpace(cell); cell == "" {
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, cell); err == nil {
+			r.Expires = at
+			return nil
+		}
+	}
+	return errors.New("expires is no time such as 2030-01-31 or 2030-01-31T12:00:00Z")
+}
+
 // check sets Err if a row of a list can't be used.
 func (r *Row) check() {
 	switch {
+	case r.Err != nil:
 	case r.File == "":
 		r.Err = errors.New("the row names no file")
 	case len(r.Tags) > tagsMax:
