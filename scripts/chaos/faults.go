@@ -54,6 +54,7 @@ var processFaults = []fault{
 	{"clock", nothing, false, false, time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return func() error { return nil }, n.clock(p)
 	}},
+	wrongTime,
 	{"kill all", nothing, true, true, 2 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
 		for _, p := range n.cluster.members() {
 			p.signal(syscall.SIGCONT)

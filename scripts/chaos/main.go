@@ -155,6 +155,7 @@ func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Tr
 	if s.grow {
 		o = traffic.Options{Size: sizeMin, Step: sizeStep, SizeMax: sizeMax}
 	}
+	o.Expiring = s.photos == "" // the build with real models has the machine's clock
 	if o.Photos, err = portraits(s.photos); err != nil {
 		return nil, nil, err
 	}
@@ -231,7 +232,8 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	if err == nil && s.backups {
 		err = errors.Join(c.end(), copies.check(give))
 	}
-	n.say("checking %d operations on subjects", len(t.History))
+	strict, excused := n.excuse(t.History)
+	n.say("checking %d operations on subjects; %d events expired within %s, %d more during a fault or soon after", len(t.History), strict, traffic.ExpiredWithin, excused)
 	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir), traffic.UniquelyNamed(t.Named)), out)
 }
 

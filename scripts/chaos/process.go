@@ -119,6 +119,7 @@ func (c *cluster) start(p *process) error {
 	}
 	cmd := exec.Command(c.binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), "CHAOS_CLOCK="+p.clockFile())
 	if c.lan != nil {
 		err = c.lan.Start(p.number, cmd)
 	} else {

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"context"
 	"time"
 
 	"facet/cmd/facet/config"
@@ -23,9 +24,12 @@ func Pack(string) (string, error) { return chaosPack, nil }
 
 // openFaces sets an extractor that derives templates from a hash of the image's
 // bytes, for tests that attack the cluster. Real models are so slow that such a
-// test would measure them and not the cluster. It also sets chaosErase.
+// test would measure them and not the cluster. It also sets chaosErase and a clock
+// that can be wrong.
 func openFaces(_ config.Settings, cfg *node.Config) (closing func(), err error) {
 	cfg.Pack, cfg.Extractor, cfg.Table = chaosPack, nodetest.HashExtractor{}, nodetest.Table()
 	cfg.EraseWithin = chaosErase
-	return func() {}, nil
+	ctx, stop := context.WithCancel(context.Background())
+	cfg.Wall = wrongClock(ctx)
+	return stop, nil
 }

@@ -33,7 +33,7 @@ func (t *Traffic) briefly(stop, give context.Context) {
 // brief creates a gallery and deletes it while clients fill it. After the answer to the
 // deletion no node may find anything in the gallery.
 func (t *Traffic) brief(ctx context.Context, n int) error {
-	g, err := t.found(ctx, fmt.Sprint("brief ", n), SmallSize)
+	g, err := t.found(ctx, fmt.Sprint("brief ", n), SmallSize, 0)
 	if err != nil {
 		return err
 	}

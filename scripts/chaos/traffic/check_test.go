@@ -44,6 +44,31 @@ func TestHistoriesThatAreRightAreAccepted(t *testing.T) {
 		at(18, 19, Operation{Kind: drop, Event: "e2"}), at(20, 21, Operation{Kind: add, Face: "a", Missing: true}))
 }
 
+// An event goes in the time of its expiry, and neither before nor after.
+func TestExpiryBoundsWhenAnEventGoes(t *testing.T) {
+	t.Parallel()
+	gone := at(10, 15, Operation{Kind: expire, Event: "e1"})
+	for _, reading := range []struct {
+		from, to int
+		seen     Operation
+		right    bool
+	}{
+		{2, 3, present, true}, {2, 3, absent, false},
+		{11, 12, present, true}, {11, 12, absent, true},
+		{16, 17, present, false}, {16, 17, absent, true},
+	} {
+		err := Linearizable([]Operation{at(0, 1, enrolled), gone, at(reading.from, reading.to, reading.seen)}, t.TempDir())
+		if (err == nil) != reading.right {
+			t.Errorf("%s from %d to %d: %v", reading.seen, reading.from, reading.to, err)
+		}
+	}
+	second := at(2, 3, Operation{Kind: add, Event: "e2", Face: "a"})
+	rest := at(16, 17, Operation{Kind: find, Face: "a", Seen: []string{"e2"}})
+	if err := Linearizable([]Operation{at(0, 1, enrolled), second, gone, rest}, t.TempDir()); err != nil {
+		t.Errorf("a subject loses one of two events: %v", err)
+	}
+}
+
 func TestHistoriesThatAreWrongAreRefused(t *testing.T) {
 	t.Parallel()
 	f := func(what string, history ...Operation) {

@@ -40,7 +40,11 @@ func (t *Traffic) Whole(c Copy) error {
 	if err != nil {
 		return err
 	}
-	t.History = append(t.History, ops...)
+	fleeting := map[string]bool{} // they have expired since, in the copy, too
+	for _, o := range t.History {
+		fleeting[o.Subject] = fleeting[o.Subject] || o.Expiry()
+	}
+	t.History = append(t.History, slices.DeleteFunc(ops, func(o Operation) bool { return fleeting[o.Subject] })...)
 	return nil
 }
 

@@ -43,6 +43,7 @@ const (
 	find   kind = "find"   // searches: Seen are the subject's events that were found
 	verify kind = "verify" // compares the subject with a face
 	events kind = "events" // lists the subject's events
+	expire kind = "expire" // an event expires
 )
 
 const (
@@ -145,6 +146,8 @@ func (o Operation) step(state string) (bool, string) {
 		return true, join(list)
 	case drop:
 		return o.removal(state, at >= 0, func() string { return join(slices.Delete(list, at, at+1)) })
+	case expire:
+		return state != unborn, join(slices.DeleteFunc(list, func(r record) bool { return r.id == o.Event }))
 	case remove:
 		return o.removal(state, len(list) > 0, func() string { return gone })
 	default:

@@ -58,11 +58,15 @@ func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options)
 		Counts: map[string]int{}, Wrong: map[string]int{}, people: map[string][]*subject{},
 		options: o, own: own, portal: own(""), start: time.Now(),
 	}
-	big, err := t.found(ctx, "big", o.Size)
+	kept := 0
+	if o.Expiring {
+		kept = keptDays
+	}
+	big, err := t.found(ctx, "big", o.Size, kept)
 	if err != nil {
 		return nil, err
 	}
-	small, err := t.found(ctx, "small", SmallSize)
+	small, err := t.found(ctx, "small", SmallSize, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +104,13 @@ func (t *Traffic) AckedOn(shards []int, since time.Duration) (count int) {
 // gallery is the answer to the creation of a gallery.
 type gallery struct{ ID, APIKey string }
 
-// found creates a gallery.
-func (t *Traffic) found(ctx context.Context, name string, size int) (g gallery, err error) {
-	a, err := Insist(ctx, t.portal, 0, Request{Method: http.MethodPost, Target: "/api/galleries", Key: newKey(), Body: map[string]any{
-		"name": name, "description": "", "size": size, "faceMinimumQualityScore": 0.45,
-	}})
+// found creates a gallery. With kept, its photos expire so many days after their last update.
+func (t *Traffic) found(ctx context.Context, name string, size, kept int) (g gallery, err error) {
+	body := map[string]any{"name": name, "description": "", "size": size, "faceMinimumQualityScore": 0.45}
+	if kept > 0 {
+		body["retentionDays"] = kept
+	}
+	a, err := Insist(ctx, t.portal, 0, Request{Method: http.MethodPost, Target: "/api/galleries", Key: newKey(), Body: body})
 	if err != nil {
 		return g, err
 	}

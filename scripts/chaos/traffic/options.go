@@ -14,6 +14,9 @@ type Options struct {
 	// Pace is a client's pause between two operations. It may not be 0 in virtual
 	// time, where all work takes no time.
 	Pace time.Duration
+	// Expiring reports whether the large gallery has a retention and persons have a time to expire:
+	// most long after the attack, some after seconds.
+	Expiring bool
 	// Photos show one face each, each of another person. Without them an image is a
 	// text, and its template comes from the text's hash.
 	Photos [][]byte
@@ -41,6 +44,9 @@ func (o Options) crowd() int {
 // body returns the body of a write: a face with its tag.
 func (o Options) body(p plan) map[string]any {
 	m := map[string]any{"face": o.image(p.face)}
+	if o.Expiring && p.call%2 == 0 {
+		m["expires"] = wireTime(time.Now().Add(lateTime))
+	}
 	switch p.tag {
 	case "":
 		m["tags"] = []string{}

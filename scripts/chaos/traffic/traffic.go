@@ -108,7 +108,8 @@ func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
 		{5, t.remove, false},
 		{10, t.verify, false},
 		{6, t.events, false},
-		{23, t.find, true},
+		{20, t.find, true},
+		{3, func(ctx context.Context, p plan) error { return t.fleet(ctx, r, p) }, true},
 		{6, func(ctx context.Context, p plan) error { return t.name(ctx, r, p) }, true},
 		{5, func(ctx context.Context, p plan) error { return t.crowd(ctx, r, p.first) }, true},
 	}
