@@ -130,8 +130,7 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 // What has a time is listed before it goes, and goes.
 func TestCommandsExpirePhotos(t *testing.T) {
 	t.Parallel()
-	c := shared(t)
-	s := newTenant(t, c, "commands-expiry")
+	s := newTenant(t, shared(t), "commands-expiry")
 	s.run(0, "kept     for ever", "gallery", "create", "visitors")
 	s.run(2, "it is no time: give 30d, 12h, 2030-01-31", "enrol", photoPath(obama), "--expires", "tomorrow")
 	s.run(1, "must be in the future", "enrol", photoPath(obama), "--expires", "2020-01-31")
@@ -168,15 +167,12 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	if out := s.run(0, later.ID, "subject", "list", "--all", "-o", "json"); strings.Contains(out, "expires") {
 		t.Errorf("what never expires has a time:\n%s", out)
 	}
-	address, _ := c.bucket(t)
-	for year, more := range map[string][]string{"2198": nil, "2199": {"--bucket", address}} {
-		text := "external_id,file,expires\n" + year + "," + photoPath(collins) + "," + year + "-01-31\n"
-		if err := os.WriteFile(filepath.Join(s.dir, year+".csv"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s.run(0, "1 rows: 1 registered", append([]string{"import", year + ".csv", "--outside"}, more...)...)
-		s.run(0, "expires  "+year+"-01-31 00:00:00Z", "subject", "show", "externalId:"+year)
+	text := "external_id,file,expires\n4712," + photoPath(collins) + ",2198-01-31\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "list.csv"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	s.run(0, "1 rows: 1 registered", "import", "list.csv", "--outside")
+	s.run(0, "expires  2198-01-31 00:00:00Z", "subject", "show", "externalId:4712")
 }
 
 // Jobs are listed and shown, with what failed.

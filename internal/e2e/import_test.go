@@ -307,8 +307,11 @@ func TestImportTellsPersonsApart(t *testing.T) {
 		t.Errorf("Bo has %d events, want 2", bo)
 	}
 	address, bucket := c.bucket(t)
-	byJobs := put(t, dir, "jobs.csv", []byte("external_id,file\nDi,c.png\nDi,b.jpg\nBo,people/Ann/1.jpg\n"))
+	byJobs := put(t, dir, "jobs.csv", []byte("external_id,file,expires\nDi,c.png,2198-01-31\nDi,b.jpg,\nBo,people/Ann/1.jpg,\n"))
 	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 0 replaced, 1 skipped", byJobs, "--bucket", address)
+	if a := k.get(t, 0, "/v1.1/subjects?externalId=Di"); strings.Count(string(a.body), `"expires":"2198-01-31T00:00:00.000+00:00"`) != 1 {
+		t.Errorf("the job's photo does not expire: %s", a.body)
+	}
 	if n := filesIn(t, bucket); n != 0 {
 		t.Errorf("%d copies are left in the object store", n)
 	}
