@@ -77,7 +77,7 @@ func newErase() *cobra.Command {
 	var k keeping
 	var profile, photo, external string
 	var threshold int
-	var yes bool
+	var yes, gone bool
 	cmd := &cobra.Command{
 		Use:   "erase {--photo FILE | --external-id ID | SUBJECT-ID…}",
 		Short: "erase a person from all galleries of a tenant, with a signed receipt",
@@ -86,7 +86,7 @@ func newErase() *cobra.Command {
 			"the backups that do.\n\n" +
 			"The tenant's access key (role admin, --tenant) finds and erases. The receipt comes from the nodes, by an\n" +
 			"operator's connection (--profile, or --admin and --certificates). --dir names both of a cluster of facet dev.",
-		Example: "  facet erase --photo person.jpg --now --wait=disks\n  facet erase --external-id 4711\n  facet erase verify person.receipt --key \"$(cat cluster.pub)\"",
+		Example: "  facet erase --photo person.jpg --now --wait=disks\n  facet erase --gone 5b0b9b32-8392-8002-b506-6b5b46edb7fa   # it has expired\n  facet erase --external-id 4711\n  facet erase verify person.receipt --key \"$(cat cluster.pub)\"",
 		Args:    cli.Args(cobra.ArbitraryArgs),
 	}
 	f := cmd.Flags()
@@ -94,12 +94,16 @@ func newErase() *cobra.Command {
 	f.StringVar(&photo, "photo", "", "photo of the person: all subjects at or above the threshold")
 	f.StringVar(&external, "external-id", "", "the tenant's own id of the person")
 	f.IntVar(&threshold, "threshold", client.ThresholdDefault, "lowest score with the photo")
+	f.BoolVar(&gone, "gone", false, "SUBJECT-IDs that no gallery has, such as expired ones, get on the receipt, too, once for each gallery")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	f.StringVar(&k.File, "receipt", "", "file of the receipt (default: erasure-TIME.receipt)")
 	k.flags(f)
 	k.op.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		person, err := personOf(photo, external, threshold, args)
+		if person.Gone = gone; err == nil && gone && len(args) == 0 {
+			err = cli.Misuse(errors.New("--gone needs the ids of the subjects: a photo and an external id find only subjects that are there"))
+		}
 		if err == nil {
 			err = k.open(cmd)
 		}

@@ -66,14 +66,52 @@ func runErase(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestEraseWritesSignedReceipt(t *testing.T) {
-	t.Parallel()
+// startNewest starts a cluster and waits until it has its level.
+func startNewest(t *testing.T) *nodetest.Cluster {
+	t.Helper()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	for end := time.Now().Add(20 * time.Second); cluster.Nodes[0].Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the cluster does not come to its level")
 		}
 	}
+	return cluster
+}
+
+// A subject that has expired gets a receipt, and one that has not is erased.
+func TestReceiptNamesExpiredSubject(t *testing.T) {
+	t.Parallel()
+	cluster := startNewest(t)
+	c, flags := tenantOf(t, cluster)
+	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: "staff", FaceMinimumQualityScore: .45, Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.WithAPIKey(g.APIKey).Register(t.Context(), client.Photo{Image: []byte("person x"), Expires: time.Now().Add(2 * time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(7 * time.Second)
+	if out, err := runErase(t, append(flags, "--yes", made.ID)...); err != nil || !strings.Contains(out, "nothing was erased") {
+		t.Fatalf("without --gone: %v\n%s", err, out)
+	}
+	file := filepath.Join(t.TempDir(), "r")
+	out, err := runErase(t, append(flags, "--yes", "--gone", "--now", "--wait=disks", "--receipt", file, made.ID)...)
+	if err != nil || !strings.Contains(out, made.ID) || !strings.Contains(out, "COMPLETE: no node") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), `"gone_before": true`) {
+		t.Errorf("the receipt does not say that the subject was gone: %v\n%s", err, text)
+	}
+	var misuse *cli.UsageError
+	if _, err := runErase(t, append(flags, "--gone", "--external-id", "4711")...); !errors.As(err, &misuse) {
+		t.Errorf("--gone with an external id: %v", err)
+	}
+}
+
+func TestEraseWritesSignedReceipt(t *testing.T) {
+	t.Parallel()
+	cluster := startNewest(t)
 	c, flags := tenantOf(t, cluster)
 	photo := []byte("person x")
 	var ids []string

@@ -14,6 +14,9 @@ import (
 // Person says whom to erase. One field is set.
 type Person struct {
 	Subjects []string // ids
+	// Gone reports that Subjects may be gone already, as expired ones are. Find then lists them in
+	// each gallery: none tells where they were.
+	Gone bool
 	// ExternalID is the tenant's own id of the person.
 	ExternalID string
 	Photo      []byte // an image file with one face
@@ -79,10 +82,10 @@ func findIn(ctx context.Context, c *client.Client, p Person) (list []Found, err 
 	}
 	for _, subject := range p.Subjects {
 		events, err := c.Events(ctx, subject)
-		if errors.Is(err, client.ErrNotFound) {
+		if errors.Is(err, client.ErrNotFound) && !p.Gone {
 			continue
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, client.ErrNotFound) {
 			return nil, err
 		}
 		list = append(list, Found{Subject: subject, Events: len(events)})
