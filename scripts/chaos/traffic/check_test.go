@@ -53,9 +53,12 @@ func TestExpiryBoundsWhenAnEventGoes(t *testing.T) {
 		seen     Operation
 		right    bool
 	}{
-		{2, 3, present, true}, {2, 3, absent, false},
-		{11, 12, present, true}, {11, 12, absent, true},
-		{16, 17, present, false}, {16, 17, absent, true},
+		{2, 3, present, true},
+		{2, 3, absent, false},
+		{11, 12, present, true},
+		{11, 12, absent, true},
+		{16, 17, present, false},
+		{16, 17, absent, true},
 	} {
 		err := Linearizable([]Operation{at(0, 1, enrolled), gone, at(reading.from, reading.to, reading.seen)}, t.TempDir())
 		if (err == nil) != reading.right {

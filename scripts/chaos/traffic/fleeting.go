@@ -29,9 +29,12 @@ func (o Operation) Expiry() bool { return o.Kind == expire }
 // wireTime returns a time of expiry in a request.
 func wireTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// fleet registers a person who expires after seconds, and searches for them until ExpiredWithin is
+// fleeting are persons who expire while their clients search for them.
+type fleeting struct{ *Traffic }
+
+// meet registers a person who expires after seconds, and searches for them until ExpiredWithin is
 // over. The history gets the expiry: at its time or in the ExpiredWithin after it.
-func (t *Traffic) fleet(ctx context.Context, r *mrand.Rand, p plan) error {
+func (t fleeting) meet(ctx context.Context, r *mrand.Rand, p plan) error {
 	if !t.options.Expiring {
 		return t.find(ctx, p)
 	}

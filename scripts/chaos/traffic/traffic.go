@@ -109,7 +109,7 @@ func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
 		{10, t.verify, false},
 		{6, t.events, false},
 		{20, t.find, true},
-		{3, func(ctx context.Context, p plan) error { return t.fleet(ctx, r, p) }, true},
+		{3, func(ctx context.Context, p plan) error { return fleeting{t}.meet(ctx, r, p) }, true},
 		{6, func(ctx context.Context, p plan) error { return t.name(ctx, r, p) }, true},
 		{5, func(ctx context.Context, p plan) error { return t.crowd(ctx, r, p.first) }, true},
 	}
