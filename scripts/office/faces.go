@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"image"
-	"image/color" //nolint:misspell // the standard library spells it so
+	colour "image/color" //nolint:misspell // the standard library spells it so
 	"image/draw"
 	"image/jpeg"
 	_ "image/png" // astronaut.png
@@ -117,7 +117,7 @@ func (d *darkroom) picture(f face, number int, name string) error {
 	a, b, c, e := mirror*scale*cos, -mirror*scale*sin, scale*sin, scale*cos
 	midX, midY := (f.leftX+f.rightX)/2, (f.ly+f.ry)/2
 	out := image.NewRGBA(image.Rect(0, 0, int(side), int(side)))
-	draw.Draw(out, out.Rect, image.NewUniform(color.Gray{Y: 128}), image.Point{}, draw.Src)
+	draw.Draw(out, out.Rect, image.NewUniform(colour.Gray{Y: 128}), image.Point{}, draw.Src)
 	from := d.read[f.photo]
 	xdraw.BiLinear.Transform(out, f64.Aff3{a, b, atX - a*midX - b*midY, c, e, atY - c*midX - e*midY}, from, from.Bounds(), draw.Src, nil)
 	light(out, between(r, .8, 1.2), between(r, -12, 12))
