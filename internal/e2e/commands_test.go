@@ -117,6 +117,7 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(0, "4711", "search", photoPath(anotherObama))
 	s.run(0, "4711", "subject", "list")
 	s.run(0, double.ID, "subject", "show", "externalId:4711")
+	s.run(1, "externalId:ID stands for your own id", "subject", "show", "4711")
 	s.run(1, "the gallery has no subject with the external id 4712", "subject", "merge", made.ID, "externalId:4712")
 	s.run(0, "which is removed", "subject", "merge", made.ID, "externalId:4711")
 	s.run(1, "the gallery has no subject", "subject", "show", double.ID)

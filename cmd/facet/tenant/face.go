@@ -71,7 +71,7 @@ func (s *session) registered(did string, r client.Registered) error {
 
 // unknownSubject returns the error for a subject that the gallery does not have.
 func unknownSubject(subject string, err error) error {
-	return &refusedError{fmt.Sprintf("the gallery has no subject %s: facet subject list shows them", subject), err}
+	return &refusedError{fmt.Sprintf("the gallery has no subject %s: facet subject list shows them; %s stands for your own id", subject, client.External("ID")), err}
 }
 
 func newSearch() *cobra.Command {

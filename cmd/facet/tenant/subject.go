@@ -24,7 +24,8 @@ func newSubject() *cobra.Command {
 		&cobra.Command{
 			Use: "subject", Short: "subjects: the persons of a gallery",
 			Long: "Subjects: the persons of a gallery. facet enrol makes one, or adds a photo to one. An event is one photo\n" +
-				"of a subject. The service keeps no photos: only what it needs to compare them.",
+				"of a subject. The service keeps no photos: only what it needs to compare them.\n\n" +
+				"Commands take a subject's id, or externalId:ID with your own id of it.",
 		},
 		newSubjectList(), newSubjectShow(), newSubjectUpdate(), newSubjectMerge(), newSubjectDelete(),
 	)
