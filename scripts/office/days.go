@@ -299,14 +299,8 @@ func (w *week) thursday(ctx context.Context) error {
 	return w.visit(ctx)
 }
 
-// matches compares all subjects at or above the threshold, asked at each node, with those that
-// have the external ids of want.
+// matches compares the external ids of all subjects at or above the threshold, asked at each node.
 func (w *week) matches(ctx context.Context, photo string, want []string) error {
-	subjects := make([]string, len(want))
-	for i, externalID := range want {
-		subjects[i] = w.subjects[externalID]
-	}
-	slices.Sort(subjects)
 	probe, err := os.ReadFile(filepath.Join(w.dir, photo))
 	if err != nil {
 		return err
@@ -317,10 +311,10 @@ func (w *week) matches(ctx context.Context, photo string, want []string) error {
 			if err != nil {
 				return err
 			}
-			got = append(got, m.ID)
+			got = append(got, m.ExternalID)
 		}
 		slices.Sort(got)
-		if err := w.sameIDs("all matches, POST /v1.1/face/matches at "+n.Name, got, subjects); err != nil {
+		if err := w.sameIDs("all matches, POST /v1.1/face/matches at "+n.Name, got, want); err != nil {
 			return err
 		}
 	}
