@@ -324,11 +324,10 @@ func (w *week) matches(ctx context.Context, photo string, want []string) error {
 // visit enrols a visitor for some seconds.
 func (w *week) visit(ctx context.Context) error {
 	w.tell("She is a visitor, until %s from now:", visit)
-	w.expires = time.Now().Add(visit).Truncate(time.Second)
-	face := fmt.Sprintf(`printf '{"face":"%%s","externalId":"visitor-1","expires":"%s"}' "$(base64 < visitor.jpg | tr -d '\n')"`, w.expires.UTC().Format(time.RFC3339))
-	if _, err := w.run(ctx, 0, face+fmt.Sprintf(` | curl -K dev/curl.conf -H "x-api-key: %s" --json @- %s/v1.1/subjects`, w.apiKey, w.info.BaseURLs[0])); err != nil {
+	if _, err := w.run(ctx, 0, fmt.Sprintf("facet enrol visitor.jpg --external-id visitor-1 --expires %s", visit)); err != nil {
 		return err
 	}
+	w.expires = time.Now().Add(visit)
 	return w.searchFinds(ctx, "visitor.jpg", "visitor-1")
 }
 
