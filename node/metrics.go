@@ -107,7 +107,6 @@ func readGroups(n *Node, to send) {
 		if machine, ok := n.replicas.Shard(number); ok {
 			stats := machine.Shard().Slots().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
-			to(metrics.GroupTimed, float64(shard.ExpiringOf(machine.Shard()).Stats(n.router.Retention).Timed), label)
 			to(metrics.GroupDeleted, float64(stats.Deleted), label)
 			to(metrics.GroupTemplates, float64(stats.TemplateBytes), label)
 		}
@@ -208,15 +207,20 @@ func readJobs(n *Node, to send) {
 	to(metrics.JobsLeased, float64(n.router.Leased()))
 }
 
-// readExpiry reads the expiry of events on the shards that this node leads, and its clock.
+// readExpiry reads which events expire, and this node's clock. The next event is that of the shards
+// that this node leads.
 func readExpiry(n *Node, to send) {
 	var next int64
 	for _, number := range n.replicas.Numbers() {
 		group, ok := n.replicas.Group(number)
-		if machine, here := n.replicas.Shard(number); ok && here && group.IsLeader() { // the node may close it meanwhile
-			if of := shard.ExpiringOf(machine.Shard()).Stats(n.router.Retention).Next; of != 0 && (next == 0 || of < next) {
-				next = of
-			}
+		machine, here := n.replicas.Shard(number)
+		if !ok || !here { // the node may close it meanwhile
+			continue
+		}
+		stats := shard.ExpiringOf(machine.Shard()).Stats(n.router.Retention)
+		to(metrics.GroupTimed, float64(stats.Timed), strconv.Itoa(int(number)))
+		if group.IsLeader() && stats.Next != 0 && (next == 0 || stats.Next < next) {
+			next = stats.Next
 		}
 	}
 	expired, waiting := n.expirer.Counts()
