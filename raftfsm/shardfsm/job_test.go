@@ -1,13 +1,10 @@
 package shardfsm
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
 	"facet/raftfsm"
@@ -46,23 +43,11 @@ func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 func TestJobBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
-	var lines []string
+	var lines strings.Builder
 	for _, c := range jobCommands(jobOf(1, 1)) {
-		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(1, encode(c))))
+		fmt.Fprintf(&lines, "%T %x\nanswer %x\n", c, encode(c), m.Apply(1, encode(c)))
 	}
-	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
-	if diff := cmp.Diff(kept(t, "jobs.txt", text), text); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	// The stored bytes can still be read.
-	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := New(newTable(t), testArena)
-	if err := again.Restore(strings.NewReader(string(stored))); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	again := matchesForms(t, m, "jobs.txt", lines.String())
 	if page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
 		t.Errorf("the restored page is %v, %v", page, err)
 	}

@@ -41,6 +41,27 @@ func kept(t *testing.T, name, got string) string {
 	return string(want)
 }
 
+// matchesForms compares commands and answers, a line each, and the snapshot of m after them with a
+// file of testdata. It returns a machine that has the file's snapshot.
+func matchesForms(t *testing.T, m *Machine, name, lines string) *Machine {
+	t.Helper()
+	text := fmt.Sprintf("%ssnapshot %x\n", lines, snapshot(t, m))
+	want := kept(t, name, text)
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	_, last, _ := strings.Cut(strings.TrimSpace(want), "snapshot ")
+	stored, err := hex.DecodeString(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(newTable(t), testArena)
+	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+	return again
+}
+
 var (
 	testGallery = id.Gallery{UUID: id.UUID{1}}
 	testGrant   = Grant{Gallery: testGallery, Generation: 1, Total: 4}

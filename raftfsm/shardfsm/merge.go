@@ -92,8 +92,8 @@ func (c StopReceiving) apply(m *Machine) StatusAnswer {
 	return StatusAnswer{Done}
 }
 
-// GiveUpMerge gives a merge up, whose source stays. With Undone, the copies are removed, and
-// the merge ends. The answer is Done.
+// GiveUpMerge is the command that gives up a merge; its source stays. With Undone, the copies have
+// been removed, and the merge ends. The answer is Done.
 type GiveUpMerge struct {
 	Source id.Subject `cbor:"1,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
