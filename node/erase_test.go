@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/id"
 	"facet/node/nodetest"
 	"facet/raftfsm/fsmtest"
 )
@@ -31,17 +30,8 @@ func TestErasedDataLeavesEveryDisk(t *testing.T) {
 	galleries := map[*nodetest.Client]string{}
 	var secrets [][]byte
 	for _, c := range []*nodetest.Client{stay, leave} {
-		var list struct{ Galleries []struct{ ID string } }
-		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-		galleries[c] = list.Galleries[0].ID
-		u, err := id.Parse(list.Galleries[0].ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		secret, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
-		if err != nil {
-			t.Fatal(err)
-		}
+		gallery, secret := galleryOf(t, cluster, c)
+		galleries[c] = gallery
 		secrets = append(secrets, secret)
 	}
 	files := func(person string) (found []string) {

@@ -99,7 +99,7 @@ func TestExpiredEventsLeaveEveryDisk(t *testing.T) {
 	}
 	expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?externalId=staff%2F1", nil)
 
-	files := scanner(t, cluster, c, url)
+	files := scanner(t, cluster, c)
 	deadline := at.Add(bound + expiredWithin)
 	for _, person := range []string{"first of gone", "gone 7", "second of stays"} {
 		for found := files(person); len(found) > 0; found = files(person) {
@@ -114,20 +114,26 @@ func TestExpiredEventsLeaveEveryDisk(t *testing.T) {
 	}
 }
 
-// scanner returns a function that finds the files of all nodes that have a person's template in
-// the gallery of c, in clear or sealed.
-func scanner(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client, url string) func(person string) []string {
+// galleryOf returns the id of the first gallery of c's tenant, and the key of its data.
+func galleryOf(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client) (gallery string, secret []byte) {
 	t.Helper()
 	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	c.Call(t, cluster.Nodes[0].URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
 	u, err := id.Parse(list.Galleries[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
-	if err != nil {
+	if secret, err = cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u}); err != nil {
 		t.Fatal(err)
 	}
+	return list.Galleries[0].ID, secret
+}
+
+// scanner returns a function that finds the files of all nodes that have a person's template in
+// the gallery of c, in clear or sealed.
+func scanner(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client) func(person string) []string {
+	t.Helper()
+	_, secret := galleryOf(t, cluster, c)
 	return func(person string) (found []string) {
 		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
 		if err != nil {
