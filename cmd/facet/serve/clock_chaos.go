@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,12 +19,12 @@ const (
 	chaosClockLook = 50 * time.Millisecond
 )
 
-// wrongClock returns a clock that is off as the file of chaosClock says, until ctx ends. It returns
-// nil, the machine's clock, if the environment names no file.
-func wrongClock(ctx context.Context) func() time.Time {
+// wrongClock returns a clock that is off as the file of chaosClock says, until closing is called. The
+// clock is nil, the machine's, if the environment names no file.
+func wrongClock() (wall func() time.Time, closing func()) {
 	file := os.Getenv(chaosClock)
 	if file == "" {
-		return nil
+		return nil, func() {}
 	}
 	var off atomic.Int64
 	look := func() {
@@ -32,11 +33,17 @@ func wrongClock(ctx context.Context) func() time.Time {
 		off.Store(int64(d))
 	}
 	look()
-	go func() { // ends with ctx
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
 		for ctx.Err() == nil {
 			look()
 			time.Sleep(chaosClockLook)
 		}
-	}()
-	return func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+	})
+	closing = func() {
+		stop()
+		work.Wait()
+	}
+	return func() time.Time { return time.Now().Add(time.Duration(off.Load())) }, closing
 }

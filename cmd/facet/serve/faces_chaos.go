@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"context"
 	"time"
 
 	"facet/cmd/facet/config"
@@ -29,7 +28,6 @@ func Pack(string) (string, error) { return chaosPack, nil }
 func openFaces(_ config.Settings, cfg *node.Config) (closing func(), err error) {
 	cfg.Pack, cfg.Extractor, cfg.Table = chaosPack, nodetest.HashExtractor{}, nodetest.Table()
 	cfg.EraseWithin = chaosErase
-	ctx, stop := context.WithCancel(context.Background())
-	cfg.Wall = wrongClock(ctx)
-	return stop, nil
+	cfg.Wall, closing = wrongClock()
+	return closing, nil
 }
