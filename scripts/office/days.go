@@ -190,7 +190,7 @@ func (w *week) tuesday(ctx context.Context) error {
 	if _, err := w.run(ctx, 1, "facet subject show externalId:9999"); err != nil {
 		return err
 	}
-	w.tell("Is it her on the photo? And is it she on another member's?")
+	w.tell("Does the photo show her? Does another member's?")
 	if _, err := w.run(ctx, 0, fmt.Sprintf("facet verify photos/%d.jpg externalId:%d", asked, asked)); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type shell struct {
 	starter *process.Starter // its processes die with this one
 }
 
-// answer is what a command said, and its exit status.
+// answer is the output of a command with its exit status.
 type answer struct {
 	text   string
 	status int

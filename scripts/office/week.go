@@ -45,7 +45,7 @@ type week struct {
 	expires time.Time
 }
 
-// run tells the week.
+// run carries out the week and prints it. The error names the first number that differs.
 func run(ctx context.Context, cfg settings) (err error) {
 	if cfg.people < peopleMin || cfg.people > peopleMax {
 		return fmt.Errorf("-people is %d to %d", peopleMin, peopleMax)
@@ -102,7 +102,7 @@ func prepare(dir string) error {
 	return os.WriteFile(filepath.Join(dir, mark), nil, 0o600)
 }
 
-// head begins a day.
+// head prints the title of a day.
 func (w *week) head(text string) { fmt.Fprintf(w.out, "\n%s\n", text) }
 
 // tell prints a sentence.
