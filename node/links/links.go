@@ -31,17 +31,16 @@ import (
 )
 
 const (
-	// askInterval is the pause between two questions to one node. askTimeout is the longest
-	// wait for an answer.
+	// askInterval is the pause between two questions to one node.
 	askInterval = 300 * time.Millisecond
-	askTimeout  = time.Second
 	// cutAfter is how much later another node must have heard from a node than this one. It
 	// is longer than askInterval, so that a node which has just died is not taken for one
 	// behind a cut link.
 	cutAfter = time.Second
-	// healAfter is how long a node must answer without a pause before its link counts as
-	// whole again.
+	// healAfter is how long a node must answer, each question within promptly, before its
+	// link counts as whole again.
 	healAfter = 2 * time.Second
+	promptly  = time.Second
 	// relayAge is how old a relay's last word from the node may be.
 	relayAge = 3 * time.Second
 	// presentInterval is how often gossip is compared with the nodes that are asked.
@@ -82,7 +81,7 @@ type link struct {
 	node    id.Node
 	address string
 	last    time.Time             // of the last answer; at first of the link's discovery
-	steady  time.Time             // since when each question was answered; zero after a failure
+	steady  time.Time             // since when each question was answered promptly; zero after a failure
 	heard   map[id.Node]time.Time // when the node last heard from others, at the earliest; nil before its first answer
 	cut     time.Time             // since when the link is cut; zero: it is whole
 	through id.Node               // the relay of a cut link
@@ -178,7 +177,7 @@ func (l *Links) watch(ctx context.Context, k *link) {
 // ask asks the node of k once, and judges all links by its answer.
 func (l *Links) ask(ctx context.Context, k *link) {
 	asked := time.Now()
-	try, cancel := context.WithTimeout(ctx, askTimeout)
+	try, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	body, err := l.call(try, k)
 	_, refused := errors.AsType[*transport.RemoteError](err) // an older release, or it has no record of this node
@@ -209,7 +208,7 @@ func (k *link) note(asked, now time.Time, answered bool, h heard) {
 		return
 	}
 	k.last = now
-	if k.steady.IsZero() {
+	if k.steady.IsZero() || now.Sub(asked) > promptly {
 		k.steady = now
 	}
 	k.heard = make(map[id.Node]time.Time, len(h.Ago))
