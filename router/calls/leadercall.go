@@ -76,15 +76,15 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	defer c.leaders.watch(try, group, member, cancel)()
-	a, err := callHereOrAt(try, c, m, group, member, q)
+	a, err := CallAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
 	return a, err
 }
 
-// callHereOrAt carries out m at member, which may be this node.
-func callHereOrAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+// CallAt carries out m at member, which may be this node.
+func CallAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	if member == c.peers.Self() {
 		return m.Run(ctx, c.host, group, q)
 	}

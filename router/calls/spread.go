@@ -45,7 +45,7 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		}
 	})
 	defer silent.Stop()
-	a, err := callHereOrAt(try, c, m, group, member, q)
+	a, err := CallAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
