@@ -266,7 +266,8 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 }
 
 func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
-	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: n.replicas.Memory, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
+	used := func() int64 { return n.replicas.Memory() + n.router.CheckMemory() }
+	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: used, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
 	n.clock = clock.New(clock.Config{Node: n.id, Nodes: n.clocks, Wall: n.cfg.Wall})
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,

@@ -72,6 +72,8 @@ func handlers() map[string]handler {
 	calls.Add(table, jobList)
 	calls.Add(table, jobTake)
 	calls.Add(table, jobFinish)
+	calls.Add(table, checkCompare)
+	calls.Add(table, checkEnd)
 	return table
 }
 

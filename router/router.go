@@ -13,6 +13,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
+	"facet/router/listcheck"
 	"facet/shard/seal"
 )
 
@@ -121,6 +122,7 @@ type Router struct {
 	*searchRequests
 	*jobRequests
 	*expiryRequests
+	*checkRequests
 	memory Memory
 }
 
@@ -191,6 +193,7 @@ func New(cfg Config) *Router {
 	}
 	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, table: cfg.Table}
 	subjects := &subjectRequests{faces, &claims{c}}
+	searches := &searchRequests{faceRequests: faces, meter: cfg.Meter}
 	r := &Router{
 		cluster:         c,
 		accessRequests:  &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},
@@ -200,9 +203,10 @@ func New(cfg Config) *Router {
 		subjectRequests: subjects,
 		claims:          subjects.claims,
 		listRequests:    &listRequests{c},
-		searchRequests:  &searchRequests{faceRequests: faces, meter: cfg.Meter},
+		searchRequests:  searches,
 		jobRequests:     &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
 		expiryRequests:  &expiryRequests{subjects},
+		checkRequests:   &checkRequests{searches, subjects.claims, listcheck.New(cfg.Table)},
 		memory:          cfg.Memory,
 	}
 	if r.meter == nil {
@@ -216,8 +220,8 @@ func New(cfg Config) *Router {
 	return r
 }
 
-// Close waits for the rounds that are still running. The caller makes no further
-// calls.
+// Close waits for the rounds that are still running and forgets the checks. The caller
+// makes no further calls.
 func (r *Router) Close() error {
 	r.sync.Close()
 	r.followMu.Lock()
@@ -225,7 +229,7 @@ func (r *Router) Close() error {
 	for _, f := range r.follows {
 		f.Close()
 	}
-	return nil
+	return r.checks.Close()
 }
 
 // Serve carries out a peer's request. calls.EncodeFault turns its error into bytes

@@ -277,6 +277,9 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) {
 			return c.MatchPage(ctx, client.MatchQuery{Probe: image, Threshold: new(0), Length: 3, After: "AQ"})
 		},
+		func() (any, error) { return c.BeginCheck(ctx) },
+		func() (any, error) { return c.CheckRow(ctx, s, 17, photo) },
+		func() (any, error) { return none(c.EndCheck(ctx, s)) },
 		func() (any, error) { return c.Tags(ctx) },
 		func() (any, error) { return none(c.CreateTag(ctx, "a/b ü%")) },
 		func() (any, error) { return none(c.RenameTag(ctx, "a/b ü%", "c")) },

@@ -22,6 +22,7 @@ var (
 	ErrGalleryFull    = errors.New("gallery full")     // reason GalleryFull
 	ErrUnknownTag     = errors.New("unknown tag")      // reason UnknownTag
 	ErrImage          = errors.New("unreadable image") // reason UnreadableImage
+	ErrUnknownCheck   = errors.New("unknown check")    // reason UnknownCheck: it ended, or its node stopped
 	ErrNotVerified    = errors.New("not verified")     // 404 of verify; Error.Score is set
 	ErrNotFound       = errors.New("not found")        // other 404s
 	ErrForbidden      = errors.New("forbidden")        // 403: signature, role or API key
@@ -35,6 +36,7 @@ var (
 	}
 	kindsByReason = map[string]error{
 		"GalleryFull": ErrGalleryFull, "UnknownTag": ErrUnknownTag, "UnreadableImage": ErrImage, "NotVerified": ErrNotVerified,
+		"UnknownCheck": ErrUnknownCheck,
 	}
 	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 429: ErrBusy}
 )

@@ -53,6 +53,8 @@ var bounds = []bound{
 	{"BulkItem.filename", 1, 1024, "200", "filename "},
 	// The last of the registrations has a tag that does not exist: no job is made.
 	{"BulkRequest.registrations", 1, 100_000, "UnknownTag", "registrations"},
+	{"CheckRequest.externalId", 1, 128, "200", "externalId must "},
+	{"CheckRequest.row", 0, 1<<31 - 1, "200", "row must be a whole number from 0 to 2147483647"},
 	{"ExtractRequest.limit", 1, 1<<31 - 1, "200", "limit must be a whole number from 1 to 2147483647"},
 	{"GalleryCreate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
 	{"GalleryCreate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
@@ -81,7 +83,7 @@ var bounds = []bound{
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
 	"After": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
-	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths",
+	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths", "CheckID": "idsInPaths",
 }
 
 // schema is the part of a schema that bounds its values.
@@ -209,7 +211,8 @@ func post(t *testing.T, c *nodetest.Client, base, target string, body any, statu
 
 func everyBound(t *testing.T, n tenant) {
 	c, tagless := n.gallery(t, "g", 100), n.gallery(t, "tags", 1)
-	var subject, small, app struct{ ID string }
+	var subject, small, app, check struct{ ID string }
+	post(t, c, n.base, "/v1.1/face/checks", nil, http.StatusCreated, &check)
 	post(t, c, n.base, "/v1.1/subjects", person("a"), http.StatusCreated, &subject)
 	post(t, n.admin, n.base, "/api/galleries", map[string]any{"name": "small", "faceMinimumQualityScore": .5, "size": 1}, http.StatusOK, &small)
 	newApp := map[string]any{"name": "a", "faceMinimumQualityScore": .5, "galleryId": small.ID}
@@ -231,6 +234,7 @@ func everyBound(t *testing.T, n tenant) {
 		"ApplicationUpdate":    {n.admin, http.MethodPatch, "/api/applications/" + app.ID, nil},
 		"GalleryUpdate":        {n.admin, http.MethodPatch, "/api/galleries/" + small.ID, nil},
 		"RegisterRequest":      {c, http.MethodPut, "/v1.1/subjects/" + subject.ID, person("a")},
+		"CheckRequest":         {c, http.MethodPost, "/v1.1/face/checks/" + check.ID, map[string]any{"row": 1, "face": image}},
 		"ExtractRequest":       {c, http.MethodPost, "/v1.1/face/extract", map[string]any{"faces": image}},
 		"SearchRequest":        {c, http.MethodPost, "/v1.1/face/search", search},
 		"SearchRequestV1":      {c, http.MethodPost, "/v1/face/search", search},
@@ -315,7 +319,7 @@ func idsInPaths(t *testing.T, n tenant) {
 	c := n.gallery(t, "g", 1)
 	for method, targets := range map[string][]string{
 		http.MethodGet:    {"/api/galleries/%s", "/api/applications/%s", "/v1.1/subjects/%s/events", "/v1.1/jobs/bulkregister/%s"},
-		http.MethodDelete: {"/v1.1/subjects/%s", "/v1/subjects/%s", "/v1.1/subjects/00000000-0000-4000-8000-000000000000/events/%s"},
+		http.MethodDelete: {"/v1.1/subjects/%s", "/v1/subjects/%s", "/v1.1/face/checks/%s", "/v1.1/subjects/00000000-0000-4000-8000-000000000000/events/%s"},
 	} {
 		for _, target := range targets {
 			for _, length := range []int{1, 128, 129} {

@@ -96,6 +96,9 @@ var operations = []operation{
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},
 	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, aSearch, postSearch},
 	{"POST", "/v1.1/face/matches", v11, mayManage, keyRequired, aSearch, postMatches},
+	{"POST", "/v1.1/face/checks", v11, mayWrite, keyRequired, aLittle, postChecks},
+	{"POST", "/v1.1/face/checks/{checkId}", v11, mayWrite, keyRequired, aSearch, postCheck},
+	{"DELETE", "/v1.1/face/checks/{checkId}", v11, mayWrite, keyRequired, aLittle, deleteCheck},
 
 	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, anImage, postSubjects},
 	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, anImage, putSubject},

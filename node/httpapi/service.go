@@ -59,6 +59,12 @@ type Service interface {
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 	Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error)
 
+	// BeginCheck begins a check of a list, and CheckRow tells what the registration of one of
+	// its rows would do. A check that is unknown, or of another application, is NotFound.
+	BeginCheck(ctx context.Context, access router.Access) (id.UUID, error)
+	CheckRow(ctx context.Context, c router.CheckRow) (router.CheckedRow, error)
+	EndCheck(ctx context.Context, access router.Access, check id.UUID) error
+
 	// BulkRegister starts a job. BulkProgress returns a page of its records: the
 	// first one, or the one that pagingID names.
 	BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error)

@@ -319,6 +319,11 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert found.candidates[0].events[0].id == made.event_id and found.attributes == made.attributes
         (match,) = c.matches(b"x", threshold=0)
         assert match == c.match_page(b"x", length=3, after="AQ").candidates[0] and match.event_count == 1
+        begun = c.begin_check()
+        checked = c.check_row(begun.id, 17, b"x", ["t"], external_id="a", user_data={"b": 1})
+        assert begun.rows_max == 100_000 and checked.rows == [facet_client.ScoredRow(3, 9037)]
+        assert checked.known and checked.candidates[0].external_id == "staff/4711"
+        c.end_check(begun.id)
         assert c.v1.search(b"x", threshold=1, limit=2).candidates[0].events == []
         assert c.v1.register(b"x").event_id == "" and c.v1.update("s", b"x").id == made.id
         c.v1.unregister("s")

@@ -18,6 +18,8 @@ from ._models import (
     BulkItem,
     BulkPage,
     BulkRecord,
+    Check,
+    CheckedRow,
     Entry,
     Event,
     Gallery,
@@ -319,6 +321,40 @@ class Client:
         while page.next is not None:
             page = self.match_page(probe, threshold=threshold, after=page.next)
             yield from page.candidates
+
+    def begin_check(self) -> Check:
+        """Begins a check of a list: it tells what registrations would do, and enrols nothing. One
+        node keeps it in memory, until end_check, until ten minutes without a row, or until the
+        node stops."""
+        return read(Check, self._call(Operation("POST", "/v1.1/face/checks")))
+
+    def check_row(
+        self,
+        check_id: str,
+        row: int,
+        image: bytes,
+        tags: Iterable[str] | None = None,
+        *,
+        external_id: str | None = None,
+        user_data: Mapping[str, Any] | None = None,
+        expires: datetime | None = None,
+    ) -> CheckedRow:
+        """Tells what register would do, and raises what it would. row is your number of the
+        photo; the same one again replaces itself. Raises NotFound with the reason UnknownCheck
+        when the check is lost."""
+        body = _given(
+            row=row,
+            face=_base64(image),
+            tags=None if tags is None else list(tags),
+            externalId=external_id,
+            userData=user_data,
+            expires=None if expires is None else _time(expires),
+        )
+        return read(CheckedRow, self._call(Operation("POST", path("v1.1", "face", "checks", check_id), body=body)))
+
+    def end_check(self, check_id: str) -> None:
+        """Ends a check: the service forgets its faces."""
+        self._call(Operation("DELETE", path("v1.1", "face", "checks", check_id), repeat=GONE))
 
     # Tags
 

@@ -146,6 +146,35 @@ class MatchPage:
 
 
 @dataclass(frozen=True)
+class Check:
+    """A check of a list. rows_max is the most rows with a face."""
+
+    id: str
+    rows_max: int
+
+
+@dataclass(frozen=True)
+class ScoredRow:
+    """A row of a check and its similarity to another one."""
+
+    row: int
+    score: int
+
+
+@dataclass(frozen=True)
+class CheckedRow:
+    """What the registration of a row would do. rows are other rows so far that show the same
+    person, candidates enrolled subjects that do; known is the subject that has the external id,
+    or ""."""
+
+    row: int
+    rows: list[ScoredRow]
+    candidates: list[Candidate]
+    attributes: Attributes
+    known: str = ""
+
+
+@dataclass(frozen=True)
 class BulkItem:
     """One photo of a bulk registration. filename is its name in the object store."""
 

@@ -1,0 +1,184 @@
+package router
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/router/calls"
+	"facet/router/listcheck"
+)
+
+// A check tells what a list of registrations would do, and does nothing. One node keeps the
+// templates of its rows in memory (package listcheck): the node that began the check, whose
+// member the check's id names. Any node takes a row, extracts the face, and asks that node for
+// the rows that show the same person and the shards for enrolled ones.
+const (
+	// checkTries is how often the node of a check is asked. After that the check counts as lost.
+	checkTries = 3
+	// checkWait is how long one try may take.
+	checkWait = 3 * time.Second
+	// checkTagBytes is how many bytes of a check's id name its member.
+	checkTagBytes = 6
+)
+
+// Limits and reasons of checks.
+const (
+	CheckRowsMax       = listcheck.RowsMax
+	CheckRowMax        = 1<<31 - 1
+	ReasonUnknownCheck = listcheck.ReasonUnknown
+	ReasonCheckFull    = listcheck.ReasonFull
+)
+
+// CheckRow is a registration that is checked, with its number in the list.
+type CheckRow struct {
+	Registration // its Write is not used
+	Check        id.UUID
+	Row          int
+}
+
+// CheckedRow is what a registration would do.
+type CheckedRow struct {
+	Attributes engine.Attributes
+	// Rows are other rows of the check that show the same person, best first.
+	Rows []listcheck.Double
+	// Candidates are the enrolled subjects at or above the application's guard threshold.
+	Candidates []Candidate
+	// Known is the subject that has the external id, or zero.
+	Known id.Subject
+}
+
+// checkRequests serves checks of lists.
+type checkRequests struct {
+	*searchRequests
+	claims *claims
+	checks *listcheck.Checks
+}
+
+// CheckMemory returns the bytes that checks take on this node.
+func (r *checkRequests) CheckMemory() int64 { return r.checks.Bytes() }
+
+// BeginCheck begins a check on this node.
+func (r *checkRequests) BeginCheck(_ context.Context, access Access) (id.UUID, error) {
+	if _, _, err := r.enrolment(access); err != nil {
+		return id.UUID{}, err
+	}
+	if r.groups.Meta().Level() < metafsm.LevelSubjects {
+		return id.UUID{}, &Error{Kind: Unavailable, Message: "some nodes don't know this operation yet; try again when all are upgraded", RetryAfter: calls.RetryLater}
+	}
+	name := randomID()
+	copy(name[:], checkTag(r.peers.Self()))
+	return name, r.checks.Begin(name, ownerOf(access))
+}
+
+func ownerOf(a Access) listcheck.Owner {
+	return listcheck.Owner{Tenant: a.Tenant, Application: a.Application}
+}
+
+// checkTag returns what names a member in the ids of its checks.
+func checkTag(m id.Member) []byte {
+	sum := sha256.Sum256([]byte("facet check " + m))
+	return sum[:checkTagBytes]
+}
+
+// CheckRow tells what a registration would do. The errors are those of the registration.
+func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, error) {
+	g, app, err := r.enrolment(c.Access)
+	if err != nil {
+		return CheckedRow{}, err
+	}
+	if _, err := r.expiry(c.Expires); err != nil {
+		return CheckedRow{}, err
+	}
+	if _, err := r.tags(ctx, g, c.Tags); err != nil {
+		return CheckedRow{}, err
+	}
+	face, err := r.single(ctx, c.Image, app.MinimumQuality)
+	if err != nil {
+		return CheckedRow{}, err
+	}
+	out := CheckedRow{Attributes: face.Attributes}
+	if out.Rows, err = r.compareRow(ctx, c, face, app.GuardThreshold); err != nil {
+		return CheckedRow{}, err
+	}
+	if out.Candidates, err = r.searchFace(ctx, g, face, app.GuardThreshold); err != nil || c.Note.ExternalID == "" {
+		return out, err
+	}
+	out.Known, err = r.claims.SubjectWith(ctx, c.Access, c.Note.ExternalID)
+	if KindOf(err) == NotFound {
+		err = nil
+	}
+	return out, err
+}
+
+// searchFace returns the subjects of a gallery that a face shows.
+func (r *checkRequests) searchFace(ctx context.Context, g enrolment, face engine.Face, threshold int) ([]Candidate, error) {
+	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
+			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: face.Template, Model: face.Model,
+			Threshold: threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := merge(lists, SearchLimitDefault)
+	return list, r.openCandidates(g, list)
+}
+
+// compareRow adds a row to its check and returns the rows that show the same person.
+func (r *checkRequests) compareRow(ctx context.Context, c CheckRow, face engine.Face, threshold int) ([]listcheck.Double, error) {
+	return atCheck(ctx, r, c.Check, checkCompare, checkQuery{
+		Check: c.Check, Owner: ownerOf(c.Access),
+		Row: listcheck.Row{Number: uint32(c.Row), Template: face.Template, Model: face.Model, Threshold: threshold},
+	})
+}
+
+// EndCheck ends a check. Its templates are zeroed. The error is NotFound if there is none.
+func (r *checkRequests) EndCheck(ctx context.Context, access Access, check id.UUID) error {
+	if _, _, err := r.enrolment(access); err != nil {
+		return err
+	}
+	_, err := atCheck(ctx, r, check, checkEnd, checkQuery{Check: check, Owner: ownerOf(access)})
+	return err
+}
+
+// atCheck carries out m on the node that keeps a check. A node that does not answer has lost it.
+func atCheck[A any](ctx context.Context, r *checkRequests, check id.UUID, m method[checkQuery, A], q checkQuery) (a A, err error) {
+	for _, member := range r.groups.Members(id.Meta) {
+		if string(checkTag(member)) != string(check[:checkTagBytes]) {
+			continue
+		}
+		for range checkTries {
+			try, cancel := context.WithTimeout(ctx, checkWait)
+			a, err = calls.CallAt(try, r.calls, m, id.Meta, member, q)
+			cancel()
+			if err == nil || ctx.Err() != nil || !calls.Again(err) && !errors.Is(err, context.DeadlineExceeded) {
+				return a, err
+			}
+		}
+	}
+	return a, listcheck.Unknown()
+}
+
+// checkQuery is for the node that keeps a check.
+type checkQuery struct {
+	Check id.UUID         `cbor:"1,keyasint"`
+	Owner listcheck.Owner `cbor:"2,keyasint"`
+	Row   listcheck.Row   `cbor:"3,keyasint,omitzero"`
+}
+
+var checkCompare = method[checkQuery, []listcheck.Double]{Name: "check.compare", Run: func(_ context.Context, r *Router, _ id.Shard, q checkQuery) ([]listcheck.Double, error) {
+	if r.memory != nil && r.memory.Full() {
+		return nil, &Error{Kind: Insufficient, Message: "the service has no memory or disk for more faces", RetryAfter: memoryRetry}
+	}
+	return r.checks.Compare(q.Check, q.Owner, q.Row)
+}}
+
+var checkEnd = method[checkQuery, struct{}]{Name: "check.end", Run: func(_ context.Context, r *Router, _ id.Shard, q checkQuery) (struct{}, error) {
+	return struct{}{}, r.checks.End(q.Check, q.Owner)
+}}
