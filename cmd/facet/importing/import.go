@@ -53,18 +53,16 @@ type Config struct {
 // run is one import in progress.
 type run struct {
 	Config
+	sender
 	client   *client.Client
 	gallery  uint64 // hash of the API key
-	gate     *gate
 	report   *report
 	progress *progress
 	work     sync.WaitGroup // the rows under way
 	// requests is the context of requests. It ends graceTime after the import is
 	// interrupted, and when the import gives up, with the cause.
 	requests context.Context
-	stop     context.CancelCauseFunc
 
-	answered   atomic.Int64 // when a request was last answered, Unix nanoseconds
 	before     atomic.Int64 // rows that an earlier run has done
 	knownInRow atomic.Int32 // the newest persons that were known
 	shown      atomic.Bool  // the service knows external ids
@@ -106,10 +104,10 @@ func Run(ctx context.Context, cfg Config) (sum Summary, err error) {
 	}
 	hash := sha256.Sum256([]byte("facet import " + cfg.Client.APIKey))
 	r := &run{
-		Config: cfg, client: c, gallery: binary.BigEndian.Uint64(hash[:]), gate: newGate(len(cfg.Client.BaseURLs), cfg.AtOnce),
+		Config: cfg, client: c, gallery: binary.BigEndian.Uint64(hash[:]),
 		progress: newProgress(cfg.Out, cfg.Terminal, total), verdicts: map[state.Person]verdict{}, waiting: map[state.Person][]task{},
 	}
-	r.answered.Store(time.Now().UnixNano())
+	r.sender.begin(cfg)
 	if r.state, err = state.Open(cfg.Report+stateSuffix, r.gallery); err != nil {
 		return sum, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"facet.internal/client"
@@ -61,44 +62,59 @@ func hopeless(err error) bool {
 	return answered && (errors.Is(e, client.ErrGalleryFull) || errors.Is(e, client.ErrForbidden) || e.Reason == "Quota" && e.RetryAfter == 0)
 }
 
+// sender sends requests until they have an answer. It is safe for concurrent use.
+type sender struct {
+	nodes    int // of the client
+	words    func(error) error
+	gate     *gate
+	answered atomic.Int64 // when a request was last answered, Unix nanoseconds
+	stop     context.CancelCauseFunc
+}
+
+// begin sets what the requests of an import need, but for stop.
+func (s *sender) begin(cfg Config) {
+	s.nodes, s.words, s.gate = len(cfg.Client.BaseURLs), cfg.Words, newGate(len(cfg.Client.BaseURLs), cfg.AtOnce)
+	s.answered.Store(time.Now().UnixNano())
+}
+
 // insist sends a request until its answer is final. The client takes another node for
 // each try. An *openError says that no answer is final.
-func (r *run) insist(ctx context.Context, send func(context.Context) error) error {
+func (s *sender) insist(ctx context.Context, send func(context.Context) error) error {
 	for try := 1; ; try++ {
 		err := send(ctx)
 		if err == nil || !temporary(err) {
-			r.answered.Store(time.Now().UnixNano())
+			s.answered.Store(time.Now().UnixNano())
 			return err
 		}
 		if ctx.Err() != nil {
 			return &openError{context.Cause(ctx)}
 		}
-		if stranger(err) && try >= len(r.Client.BaseURLs) {
+		if stranger(err) && try >= s.nodes {
 			return err
 		}
-		if since := time.Since(time.Unix(0, r.answered.Load())); since > stallMax {
-			stalled := fmt.Errorf("no node has taken a photo for %v: %w", stallMax, r.Words(err))
-			r.stop(stalled)
+		if since := time.Since(time.Unix(0, s.answered.Load())); since > stallMax {
+			stalled := fmt.Errorf("no node has taken a photo for %v: %w", stallMax, s.words(err))
+			s.stop(stalled)
 			return &openError{stalled}
 		}
 		if try == rowTries {
-			return &openError{r.Words(err)}
+			return &openError{s.words(err)}
 		}
-		r.wait(ctx, try, err)
+		s.wait(ctx, try, err)
 	}
 }
 
 // wait pauses before the next try: as long as the service asks, or longer each time.
-func (r *run) wait(ctx context.Context, try int, err error) {
+func (s *sender) wait(ctx context.Context, try int, err error) {
 	pause := min(backoffMin<<min(try, 10), backoffMax)
 	e, answered := errors.AsType[*client.Error](err)
 	switch {
 	case answered && errors.Is(e, client.ErrBusy):
-		r.gate.busy()
+		s.gate.busy()
 		pause = max(pause, e.RetryAfter)
 	case answered:
 		pause = max(pause, e.RetryAfter)
-	case try <= len(r.Client.BaseURLs):
+	case try <= s.nodes:
 		pause = 2 // at once, at another node
 	}
 	select {
