@@ -12,6 +12,8 @@
 //	jobs.go      registration by jobs, through the object store
 //	buffers.go   memory of photos
 //	report.go    what became of each row, in the order of the rows
+//	check.go     what an import would do, without doing it
+//	judge.go     what a check says of each row, and its report
 //	progress.go  rate and time left
 //
 // It may import client, gocloud.dev and node/bucket.

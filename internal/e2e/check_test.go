@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"facet/engine/enginetest"
+)
+
+// templateBytes returns the beginning of a photo's template, as numbers are stored.
+func templateBytes(t *testing.T, photo []byte) []byte {
+	t.Helper()
+	faces, err := enginetest.Shared(t).Extract(t.Context(), photo)
+	if err != nil || len(faces) != 1 {
+		t.Fatalf("%d faces: %v", len(faces), err)
+	}
+	var out []byte
+	for _, v := range faces[0].Template[:3] {
+		out, _ = binary.Append(out, binary.LittleEndian, v)
+	}
+	return out
+}
+
+// wantNowhere checks that no file below dir contains any of the texts.
+func wantNowhere(t *testing.T, dir string, texts map[string][]byte) {
+	t.Helper()
+	scanned := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for what, text := range texts {
+			if bytes.Contains(content, text) {
+				t.Errorf("%s contains the %s", path, what)
+			}
+		}
+		scanned++
+		return err
+	})
+	if err != nil || scanned < 10 {
+		t.Errorf("%d files scanned: %v", scanned, err)
+	}
+}
+
+// checked runs facet import --check and returns its summary, its output and its report.
+func checked(t *testing.T, c *cluster, k *client, list string, more ...string) (sum map[string]any, out string, rows [][]string) {
+	t.Helper()
+	out, err := facet(append([]string{"import", "--check", "--dir", c.dir, "--api-key", k.apiKey, "-o", "json", list}, more...)...)
+	begin, end := strings.Index(out, "{\n"), strings.LastIndex(out, "\n}")
+	if begin < 0 || end < 0 || json.Unmarshal([]byte(out[begin:end+2]), &sum) != nil {
+		t.Fatalf("check: %v\n%s", err, out)
+	}
+	if good := sum["failed"] == 0.0 && sum["doubles"] == 0.0; good != (err == nil) {
+		t.Errorf("the exit status is %v, the summary %v", err, sum)
+	}
+	return sum, out, reported(t, list+".check.csv")
+}
+
+// peopleList is a list with each kind of row, and the photos that it names.
+func peopleList(t *testing.T, dir string) string {
+	t.Helper()
+	for name, what := range map[string]string{"o.jpg": obama, "o2.jpg": anotherObama, "b.jpg": biden, "c.png": collins, "rocket.jpg": rocket, "many.jpg": threePeople} {
+		put(t, dir, name, photo(t, what))
+	}
+	return put(t, dir, "people.csv", []byte("external_id,file,tags\n1001,o.jpg,\n1002,o2.jpg,\n1003,rocket.jpg,\n1004,many.jpg,\n"+
+		"1005,gone.jpg,\n4711,b.jpg,\n1006,b.jpg,\n1001,o2.jpg,\n1007,c.png,nobody\n1008,c.png,\n"))
+}
+
+func TestCheckTellsAndEnrolsNothing(t *testing.T) {
+	c := shared(t)
+	k := c.client(t, 10)
+	known := struct{ ID string }{}
+	k.post(t, 0, "/v1.1/subjects", map[string]any{"face": encoded(t, biden), "externalId": "4711"}).want(t, 201, &known)
+	dir := t.TempDir()
+	list := peopleList(t, dir)
+	before := string(k.get(t, 0, "/v1.1/subjects").body)
+	sum, out, rows := checked(t, c, k, list)
+	for name, want := range map[string]float64{
+		"rows": 10, "registered": 2, "added": 0, "skipped": 1, "doubles": 3, "doublesInList": 3, "doublesInGallery": 1, "failed": 4,
+	} {
+		if sum[name] != want {
+			t.Errorf("%s is %v, want %v\n%s", name, sum[name], want, out)
+		}
+	}
+	want := []string{
+		"2 registered rows=3", "3 double rows=2 9", "4 failed rows= no face", "5 failed rows= the image shows several faces", "6 failed rows= there is no such file",
+		"7 skipped rows=8 the gallery knows", "8 double rows=7 shows the person of row 7", "9 double rows=3 shows the person of row 3", "10 failed rows= the gallery has no tag", "11 registered rows= ",
+	}
+	for i, row := range rows {
+		if got := fmt.Sprintf("%s %s rows=%s %s", row[0], row[2], row[3], row[8]); i >= len(want) || !strings.HasPrefix(strings.ToLower(got), want[i]) {
+			t.Errorf("the report has %q in place %d", got, i+1)
+		}
+	}
+	if len(rows) == len(want) && (rows[6][4] != known.ID || rows[6][5] != "4711" || rows[6][6] != "9999") {
+		t.Errorf("the enrolled person is reported as %q", rows[6])
+	}
+	if after := string(k.get(t, 0, "/v1.1/subjects").body); after != before {
+		t.Errorf("the gallery was %s, and is %s", before, after)
+	}
+	var jobs struct{ Jobs []any }
+	if k.get(t, 0, "/v1.1/jobs/bulkregister").want(t, 200, &jobs); len(jobs.Jobs) != 0 {
+		t.Errorf("jobs: %v", jobs)
+	}
+	wantNowhere(t, c.dir, map[string][]byte{
+		"template": templateBytes(t, photo(t, collins)), "photo": photo(t, collins)[1000:1100], "external id": []byte("staff-never-enrolled"),
+	})
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.state")); len(left) != 0 {
+		t.Errorf("the check left %q", left)
+	}
+}
+
+func TestCheckOfGoodListEndsWithZero(t *testing.T) {
+	c := shared(t)
+	k := c.client(t, 10)
+	dir := t.TempDir()
+	for name, what := range map[string]string{"Ann/1.jpg": obama, "Ann/2.jpg": anotherObama, "Bo/1.jpg": biden} {
+		put(t, dir, "people/"+name, photo(t, what))
+	}
+	people := filepath.Join(dir, "people")
+	sum, out, _ := checked(t, c, k, people, "--per-person")
+	if sum["registered"] != 2.0 || sum["added"] != 1.0 || len(k.active(t, 0)) != 0 {
+		t.Errorf("%v\n%s", sum, out)
+	}
+	if out, err := facet("import", "--check", "--bucket", "file:///x", "--dir", c.dir, "--api-key", k.apiKey, people); err == nil || !strings.Contains(out, "leave --bucket out") {
+		t.Errorf("with --bucket: %v, %s", err, out)
+	}
+}
+
+// The node that keeps a check dies: the command says so and begins again.
+func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
+	c := own(t)
+	k := c.client(t, 10)
+	folder := crowd(t, importFiles)
+	type ended struct {
+		out string
+		err error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		out, err := facet("import", "--check", "--dir", c.dir, "--api-key", k.apiKey, folder)
+		done <- ended{out, err}
+	}()
+	time.Sleep(time.Second)
+	victim := -1
+	var mine []string
+	for node := range c.info.Nodes { // a tenant has 8 checks on a node: one is the command's
+		for n := range 8 {
+			a := k.post(t, node, "/v1.1/face/checks", nil)
+			if a.status == http.StatusTooManyRequests && n == 7 {
+				victim = node
+				break
+			}
+			var begun struct{ ID string }
+			a.want(t, http.StatusCreated, &begun)
+			mine = append(mine, begun.ID)
+		}
+	}
+	if victim < 0 {
+		got := <-done
+		t.Fatalf("no node keeps the check: %v\n%s", got.err, got.out)
+	}
+	for _, check := range mine {
+		k.call(t, victim, http.MethodDelete, "/v1.1/face/checks/"+check, nil)
+	}
+	if err := syscall.Kill(c.info.Nodes[victim].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	got := <-done
+	for _, want := range []string{"the node that kept the faces has stopped", "1 registered", strconv.Itoa(importFiles-1) + " doubles"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("the check says nothing like %q: %v\n%s", want, got.err, got.out)
+		}
+	}
+	if n := len(k.active(t, (victim+1)%len(c.info.Nodes))); n != 0 {
+		t.Errorf("%d subjects", n)
+	}
+}
