@@ -114,7 +114,7 @@ func TestCheckTellsAndEnrolsNothing(t *testing.T) {
 		t.Errorf("jobs: %v", jobs)
 	}
 	wantNowhere(t, c.dir, map[string][]byte{
-		"template": templateBytes(t, photo(t, collins)), "photo": photo(t, collins)[1000:1100], "external id": []byte("staff-never-enrolled"),
+		"template": templateBytes(t, photo(t, collins)), "photo": photo(t, collins)[1000:1100],
 	})
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.state")); len(left) != 0 {
 		t.Errorf("the check left %q", left)
