@@ -2,6 +2,7 @@ package listcheck
 
 import (
 	"encoding/binary"
+	"maps"
 	"sync"
 	"time"
 
@@ -278,10 +279,7 @@ func (c *Checks) Bytes() (n int64) {
 // Close ends all checks. The caller makes no further calls.
 func (c *Checks) Close() error {
 	c.mu.Lock()
-	all := make(map[id.UUID]*check, len(c.open))
-	for name, k := range c.open {
-		all[name] = k
-	}
+	all := maps.Clone(c.open)
 	c.mu.Unlock()
 	for name, k := range all {
 		_ = c.End(name, k.owner) // it may expire meanwhile

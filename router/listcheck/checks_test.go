@@ -1,6 +1,7 @@
 package listcheck
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -69,7 +70,7 @@ func want(t *testing.T, c *Checks, r Row, rows ...uint32) {
 
 func wantReason(t *testing.T, err error, kind calls.Kind, reason string) {
 	t.Helper()
-	e, ok := err.(*calls.Error)
+	e, ok := errors.AsType[*calls.Error](err)
 	if !ok || e.Kind != kind || e.Reason != reason {
 		t.Errorf("error %v, want kind %d, reason %q", err, kind, reason)
 	}

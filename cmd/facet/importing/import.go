@@ -107,7 +107,7 @@ func Run(ctx context.Context, cfg Config) (sum Summary, err error) {
 		Config: cfg, client: c, gallery: binary.BigEndian.Uint64(hash[:]),
 		progress: newProgress(cfg.Out, cfg.Terminal, total), verdicts: map[state.Person]verdict{}, waiting: map[state.Person][]task{},
 	}
-	r.sender.begin(cfg)
+	r.begin(cfg)
 	if r.state, err = state.Open(cfg.Report+stateSuffix, r.gallery); err != nil {
 		return sum, err
 	}
