@@ -182,6 +182,18 @@ var (
 	}}
 )
 
+// shardIndex returns the index of the last command of a shard.
+var shardIndex = method[struct{}, uint64]{Name: "shard.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
+	if _, err := r.leaderState(ctx, group); err != nil {
+		return 0, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return 0, &raftfsm.NotLeaderError{}
+	}
+	return m.Index(), nil
+}}
+
 // Merges returns the sources of the merges that are to be carried out on the shards that this
 // node leads.
 func (r *subjectRequests) Merges() (list []id.Subject) {
@@ -268,7 +280,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 		if err != nil {
 			return 0, outdated(err)
 		}
-		faces, err := c.copy(ctx, s, events)
+		faces, copied, err := c.copy(ctx, s, events)
 		if why := refusalOf(err); why != 0 {
 			return why, nil
 		}
@@ -279,7 +291,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			return 0, err
 		}
 		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
-			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.clock.Now().UnixMilli(), Faces: faces,
+			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.clock.Now().UnixMilli(), Faces: faces, Copied: copied,
 		})
 		if err == nil && a.Status == shardfsm.Moved {
 			continue
@@ -312,28 +324,33 @@ func refusalOf(err error) merging.Refusal {
 	}
 }
 
-// copy adds the events to the target, and returns their faces.
-func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active) ([]shard.FaceID, error) {
+// copy adds the events to the target, and returns their faces. If the target is on another shard,
+// that has all copies at the index copied of its log.
+func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active) (faces []shard.FaceID, copied uint64, err error) {
 	key, err := c.dataKey(c.gallery.Gallery)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	has, err := c.copies(ctx, events)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	faces := make([]shard.FaceID, 0, len(events))
+	faces = make([]shard.FaceID, 0, len(events))
 	for _, e := range events {
 		f := shard.FaceID{Event: e.Event, Revision: e.Revision}
 		faces = append(faces, f)
 		if !has[c.id(f)] {
 			if err := c.add(ctx, s, key, e); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		delete(has, c.id(f))
 	}
-	return faces, c.drop(ctx, has) // copies of faces that were replaced since
+	err = c.drop(ctx, has) // copies of faces that were replaced since
+	if home := c.Target.Shard(); err == nil && home != c.Source.Shard() {
+		copied, err = calls.CallLeader(ctx, c.calls, shardIndex, home, struct{}{})
+	}
+	return faces, copied, err
 }
 
 // copies returns those of the target's events that are copies of the source's, former faces

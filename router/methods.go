@@ -72,6 +72,7 @@ func handlers() map[string]handler {
 	calls.Add(table, jobList)
 	calls.Add(table, jobTake)
 	calls.Add(table, jobFinish)
+	calls.Add(table, shardIndex)
 	calls.Add(table, checkCompare)
 	calls.Add(table, checkEnd)
 	return table

@@ -45,6 +45,8 @@ type Part struct {
 	Records uint64  `json:"records"`
 	Taken   int64   `json:"taken"` // milliseconds since 1970
 	Slices  []Slice `json:"slices,omitempty"`
+	// Moment is that of a shard.
+	shardfsm.Moment
 }
 
 // partEnd is the last record of a part.
@@ -53,6 +55,8 @@ type partEnd struct {
 	Taken   int64  `cbor:"2,keyasint"`
 	// Choice identifies the galleries of the backup (choice).
 	Choice [32]byte `cbor:"3,keyasint"`
+	// Moment is that of a shard. Older parts have none.
+	Moment shardfsm.Moment `cbor:"4,keyasint,omitzero"`
 }
 
 type sliceEnd struct {
@@ -141,7 +145,10 @@ type copier struct {
 // copyShard writes the part of a shard and releases its state s.
 func copyShard(out *partWriter, s State, want chosen, end partEnd) (Part, error) {
 	c := &copier{out: out, want: want}
-	err := stream(s, func(r io.Reader) error { return shardfsm.ReadCopied(r, c.slice, c.entry) })
+	err := stream(s, func(r io.Reader) (err error) {
+		end.Moment, err = shardfsm.ReadCopied(r, c.slice, c.entry)
+		return err
+	})
 	if err == nil {
 		err = c.endSlice()
 	}
@@ -184,7 +191,7 @@ func (c *copier) endSlice() error {
 
 // finish writes the end of a part and returns its description.
 func (p Part) finish(out *partWriter, end partEnd) (Part, error) {
-	end.Records, p.Taken, p.Name = p.Records, end.Taken, out.at.part
+	end.Records, p.Taken, p.Name, p.Moment = p.Records, end.Taken, out.at.part, end.Moment
 	if err := out.record(codec.Encode(headEnd, end)); err != nil {
 		return Part{}, err
 	}
@@ -203,7 +210,7 @@ func Sums(s State) ([]Slice, error) {
 		}
 	}
 	err := stream(s, func(r io.Reader) error {
-		return shardfsm.ReadCopied(r, func(s *shard.CopiedSlice) error {
+		_, err := shardfsm.ReadCopied(r, func(s *shard.CopiedSlice) error {
 			end()
 			cur = newTally(s)
 			return nil
@@ -211,6 +218,7 @@ func Sums(s State) ([]Slice, error) {
 			cur.add(e)
 			return nil
 		})
+		return err
 	})
 	end()
 	return list, err
@@ -252,7 +260,7 @@ func readPart(r io.Reader, key *seal.Key, at place, v visit) (Part, partEnd, err
 	if _, err := in.next(); !errors.Is(err, io.EOF) {
 		return Part{}, partEnd{}, errors.Join(fmt.Errorf("%w: %s goes on behind its end", ErrDamaged, at.part), err)
 	}
-	rd.part.Taken = rd.end.Taken
+	rd.part.Taken, rd.part.Moment = rd.end.Taken, rd.end.Moment
 	var sum [32]byte
 	rd.part.Bytes, sum = in.digest()
 	rd.part.SHA256 = sum

@@ -144,19 +144,26 @@ type run struct {
 	key    *seal.Key
 	check  Digest // KeyCheck of the key at the start
 
-	mu    sync.Mutex // guards parts and done
+	mu    sync.Mutex // guards the fields below
 	parts map[id.Shard]Part
+	spans map[id.Shard]span
+	clock int
 	done  int
 	total int
 }
+
+// span says when a part was taken, by a clock of the run that counts events. The zero value is that of
+// a part of an earlier run.
+type span struct{ began, ended int }
 
 // Run makes a backup, or continues an unfinished one and keeps its whole parts. It returns
 // the manifest of a finished one.
 //
 // Run takes the parts of the shards first and meta's part last, so that meta knows
 // everything that a shard has. After its part was taken, a shard may return slots of a
-// gallery to meta. Run then takes that shard's part again, because otherwise the slots of
-// the gallery could exceed its size.
+// gallery to meta, or get events of a subject that a merge then removes from another shard.
+// Run takes that shard's part again, because otherwise the slots of the gallery could exceed
+// its size, or the events would be in no part.
 func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if err := checkName(o.Name); err != nil {
 		return Manifest{}, err
@@ -165,7 +172,7 @@ func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 		if m, err := readManifest(ctx, f, o.Name, o.Master); !errors.Is(err, ErrUnfinished) {
 			return m, err
 		}
-		r := &run{Options: o, source: source, folder: f, key: keyOf(o.Master, o.Name), check: KeyCheck(o.Master), parts: map[id.Shard]Part{}}
+		r := &run{Options: o, source: source, folder: f, key: keyOf(o.Master, o.Name), check: KeyCheck(o.Master), parts: map[id.Shard]Part{}, spans: map[id.Shard]span{}}
 		return r.run(ctx)
 	})
 }
@@ -239,7 +246,7 @@ func (r *run) cut(ctx context.Context, shards []id.Shard) (Part, error) {
 		}
 		again = true
 	}
-	return Part{}, fmt.Errorf("slots of galleries kept moving between shards %v; try again", shards)
+	return Part{}, fmt.Errorf("slots and events kept moving between shards %v; try again", shards)
 }
 
 // takeAll takes the parts of shards, partsAtOnce at a time. Unless again is set, it keeps
@@ -250,21 +257,32 @@ func (r *run) takeAll(ctx context.Context, shards []id.Shard, again bool) error 
 		if !again {
 			part, ok = r.there(ctx, s)
 		}
+		var at span
 		if !ok {
 			ctx, cancel := context.WithTimeout(ctx, partTimeout)
 			defer cancel()
+			at.began = r.tick()
 			var err error
 			part, err = r.source.Part(ctx, Order{URL: r.URL, Backup: r.Name, Shard: s, Galleries: r.Galleries, Key: r.check})
 			if err != nil {
 				return fmt.Errorf("take the part of shard %d: %w", s, err)
 			}
+			at.ended = r.tick()
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.parts[s] = part
+		r.parts[s], r.spans[s] = part, at
 		r.progress()
 		return nil
 	})
+}
+
+// tick returns the next reading of the run's clock.
+func (r *run) tick() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clock++
+	return r.clock
 }
 
 func (r *run) progress() {
@@ -374,7 +392,8 @@ func (m metaCopier) copy(s State, end partEnd) (Part, []metafsm.GrantsOf, error)
 	return part, grants, err
 }
 
-// stale returns the shards whose parts have slots that meta has reclaimed since.
+// stale returns the shards whose parts have slots that meta has reclaimed since, or lack events that
+// were merged into their subjects and then removed from another part.
 func (r *run) stale(grants []metafsm.GrantsOf) []id.Shard {
 	type key struct {
 		shard   id.Shard
@@ -391,6 +410,14 @@ func (r *run) stale(grants []metafsm.GrantsOf) []id.Shard {
 		for _, g := range of.Grants {
 			if has := slots[key{g.Shard, of.Gallery}]; has.Returned < g.Reclaimed || has.Granted > g.Total {
 				old[g.Shard] = true
+			}
+		}
+	}
+	for s, part := range r.parts {
+		for target, index := range part.Copied {
+			// After a loss of data a log may begin anew, so a part that was begun later is enough.
+			if r.parts[target].Index < index && r.spans[target].began <= r.spans[s].ended {
+				old[target] = true
 			}
 		}
 	}

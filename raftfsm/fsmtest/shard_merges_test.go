@@ -1,6 +1,7 @@
 package fsmtest_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -19,8 +20,9 @@ type modelMark struct {
 
 // modelMerges are the merges and marks of the model, in the order in which they came.
 type modelMerges struct {
-	under []merging.Merge
-	marks []modelMark
+	under  []merging.Merge
+	marks  []modelMark
+	copied map[id.Shard]uint64
 }
 
 func (x *modelMerges) of(source id.Subject) int {
@@ -105,6 +107,9 @@ func (m *shardModel) endMerge(c shardfsm.EndMerge) shardfsm.Status {
 	}
 	u := &m.merges.under[i]
 	u.Ended = m.clock
+	if c.Copied > 0 {
+		m.merges.copied[u.Target.Shard()] = max(m.merges.copied[u.Target.Shard()], c.Copied)
+	}
 	if _, known := m.find(u.Op); !known {
 		m.ops = append(m.ops, modelOp{"merge", c.Gallery, u.Op, u.Request, u.Keyed, m.clock, u.Source, id.Event{UUID: u.Target.UUID}, 0, u.Tenant})
 	}
@@ -152,6 +157,7 @@ func (w *shardWorld) merging() []byte {
 	case n < 6:
 		c := shardfsm.EndMerge{
 			Gallery: of.Gallery, Generation: w.generation(of.Gallery), Source: of.Source, Time: w.tick(), Faces: w.model.faces(of.Gallery, of.Source),
+			Copied: uint64(w.IntN(9)),
 		}
 		slices.Reverse(c.Faces)
 		switch w.IntN(6) {
@@ -193,6 +199,9 @@ func (w *shardWorld) compareMerges(t *testing.T, replica int, b *merging.Book) {
 		if got, ok := b.Of(want.Source); !ok || got != want {
 			t.Fatalf("replica %d: merge %+v, want %+v", replica, got, want)
 		}
+	}
+	if got := b.Copied(); !maps.Equal(got, x.copied) {
+		t.Fatalf("replica %d: copies lie at %v, want %v", replica, got, x.copied)
 	}
 	for n := range w.events + 2 {
 		s := subjectID(n)

@@ -79,6 +79,7 @@ func newShardModel() *shardModel {
 	return &shardModel{
 		slices: map[id.Gallery]*modelSlice{}, floor: map[id.Gallery]uint32{}, remains: map[id.Gallery]uint64{},
 		templates: map[id.Operation][]float32{}, externals: modelExternals{held: map[externalOf]claim.Holder{}},
+		merges: modelMerges{copied: map[id.Shard]uint64{}},
 	}
 }
 

@@ -104,6 +104,13 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	return command.Apply(commands[:], m, index, cmd)
 }
 
+// Index returns the index of the last command that was applied.
+func (m *Machine) Index() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.index
+}
+
 // frozen is the machine's state at one index.
 type frozen struct {
 	machine *Machine

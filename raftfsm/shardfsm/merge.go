@@ -55,6 +55,9 @@ type EndMerge struct {
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time  int64          `cbor:"4,keyasint"`
 	Faces []shard.FaceID `cbor:"5,keyasint"`
+	// Copied is an index of the log of the target's shard, if that is another one. The shard has
+	// all copies at this index.
+	Copied uint64 `cbor:"6,keyasint,omitempty"`
 }
 
 func (c EndMerge) apply(m *Machine) StatusAnswer {
@@ -75,6 +78,9 @@ func (c EndMerge) apply(m *Machine) StatusAnswer {
 		return StatusAnswer{statusOf(err)}
 	}
 	m.merges.End(c.Source, now, 0)
+	if c.Copied > 0 {
+		m.merges.Removed(under.Target.Shard(), c.Copied)
+	}
 	if _, known := m.ops.Recall(under.Op); !known {
 		m.remember(c.Gallery, w.name(), Share{Tenant: under.Tenant}, BeginMergeOp.Code, c.Source.UUID, under.Target.UUID)
 	}

@@ -20,9 +20,12 @@ func TestMergeBytesMatchFormat(t *testing.T) {
 	again := keepsBytes(t, m, "merges.txt", 30, []any{
 		begin, other,
 		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0), Revision: 7}}},
-		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0)}}},
+		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0)}}, Copied: 77},
 		begin, // Replayed
 	})
+	if got := again.Merges().Copied(); len(got) != 1 || got[testSubject(9).Shard()] != 77 {
+		t.Errorf("after a restart copies lie at %v", got)
+	}
 	if got, ok := again.Merges().Of(testSubject(0)); !ok || got.Ended == 0 || !again.Merges().Receives(testSubject(2)) {
 		t.Errorf("after a restart: %+v", got)
 	}

@@ -73,12 +73,13 @@ type Book struct {
 type state struct {
 	merges map[id.Subject]Merge // by source
 	marks  map[pair]mark
+	copied map[id.Shard]uint64 // by the target's shard (Copied)
 }
 
 // New returns an empty book.
 func New() *Book { return &Book{state: newState()} }
 
-func newState() *state { return &state{map[id.Subject]Merge{}, map[pair]mark{}} }
+func newState() *state { return &state{map[id.Subject]Merge{}, map[pair]mark{}, map[id.Shard]uint64{}} }
 
 // Begin begins a merge, or continues the one of the same source and target. One that was given up
 // begins anew. The error is ErrBusy or ErrFull.
@@ -145,6 +146,22 @@ func (b *Book) End(source id.Subject, time int64, why Refusal) {
 		m.Ended, m.Refused = time, why
 		b.state.merges[source] = m
 	}
+}
+
+// Removed notes that the copies of a source that was removed lie at or before an index of the log of
+// the target's shard.
+func (b *Book) Removed(target id.Shard, index uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state.copied[target] = max(b.state.copied[target], index)
+}
+
+// Copied returns, for each other shard that got copies of sources which were removed, an index of its
+// log. It has all these copies at this index. The caller owns the map.
+func (b *Book) Copied() map[id.Shard]uint64 {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return maps.Clone(b.state.copied)
 }
 
 // Refuse notes why the merge of a source is given up. It can't remove its source any more, and ends

@@ -8,14 +8,22 @@ import (
 	"slices"
 
 	"facet/internal/codec"
+	"facet/internal/id"
 )
 
-// The records of a book in a snapshot; the codes 14 and 15 belong to this package. A book without
-// merges and marks has none.
+// The records of a book in a snapshot; the codes 13 to 15 belong to this package. A book that has seen
+// no merge has none.
 var (
-	headMerge = codec.Head{Code: 14, Version: 1}
-	headMark  = codec.Head{Code: 15, Version: 1}
+	headCopied = codec.Head{Code: 13, Version: 1}
+	headMerge  = codec.Head{Code: 14, Version: 1}
+	headMark   = codec.Head{Code: 15, Version: 1}
 )
+
+// copied is a record of Copied.
+type copied struct {
+	Shard id.Shard `cbor:"1,keyasint"`
+	Index uint64   `cbor:"2,keyasint"`
+}
 
 // ErrSnapshot is returned when records contradict each other.
 var ErrSnapshot = errors.New("merging: the snapshot is not consistent")
@@ -24,6 +32,7 @@ var ErrSnapshot = errors.New("merging: the snapshot is not consistent")
 type View struct {
 	merges []Merge
 	marks  []mark
+	copied []copied
 }
 
 // Freeze captures the state.
@@ -31,7 +40,11 @@ func (b *Book) Freeze() *View {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	marks := slices.SortedFunc(maps.Values(b.state.marks), compareMarks)
-	return &View{b.state.list(), marks}
+	v := &View{merges: b.state.list(), marks: marks}
+	for _, s := range slices.Sorted(maps.Keys(b.state.copied)) {
+		v.copied = append(v.copied, copied{s, b.state.copied[s]})
+	}
+	return v
 }
 
 func compareMarks(a, b mark) int {
@@ -46,6 +59,9 @@ func (v *View) Write(w *codec.Writer) {
 	for _, m := range v.marks {
 		w.Record(headMark, m)
 	}
+	for _, c := range v.copied {
+		w.Record(headCopied, c)
+	}
 }
 
 // Loader builds a state from the records of a snapshot.
@@ -53,6 +69,7 @@ type Loader struct {
 	state *state
 	merge Merge // the last ones
 	mark  mark
+	shard id.Shard
 }
 
 // NewLoader returns an empty loader.
@@ -66,13 +83,15 @@ func (l *Loader) Load(m codec.Message) (mine bool, err error) {
 		return true, codec.Take(m, headMerge, l.addMerge)
 	case headMark.Code:
 		return true, codec.Take(m, headMark, l.addMark)
+	case headCopied.Code:
+		return true, codec.Take(m, headCopied, l.addCopied)
 	default:
 		return false, nil
 	}
 }
 
 func (l *Loader) addMerge(m Merge) error {
-	if len(l.state.marks) > 0 || len(l.state.merges) == Max || compare(m.Source, l.merge.Source) <= 0 || m.Source == m.Target {
+	if len(l.state.marks)+len(l.state.copied) > 0 || len(l.state.merges) == Max || compare(m.Source, l.merge.Source) <= 0 || m.Source == m.Target {
 		return fmt.Errorf("%w: the merge of subject %s is out of place", ErrSnapshot, m.Source)
 	}
 	l.state.merges[m.Source], l.merge = m, m
@@ -80,10 +99,18 @@ func (l *Loader) addMerge(m Merge) error {
 }
 
 func (l *Loader) addMark(m mark) error {
-	if len(l.state.marks) == Max || compareMarks(m, l.mark) <= 0 {
+	if len(l.state.copied) > 0 || len(l.state.marks) == Max || compareMarks(m, l.mark) <= 0 {
 		return fmt.Errorf("%w: the mark of subject %s is out of place", ErrSnapshot, m.Target)
 	}
 	l.state.marks[pair{m.Target, m.Source}], l.mark = m, m
+	return nil
+}
+
+func (l *Loader) addCopied(c copied) error {
+	if len(l.state.copied) > 0 && c.Shard <= l.shard || c.Index == 0 {
+		return fmt.Errorf("%w: the index of copies in shard %d is out of place", ErrSnapshot, c.Shard)
+	}
+	l.state.copied[c.Shard], l.shard = c.Index, c.Shard
 	return nil
 }
 
