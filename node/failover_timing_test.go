@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,7 +13,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +35,10 @@ import (
 // configuration.
 const nodeProcess = "FACET_TEST_NODE"
 
+// testsAtOnce is how many parallel tests of this package run at once. Their clusters wait most
+// of the time.
+const testsAtOnce = 4
+
 func TestMain(m *testing.M) {
 	if file := os.Getenv(nodeProcess); file != "" {
 		if err := runProcess(file); err != nil {
@@ -39,6 +46,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(testsAtOnce, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

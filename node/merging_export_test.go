@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"sync"
+
+	"facet/internal/id"
 )
 
 // mergers has a function for each open node that stops its merges.
@@ -19,6 +21,16 @@ func init() {
 			return stop, err
 		}
 	}
+}
+
+// EventsHere returns how many events this node's replica of a subject's shard has of it.
+func (n *Node) EventsHere(g id.Gallery, generation uint32, s id.Subject) int {
+	m, ok := n.replicas.Shard(s.Shard())
+	if !ok {
+		return 0
+	}
+	list, _ := m.Shard().Events(g, generation, s) //nolint:errcheck // a deleted gallery has none
+	return len(list)
 }
 
 // StopMerges stops the loop that carries out merges; then only CarryOut does.
