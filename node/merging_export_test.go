@@ -29,7 +29,7 @@ func (n *Node) EventsHere(g id.Gallery, generation uint32, s id.Subject) int {
 	if !ok {
 		return 0
 	}
-	list, _ := m.Shard().Events(g, generation, s) //nolint:errcheck // a deleted gallery has none
+	list, _ := m.Shard().Events(g, generation, s) // a deleted gallery has none
 	return len(list)
 }
 
