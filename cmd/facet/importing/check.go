@@ -77,20 +77,8 @@ func (k *check) all(ctx context.Context, total int) error {
 	requests, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	k.stop = stop
-	var begun client.Check
-	err := k.insist(requests, func(ctx context.Context) (err error) {
-		begun, err = k.client.BeginCheck(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	defer k.end(begun.ID)
-	if total > begun.RowsMax {
-		return fmt.Errorf("the list has %d rows, a check takes %d: split it; doubles across its parts are not found then", total, begun.RowsMax)
-	}
 	ended := make(chan error, 1)
-	go func() { ended <- k.feed(requests, begun.ID) }()
+	go func() { ended <- k.rows(requests, total) }()
 	every := time.NewTicker(tick)
 	defer every.Stop()
 	for {
@@ -101,9 +89,26 @@ func (k *check) all(ctx context.Context, total int) error {
 			k.mu.Lock()
 			sum := k.sum
 			k.mu.Unlock()
-			k.progress.show("rows checked", sum, 0)
+			k.progress.show("rows checked", sum, 0, k.stall())
 		}
 	}
+}
+
+// rows begins a check, hands it the rows, and ends it.
+func (k *check) rows(ctx context.Context, total int) error {
+	var begun client.Check
+	err := k.insist(ctx, func(ctx context.Context) (err error) {
+		begun, err = k.client.BeginCheck(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer k.end(begun.ID)
+	if total > begun.RowsMax {
+		return fmt.Errorf("the list has %d rows, a check takes %d: split it; doubles across its parts are not found then", total, begun.RowsMax)
+	}
+	return k.feed(ctx, begun.ID)
 }
 
 // end tells the service to forget the faces. If that fails, it does so by itself after a while.

@@ -63,7 +63,7 @@ type run struct {
 	// interrupted, and when the import gives up, with the cause.
 	requests context.Context
 
-	before     atomic.Int64 // rows that an earlier run has done
+	before     atomic.Int64 // rows that an earlier run or a job has done
 	knownInRow atomic.Int32 // the newest persons that were known
 	shown      atomic.Bool  // the service knows external ids
 	trial      sync.Mutex   // held by the one row that finds out
@@ -165,7 +165,7 @@ func (r *run) all(ctx context.Context) error {
 		err := r.feed(ctx)
 		r.work.Wait()
 		return err
-	}, func() { r.progress.show("rows", r.report.counts(), int(r.before.Load())) })
+	}, func() { r.progress.show("rows", r.report.counts(), int(r.before.Load()), r.stall()) })
 }
 
 // watched carries out a part of the import. It shows the progress and makes the state

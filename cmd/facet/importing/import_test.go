@@ -2,15 +2,22 @@ package importing
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"facet.internal/client"
 	"facet/cmd/facet/importing/list"
 )
 
@@ -105,7 +112,7 @@ func TestProgressTellsRateAndTimeLeft(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		for _, p := range []*progress{newProgress(&log, false, 10_000), newProgress(&terminal, true, 10_000)} {
 			for s := 0; s <= 100; s++ {
-				p.show("rows", Summary{Rows: 5000 + 25*s, Failed: s / 10}, 5000)
+				p.show("rows", Summary{Rows: 5000 + 25*s, Failed: s / 10}, 5000, stall{})
 				time.Sleep(time.Second)
 			}
 			p.close()
@@ -125,6 +132,58 @@ func TestProgressTellsRateAndTimeLeft(t *testing.T) {
 	}
 }
 
+// For 90 seconds a node refuses and another one does not answer. Then photos are taken.
+func TestProgressSaysWhyNothingIsDone(t *testing.T) {
+	t.Parallel()
+	var log, terminal bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		s := &sender{}
+		s.begin(Config{Words: func(err error) error {
+			if e, answered := errors.AsType[*client.Error](err); answered {
+				return fmt.Errorf("no room (request %s)", e.RequestID)
+			}
+			return err
+		}})
+		begun, try := time.Now(), 0
+		send := func(context.Context) error {
+			switch try++; {
+			case time.Since(begun) > 90*time.Second:
+				return nil
+			case try%2 == 0:
+				return &net.OpError{Op: "dial", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7420}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+			}
+			return &client.Error{Status: 500, RequestID: fmt.Sprint(try), RetryAfter: 2 * time.Second}
+		}
+		var work sync.WaitGroup
+		work.Go(func() {
+			for s.insist(t.Context(), send) != nil { // until a photo is taken
+			}
+		})
+		inLog, onTerminal := newProgress(&log, false, 2000), newProgress(&terminal, true, 2000)
+		for range 120 {
+			time.Sleep(tick)
+			for _, p := range []*progress{inLog, onTerminal} {
+				p.show("rows", Summary{}, 0, s.stall())
+			}
+		}
+		work.Wait()
+	})
+	for _, why := range []string{"no room", "10.0.0.1:7420 does not answer: connection refused"} {
+		for _, out := range []*bytes.Buffer{&log, &terminal} {
+			if !regexp.MustCompile(`0 of 2000 rows, 0 failed, waiting \d+s: ` + why + `[\n\x1b]`).MatchString(out.String()) {
+				t.Errorf("%q is not told:\n%q", why, out)
+			}
+		}
+		if n := strings.Count(log.String(), why); n > 2 {
+			t.Errorf("%q is %d times in the log of 90 s:\n%s", why, n, &log)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if last := lines[len(lines)-1]; strings.Contains(last, "waiting") {
+		t.Errorf("photos are taken, and the log says %q", last)
+	}
+}
+
 func TestProgressOfHoursWritesALineAMinute(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -132,7 +191,7 @@ func TestProgressOfHoursWritesALineAMinute(t *testing.T) {
 		p := newProgress(&out, false, 1e6)
 		for n := range 10 * 3600 {
 			time.Sleep(time.Second)
-			p.show("rows", Summary{Rows: n}, 0)
+			p.show("rows", Summary{Rows: n}, 0, stall{})
 		}
 	})
 	if lines := strings.Count(out.String(), "\n"); lines < 600 || lines > 640 {

@@ -81,7 +81,7 @@ func (j *jobs) show(p *progress) {
 	if n == 0 {
 		what, n = "photos copied to the object store", j.copied.Load()
 	}
-	p.show(what, Summary{Rows: int(n)}, 0)
+	p.show(what, Summary{Rows: int(n)}, 0, j.stall())
 }
 
 // throughJobs registers all rows that jobs can register.

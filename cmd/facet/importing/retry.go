@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"facet.internal/client"
@@ -19,6 +22,8 @@ const (
 	// stallMax is how long an import goes on without a good answer.
 	stallMax               = 2 * time.Minute
 	backoffMin, backoffMax = 100 * time.Millisecond, 5 * time.Second
+	// stallShown is how long no request has had a final answer when the progress says why.
+	stallShown = 5 * time.Second
 )
 
 // temporary reports whether another try of a request may succeed.
@@ -67,7 +72,8 @@ type sender struct {
 	nodes    int // of the client
 	words    func(error) error
 	gate     *gate
-	answered atomic.Int64 // when a request was last answered, Unix nanoseconds
+	answered atomic.Int64           // when a request was last answered, Unix nanoseconds
+	why      atomic.Pointer[string] // the last refusal since then, in words
 	stop     context.CancelCauseFunc
 }
 
@@ -83,16 +89,19 @@ func (s *sender) insist(ctx context.Context, send func(context.Context) error) e
 	for try := 1; ; try++ {
 		err := send(ctx)
 		if err == nil || !temporary(err) {
+			s.why.Store(nil)
 			s.answered.Store(time.Now().UnixNano())
 			return err
 		}
 		if ctx.Err() != nil {
 			return &openError{context.Cause(ctx)}
 		}
+		why := s.reason(err)
+		s.why.Store(&why)
 		if stranger(err) && try >= s.nodes {
 			return err
 		}
-		if since := time.Since(time.Unix(0, s.answered.Load())); since > stallMax {
+		if s.silence() > stallMax {
 			stalled := fmt.Errorf("no node has taken a photo for %v: %w", stallMax, s.words(err))
 			s.stop(stalled)
 			return &openError{stalled}
@@ -102,6 +111,36 @@ func (s *sender) insist(ctx context.Context, send func(context.Context) error) e
 		}
 		s.wait(ctx, try, err)
 	}
+}
+
+// silence returns how long no request has had a final answer.
+func (s *sender) silence() time.Duration { return time.Since(time.Unix(0, s.answered.Load())) }
+
+// stall is how long nothing has been answered finally, and why. Without why there is none.
+type stall struct {
+	lasted time.Duration
+	why    string
+}
+
+// stall returns the present stall, for the progress.
+func (s *sender) stall() stall {
+	why, silence := s.why.Load(), s.silence()
+	if why == nil || silence < stallShown {
+		return stall{}
+	}
+	return stall{silence, *why}
+}
+
+// reason returns a temporary error in words that are the same for each request.
+func (s *sender) reason(err error) string {
+	if e, answered := errors.AsType[*client.Error](err); answered {
+		return strings.TrimSuffix(s.words(err).Error(), " (request "+e.RequestID+")")
+	}
+	dial, ok := errors.AsType[*net.OpError](err)
+	if cause, known := errors.AsType[syscall.Errno](err); ok && known && dial.Addr != nil {
+		return fmt.Sprintf("%v does not answer: %v", dial.Addr, cause)
+	}
+	return "a node does not answer: " + err.Error()
 }
 
 // wait pauses before the next try: as long as the service asks, or longer each time.
