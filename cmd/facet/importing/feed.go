@@ -44,9 +44,11 @@ func (r *run) feed(ctx context.Context) error {
 		if done && rec.Kind != state.Left {
 			r.drop(&t)
 			r.before.Add(1)
-			r.report.add(t.place, line{
-				row: row, outcome: outcomes[rec.Kind], subject: rec.Subject, event: rec.Event, quality: rec.Quality, reason: "by an earlier run",
-			})
+			l := line{row: row, outcome: outcomes[rec.Kind], subject: rec.Subject, event: rec.Event, quality: rec.Quality, earlier: rec.Earlier}
+			if l.reason = "by a job"; l.earlier {
+				l.reason = "by an earlier run"
+			}
+			r.report.add(t.place, l)
 			continue
 		}
 		if !r.queue(&t) {

@@ -112,7 +112,7 @@ func TestProgressTellsRateAndTimeLeft(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		for _, p := range []*progress{newProgress(&log, false, 10_000), newProgress(&terminal, true, 10_000)} {
 			for s := 0; s <= 100; s++ {
-				p.show("rows", Summary{Rows: 5000 + 25*s, Failed: s / 10}, 5000, stall{})
+				p.show("rows", Summary{Rows: 5000 + 25*s, Failed: s / 10, AlreadyIn: 4000}, 5000, stall{})
 				time.Sleep(time.Second)
 			}
 			p.close()
@@ -123,7 +123,7 @@ func TestProgressTellsRateAndTimeLeft(t *testing.T) {
 		t.Errorf("%d lines in 100 s:\n%s", n, &log)
 	}
 	for _, last := range []string{lines[len(lines)-1], terminal.String()} {
-		if !strings.Contains(last, " of 10000 rows, ") || !strings.Contains(last, ", 25.0 a second, 1m") {
+		if !strings.Contains(last, " of 10000 rows (4000 were in already), ") || !strings.Contains(last, ", 25.0 a second, 1m") {
 			t.Errorf("the last line is %q", last)
 		}
 	}
@@ -182,6 +182,26 @@ func TestProgressSaysWhyNothingIsDone(t *testing.T) {
 	if last := lines[len(lines)-1]; strings.Contains(last, "waiting") {
 		t.Errorf("photos are taken, and the log says %q", last)
 	}
+}
+
+func TestSummaryTellsRowsThatWereIn(t *testing.T) {
+	t.Parallel()
+	f := func(want string, lines ...line) {
+		t.Helper()
+		s := Summary{Report: "r"}
+		for _, l := range lines {
+			s.count(l)
+		}
+		var b strings.Builder
+		if err := s.Print(&b); err != nil || !strings.HasPrefix(b.String(), want) {
+			t.Errorf("%v, %q, want %q", err, b.String(), want)
+		}
+	}
+	was, failed := line{outcome: Registered, earlier: true}, line{outcome: Failed}
+	f("3 rows: 2 registered, 0 added to persons, 0 replaced, 0 skipped, 1 failed\n", line{outcome: Registered}, line{outcome: Registered}, failed)
+	f("3 rows: 2 were in already, 0 registered now, 0 added to persons, 0 replaced, 0 skipped, 1 failed\n", was, was, failed)
+	f("4 rows: 3 were in already, 1 registered now, 0 added to persons, 0 replaced, 0 skipped, 0 failed\n",
+		was, line{outcome: Added, earlier: true}, line{outcome: Replaced, earlier: true}, line{outcome: Registered})
 }
 
 func TestProgressOfHoursWritesALineAMinute(t *testing.T) {

@@ -55,6 +55,9 @@ func (p *progress) show(what string, s Summary, before int, now stall) {
 	}
 	p.written = at
 	text := fmt.Sprintf("%d of %d %s", s.Rows, p.total, what)
+	if s.AlreadyIn > 0 {
+		text += fmt.Sprintf(" (%d were in already)", s.AlreadyIn)
+	}
 	text += fmt.Sprintf(", %d failed", s.Failed)
 	first := p.samples[0]
 	rate := float64(s.Rows-before-first.rows) / max(at.Sub(first.at).Seconds(), 1e-3)

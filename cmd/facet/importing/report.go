@@ -40,35 +40,53 @@ type line struct {
 	subject, event id.UUID
 	quality        float64 // 0: unknown
 	reason         string
+	earlier        bool // by an earlier run
 }
 
 // Summary counts the rows of an import by what became of them.
 type Summary struct {
-	Rows       int    `json:"rows"`
-	Registered int    `json:"registered"`
-	Added      int    `json:"added"`
-	Replaced   int    `json:"replaced"`
-	Skipped    int    `json:"skipped"`
-	Failed     int    `json:"failed"`
-	Report     string `json:"report"`
+	Rows       int `json:"rows"`
+	Registered int `json:"registered"`
+	Added      int `json:"added"`
+	Replaced   int `json:"replaced"`
+	Skipped    int `json:"skipped"`
+	Failed     int `json:"failed"`
+	// AlreadyIn counts the rows that an earlier run brought in. They are among Registered,
+	// Added and Replaced, too.
+	AlreadyIn int    `json:"alreadyIn"`
+	Report    string `json:"report"`
+
+	earlier struct{ registered, added, replaced int }
 }
 
 // Print prints the summary for people.
 func (s Summary) Print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%d rows: %d registered, %d added to persons, %d replaced, %d skipped, %d failed\nreport: %s\n",
-		s.Rows, s.Registered, s.Added, s.Replaced, s.Skipped, s.Failed, s.Report)
+	did := fmt.Sprintf("%d registered", s.Registered)
+	if s.AlreadyIn > 0 {
+		did = fmt.Sprintf("%d were in already, %d registered now", s.AlreadyIn, s.Registered-s.earlier.registered)
+	}
+	_, err := fmt.Fprintf(w, "%d rows: %s, %d added to persons, %d replaced, %d skipped, %d failed\nreport: %s\n",
+		s.Rows, did, s.Added-s.earlier.added, s.Replaced-s.earlier.replaced, s.Skipped, s.Failed, s.Report)
 	return err
 }
 
-func (s *Summary) count(o Outcome) {
+func (s *Summary) count(l line) {
+	earlier := 0
+	if l.earlier {
+		earlier = 1
+	}
 	s.Rows++
-	switch o {
+	s.AlreadyIn += earlier
+	switch l.outcome {
 	case Registered:
 		s.Registered++
+		s.earlier.registered += earlier
 	case Added:
 		s.Added++
+		s.earlier.added += earlier
 	case Replaced:
 		s.Replaced++
+		s.earlier.replaced += earlier
 	case Skipped:
 		s.Skipped++
 	case Failed:
@@ -123,7 +141,7 @@ func (r *report) add(place int, l line) {
 
 // write writes one line. The caller holds mu. close returns the writer's error.
 func (r *report) write(l line) {
-	r.sum.count(l.outcome)
+	r.sum.count(l)
 	if l.outcome == Failed && len(r.failures) < failuresMax {
 		r.failures = append(r.failures, fmt.Sprintf("row %d, %s: %s", l.row.Number, l.row.File, l.reason))
 	}
@@ -146,7 +164,7 @@ func (r *report) counts() Summary {
 	defer r.mu.Unlock()
 	s := r.sum
 	for _, l := range r.held {
-		s.count(l.outcome)
+		s.count(l)
 	}
 	return s
 }

@@ -53,12 +53,15 @@ type Record struct {
 	Kind           Kind
 	Subject, Event id.UUID
 	Quality        float64
+	// Earlier is set by Find for a record that was there when the file was opened.
+	Earlier bool
 }
 
 // State is an open file. It is for one goroutine at a time.
 type State struct {
 	file    *os.File
 	n       uint32
+	opened  uint32            // n after Open
 	rows    map[uint64]uint32 // number of the record, by the head of the key
 	persons map[Person]uint32 // a record with the person's subject
 	jobs    []Record          // begun and not ended
@@ -77,6 +80,7 @@ func Open(name string, gallery uint64) (*State, error) {
 	if err := s.load(gallery); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s %w", name, err), f.Close())
 	}
+	s.opened = s.n
 	return s, nil
 }
 
@@ -158,6 +162,7 @@ func (s *State) Find(k Key) (Record, bool, error) {
 		return Record{}, false, nil
 	}
 	r, ok, err := s.read(n)
+	r.Earlier = n < s.opened
 	return r, ok && r.Key == k, err
 }
 
