@@ -234,8 +234,9 @@ func newEraseVerify() *cobra.Command {
 		Use:   "verify RECEIPT --key KEY",
 		Short: "check a receipt offline: its signature, and whether it is complete",
 		Long: "Check the signature of a receipt with the cluster's public key, and print the receipt. It calls no cluster.\n" +
-			"The exit code is 1 for a receipt that is not complete. facet cluster status shows the key.",
-		Args: cli.Args(cobra.ExactArgs(1)), PreRunE: needFlags("key"),
+			"The exit code is 1 for a receipt that is not complete. facet cluster status | grep ^facet- prints the key.",
+		Example: "  facet cluster status | grep ^facet- > cluster.pub\n  facet erase verify person.receipt --key \"$(cat cluster.pub)\"",
+		Args:    cli.Args(cobra.ExactArgs(1)), PreRunE: needFlags("key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := erasing.Read(args[0])
 			if err != nil {

@@ -346,7 +346,7 @@ func (w *week) friday(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := w.run(ctx, 0, "facet cluster status | grep -o 'facet-[^ ]*+.*' | tee cluster.pub"); err != nil {
+	if _, err := w.run(ctx, 0, "facet cluster status | grep ^facet- | tee cluster.pub"); err != nil {
 		return err
 	}
 	return w.leave(ctx)

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,11 +16,11 @@ import (
 
 // wide returns a cluster of nodes with these names, with something in every line of a status.
 func wide(names ...string) wire.Status {
-	s := wire.Status{Founded: true, Shards: 12, Replicas: 3, Pack: strings.Repeat("ab", 32), Voting: map[int]int{2: 3, 3: 9}}
+	s := wire.Status{Founded: true, Shards: 12, Replicas: 3, Pack: strings.Repeat("ab", 32), ReceiptKey: "facet-" + strings.Repeat("k", 90), Voting: map[int]int{2: 3, 3: 9}}
 	for i, name := range names {
 		n := wire.Member{
 			ID: id.Node{UUID: id.Random([16]byte{byte(i + 1)})}, Name: name, Zone: "europe-north-" + name, URL: "https://" + name + ".example.org:7420",
-			Alive: true, Answers: true, Version: "0.3.1", SearchMiss: 5e-10, Parts: []wire.Part{{Name: "backup", Running: true, Error: strings.Repeat("no such folder, ", 9)}},
+			Peer: name + ".internal.example.org:7421", Credentials: wideCredentials(), Alive: true, Answers: true, Version: "0.3.1", SearchMiss: 5e-10, Parts: []wire.Part{{Name: "backup", Running: true, Error: strings.Repeat("no such folder, ", 9)}},
 		}
 		for g := range id.Shard(13) {
 			role := "non-voter"
@@ -36,27 +37,41 @@ func wide(names ...string) wire.Status {
 	return s
 }
 
+// wideCredentials returns credentials in the midst of a rotation, with keys that lie elsewhere.
+func wideCredentials() *wire.Credentials {
+	end := time.Now().AddDate(10, 0, 0)
+	keys := []wire.KeyInfo{{ID: "0123456789ab", Since: time.Now().AddDate(-20, 0, 0), From: "vault: https://vault.example.org/secret/facet"}, {}}
+	return &wire.Credentials{
+		NodeEnds: end, ServerEnds: end, AuthorityEnds: end, Issuer: "0123456789ab", Trusted: []string{"", ""}, Gossip: keys, Cluster: keys,
+	}
+}
+
 func TestStatusFitsHundredColumns(t *testing.T) {
 	t.Parallel()
+	f := func(n, length int, s wire.Status, write func(io.Writer, wire.Status) error) {
+		t.Helper()
+		var b strings.Builder
+		if err := write(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if got := utf8.RuneCountInString(line); got > table.Columns || strings.HasSuffix(line, " ") {
+				t.Errorf("%d nodes with names of %d: %d columns: %q", n, length, got, line)
+			}
+		}
+		if found := regexp.MustCompile(`(?m)^.*[^-][0-9a-f]{8}-[0-9a-f]{4}-.*$`).FindAllString(b.String(), -1); len(found) != 1 { // the cluster's
+			t.Errorf("ids stand in %q", found)
+		}
+	}
 	for _, length := range []int{1, 2, 12, 20, 30, 63} {
 		var names []string
 		for i := range 5 {
 			names = append(names, (strings.Repeat("älong", 13)[:length+length/10] + fmt.Sprint(i)))
 		}
 		for n := 1; n <= len(names); n += 2 {
-			var b strings.Builder
-			if err := Write(&b, wide(names[:n]...)); err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(b.String()) {
-				line = strings.TrimSuffix(line, "\n")
-				if got := utf8.RuneCountInString(line); got > table.Columns || strings.HasSuffix(line, " ") {
-					t.Errorf("%d nodes with names of %d: %d columns: %q", n, length, got, line)
-				}
-			}
-			if found := regexp.MustCompile(`(?m)^.*[0-9a-f]{8}-[0-9a-f]{4}-.*$`).FindAllString(b.String(), -1); len(found) != 1 { // the cluster's
-				t.Errorf("ids stand in %q", found)
-			}
+			f(n, length, wide(names[:n]...), Write)
+			f(n, length, wide(names[:n]...), WriteCluster)
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,22 +13,40 @@ import (
 )
 
 // WriteCluster prints the nodes of s with their roles, certificates and keys,
-// followed by the warnings.
+// followed by the warnings. No line has more than 100 columns. The key of receipts has a line
+// of its own, so that grep finds it.
 func WriteCluster(w io.Writer, s wire.Status) error {
-	fmt.Fprintf(w, "cluster %s · %d nodes · %d shards × %d · model pack %s\n\n", s.Cluster, len(s.Nodes), s.Shards, s.Replicas, short(s.Pack))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tSTATE\tROLES\tPEERS AT\tCERTIFICATE\tFOR CLIENTS\tAUTHORITY\tGOSSIP KEY\tCLUSTER KEY")
-	for _, m := range s.Nodes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.Name, state(m), roles(m), cmp.Or(m.Peer, "-"), trust(m.Credentials))
-	}
-	if err := t.Flush(); err != nil {
-		return err
+	head := []string{"cluster " + s.Cluster.String(), fmt.Sprintf("%d nodes", len(s.Nodes)), fmt.Sprintf("%d shards × %d", s.Shards, s.Replicas), "model pack " + short(s.Pack)}
+	fmt.Fprintf(w, "%s\n\n", table.Wrap(head, " · ", 0))
+	for _, part := range []struct {
+		titles []string
+		cells  func(m wire.Member, limit int) []string
+	}{
+		{[]string{"STATE", "ROLES", "PEERS AT"}, roleCells},
+		{[]string{"CERTIFICATE UNTIL", "FOR CLIENTS UNTIL", "AUTHORITY UNTIL"}, certificateCells},
+		{[]string{"GOSSIP KEY, AGE", "CLUSTER KEY, AGE"}, keyCells},
+	} {
+		err := table.Write(w, func(limit int) []table.Row {
+			rows := []table.Row{{Cells: append([]string{"NODE"}, part.titles...)}}
+			for _, m := range s.Nodes {
+				rows = append(rows, table.Row{Cells: append([]string{table.Shorten(m.Name, limit)}, part.cells(m, limit)...)})
+			}
+			return rows
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprint(w, groupsLine(s))
 	if s.ReceiptKey != "" {
-		fmt.Fprintf(w, "receipts of erasures are signed with the key\n  %s\n", s.ReceiptKey)
+		fmt.Fprintf(w, "receipts of erasures are signed with this key:\n%s\n", s.ReceiptKey)
 	}
 	return writeWarnings(w, s)
+}
+
+func roleCells(m wire.Member, limit int) []string {
+	return []string{state(m), roles(m), table.Shorten(cmp.Or(m.Peer, "-"), limit)}
 }
 
 // roles returns the roles of a node in the cluster.
@@ -57,34 +73,42 @@ func roles(m wire.Member) string {
 	return fmt.Sprintf("%s, %d shards, leads %d", cmp.Or(meta, "no meta"), shards, leads)
 }
 
-// trust returns five columns: the ends of the certificates, their issuers and the
-// keys.
-func trust(c *wire.Credentials) string {
+// certificateCells returns the ends of the certificates, and their issuer with the number of
+// other authorities that the node trusts and its end.
+func certificateCells(m wire.Member, _ int) []string {
+	c := m.Credentials
 	if c == nil {
-		return strings.Join(slices.Repeat([]string{"-"}, 5), "\t")
+		return []string{"-", "-", "-"}
 	}
 	issuer := c.Issuer
-	if len(c.Trusted) > 1 {
-		issuer += fmt.Sprintf(" (trusts %d)", len(c.Trusted))
+	if more := len(c.Trusted) - 1; more > 0 {
+		issuer += fmt.Sprintf(" (+ %d)", more)
 	}
-	return strings.Join([]string{
-		until(c.NodeEnds), until(c.ServerEnds), issuer + " " + until(c.AuthorityEnds), key(c.Gossip), key(c.Cluster),
-	}, "\t")
+	return []string{until(c.NodeEnds), until(c.ServerEnds), issuer + ", " + until(c.AuthorityEnds)}
+}
+
+// keyCells returns the shared keys.
+func keyCells(m wire.Member, limit int) []string {
+	if m.Credentials == nil {
+		return []string{"-", "-"}
+	}
+	return []string{key(m.Credentials.Gossip, limit), key(m.Credentials.Cluster, limit)}
 }
 
 // until returns when something ends, and how many days are left.
 func until(end time.Time) string {
-	return fmt.Sprintf("until %s (%d days)", end.Format(time.DateOnly), int(time.Until(end).Hours()/24))
+	return fmt.Sprintf("%s (%d days)", end.Format(time.DateOnly), int(time.Until(end).Hours()/24))
 }
 
-// key returns the key in use with its age, and the number of other keys.
-func key(list []wire.KeyInfo) string {
+// key returns the key in use with its age, and the number of other keys. Its place has at most
+// limit characters.
+func key(list []wire.KeyInfo, limit int) string {
 	if len(list) == 0 {
 		return "-"
 	}
 	text := fmt.Sprintf("%s, %s", list[0].ID, age(time.Since(list[0].Since)))
 	if list[0].From != "" {
-		text += ", from " + list[0].From
+		text += ", from " + table.Shorten(list[0].From, limit)
 	}
 	if more := len(list) - 1; more > 0 {
 		text += fmt.Sprintf(" (+ %d)", more)
@@ -95,11 +119,11 @@ func key(list []wire.KeyInfo) string {
 func age(d time.Duration) string {
 	switch {
 	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min old", int(max(0, d).Minutes()))
+		return fmt.Sprintf("%d min", int(max(0, d).Minutes()))
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h old", int(d.Hours()))
+		return fmt.Sprintf("%d h", int(d.Hours()))
 	default:
-		return fmt.Sprintf("%d days old", int(d.Hours()/24))
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
 	}
 }
 
@@ -117,7 +141,7 @@ func groupsLine(s wire.Status) string {
 			with++
 		}
 	}
-	return fmt.Sprintf("\n%d of %d groups have a leader, %d shards are on the move (facet status shows each)\n", with, s.Shards+1, len(s.Moves))
+	return fmt.Sprintf("%d of %d groups have a leader, %d shards are on the move (facet status shows each)\n", with, s.Shards+1, len(s.Moves))
 }
 
 func writeWarnings(w io.Writer, s wire.Status) error {
