@@ -55,6 +55,14 @@ func (s *space) kept(size uint64) uint64 {
 	return max(size/100*reserveShare, reserveMin)
 }
 
+// Room returns how many bytes of dir's file system are free, and below how many a node with the
+// default reserve refuses registrations.
+func Room(dir string) (free, reserve uint64, err error) {
+	s := newSpace(0, dir)
+	_, err = s.measure()
+	return s.free.Load(), s.kept(s.size.Load()), err
+}
+
 // measure takes a measurement and reports whether full has changed.
 func (s *space) measure() (changed bool, err error) {
 	free, size, err := (*s.look.Load())()

@@ -34,4 +34,10 @@ func TestDiskIsFullBelowItsReserve(t *testing.T) {
 	if free, size, err := (*s.look.Load())(); err != nil || free == 0 || size < free {
 		t.Errorf("the disk of this test has %d bytes of %d: %v", free, size, err)
 	}
+	if free, reserve, err := Room(t.TempDir()); err != nil || free == 0 || reserve < reserveMin {
+		t.Errorf("the disk of this test has %d bytes free, and a node leaves %d: %v", free, reserve, err)
+	}
+	if _, _, err := Room("/nowhere"); err == nil {
+		t.Error("a folder that is not there has room")
+	}
 }

@@ -51,7 +51,8 @@ func (l *Limits) Alarms() []string {
 	if !l.DiskFull() {
 		return nil
 	}
-	return []string{fmt.Sprintf("the disk is nearly full, with %d MiB free: registrations are refused", l.space.free.Load()>>20)}
+	return []string{fmt.Sprintf("the disk is nearly full, with %d MiB free: registrations are refused below the %d MiB of disk-reserve",
+		l.space.free.Load()>>20, l.Reserve()>>20)}
 }
 
 // Budget returns the most bytes that events may take.

@@ -17,6 +17,7 @@ import (
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
 	"facet/internal/id"
+	"facet/node/limits"
 	"facet/node/sigv4"
 )
 
@@ -132,6 +133,7 @@ func (c *Cluster) open(ctx context.Context) error {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	c.say("starting %s in %s", nodes(len(c.members)), c.cfg.Dir)
+	c.warnOfDisk()
 	for _, m := range c.members {
 		if err := c.start(m); err != nil {
 			return err
@@ -154,6 +156,20 @@ func (c *Cluster) open(ctx context.Context) error {
 	}
 	c.wg.Go(func() { c.renew(life) })
 	return nil
+}
+
+// warnOfDisk says so if the nodes will refuse registrations for lack of disk. A disk that can't be
+// measured is the nodes' to report.
+func (c *Cluster) warnOfDisk() {
+	if free, reserve, err := limits.Room(string(c.f)); err == nil && free < reserve {
+		c.say("%s", diskAdvice(c.cfg.Dir, free, reserve))
+	}
+}
+
+// diskAdvice says what a disk with too few bytes free means, in lines of a terminal.
+func diskAdvice(dir string, free, reserve uint64) string {
+	return fmt.Sprintf("the disk of %s is nearly full, with %d MiB free: the nodes will refuse registrations\n"+
+		"  make room until %d MiB are free, or choose a --dir on another disk", dir, free>>20, reserve>>20)
 }
 
 // prepare writes everything to disk that the nodes need.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/config"
+	"facet/cmd/facet/table"
 	"facet/internal/id"
 )
 
@@ -252,6 +253,21 @@ func TestOneNodeIsSingular(t *testing.T) {
 	for n, want := range map[int]string{1: "1 node", 3: "3 nodes"} {
 		if got := nodes(n); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestDiskAdviceNamesWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	got := diskAdvice("./dev", 700<<20, 1<<30)
+	for _, want := range []string{"./dev is nearly full, with 700 MiB free", "refuse registrations", "until 1024 MiB are free", "--dir"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q does not say %q", got, want)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if len(strings.TrimSuffix(line, "\n")) > table.Columns {
+			t.Errorf("too wide: %q", line)
 		}
 	}
 }
