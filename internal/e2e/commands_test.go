@@ -115,7 +115,9 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	var double struct{ ID string }
 	s.decode(&double, "enrol", photoPath(obama), "--external-id", "4711")
 	s.run(0, "4711", "search", photoPath(anotherObama))
-	s.run(0, "4711", "subject", "list")
+	s.run(0, "4711", "subject", "list", "--external-id", "4711")
+	s.run(0, "the gallery has no subject with the external id 4712", "subject", "list", "--external-id", "4712")
+	s.run(2, "exclude each other", "subject", "list", "--external-id", "4711", "--deleted")
 	s.run(0, double.ID, "subject", "show", "externalId:4711")
 	s.run(1, "externalId:ID stands for your own id", "subject", "show", "4711")
 	s.run(1, "the gallery has no subject with the external id 4712", "subject", "merge", made.ID, "externalId:4712")

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math"
 	"strings"
 	"time"
 
@@ -35,23 +37,24 @@ func newSubjectList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the photos of subjects, the newest first", Args: cli.Args(cobra.NoArgs),
 		Long: "List the photos (events) of subjects, the newest first. A subject with several photos has several lines.\n" +
-			"facet subject show names the photos of a subject. With --expires-before it lists, soonest first, the photos\n" +
-			"that will be removed by themselves until then, and changes nothing.",
+			"facet subject show names the photos of a subject, --external-id lists those of one by your own id. With\n" +
+			"--expires-before it lists, soonest first, the photos that will be removed by themselves until then.",
 		Example: "  facet subject list --limit 10\n  facet subject list --all -o json\n  facet subject list --deleted\n" +
-			"  facet subject list --expires-before 30d",
+			"  facet subject list --expires-before 30d\n  facet subject list --external-id 4711",
 	}
 	f := cmd.Flags()
 	limit := f.Int("limit", subjectsDefault, "the most lines")
 	all := f.Bool("all", false, "list all")
 	gone := f.Bool("deleted", false, "list those that were deleted or replaced and have not been overwritten yet")
+	external := f.String("external-id", "", "list the photos of the subject with this id of your own")
 	var before moment
 	f.Var(&before, "expires-before", "list what expires before this time: "+momentHelp)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *limit < 1 || *all && f.Changed("limit") {
 			return cli.Misuse(errors.New("give --limit with a number from 1 on, or --all"))
 		}
-		if *gone && !before.IsZero() {
-			return cli.Misuse(errors.New("--deleted and --expires-before exclude each other"))
+		if *gone && (*external != "" || !before.IsZero()) || *external != "" && !before.IsZero() {
+			return cli.Misuse(errors.New("--deleted, --expires-before and --external-id exclude each other"))
 		}
 		return nil
 	}
@@ -64,27 +67,31 @@ func newSubjectList() *cobra.Command {
 		case !before.IsZero():
 			list.due(before.Time)
 			from = s.expiring(ctx, before.Time, &list.total)
+		case *external != "":
+			list.none = "the gallery has no subject with the external id " + *external
+			from = s.with(ctx, *external)
 		}
-		for e, err := range from {
-			switch {
-			case err != nil:
-				return err
-			case e.Status != want:
-				continue
-			case !*all && list.count == *limit:
-				list.more = true
-			default:
-				err = list.add(e)
-			}
-			if err != nil {
-				return err
-			}
-			if list.more {
-				break
-			}
+		if *all {
+			*limit = math.MaxInt
 		}
-		return list.end()
+		return list.write(from, want, *limit)
 	})
+}
+
+// with iterates over the photos of the subject with an external id.
+func (s *session) with(ctx context.Context, external string) iter.Seq2[client.Entry, error] {
+	return func(yield func(client.Entry, error) bool) {
+		list, err := s.SubjectsWith(ctx, external)
+		if err != nil {
+			yield(client.Entry{}, err)
+			return
+		}
+		for _, e := range list.Subjects {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // entries prints entries of the subject list one by one, since there may be millions.
@@ -109,6 +116,25 @@ func newEntries(s *session, gone bool) *entries {
 // due turns the list into one of what expires before a time.
 func (l *entries) due(before time.Time) {
 	l.title, l.until, l.none = "EXPIRES", before, "no photo expires before "+at(before)
+}
+
+// write prints those entries of a list that have the wanted status, at most limit.
+func (l *entries) write(from iter.Seq2[client.Entry, error], want client.Status, limit int) error {
+	for e, err := range from {
+		switch {
+		case err != nil:
+			return err
+		case e.Status != want:
+			continue
+		case l.count == limit:
+			l.more = true
+			return l.end()
+		}
+		if err := l.add(e); err != nil {
+			return err
+		}
+	}
+	return l.end()
 }
 
 // entryFormat has a subject, a time, and the event or the external id.
