@@ -115,6 +115,15 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	var double struct{ ID string }
 	s.decode(&double, "enrol", photoPath(obama), "--external-id", "4711")
 	s.run(0, "4711", "search", photoPath(anotherObama))
+	var all struct {
+		Candidates []struct{ ID, ExternalID string }
+	}
+	if s.decode(&all, "search", photoPath(anotherObama), "--all"); len(all.Candidates) != 2 {
+		t.Errorf("--all lists %+v, want %s and %s", all.Candidates, made.ID, double.ID)
+	}
+	s.run(0, "4711", "search", photoPath(anotherObama), "--all")
+	s.run(5, "nobody: no subject has a score of 9999 or more", "search", photoPath(anotherObama), "--all", "--threshold", "9999")
+	s.run(2, "--all goes without", "search", photoPath(anotherObama), "--all", "--limit", "3")
 	s.run(0, "4711", "subject", "list", "--external-id", "4711")
 	s.run(0, "the gallery has no subject with the external id 4712", "subject", "list", "--external-id", "4712")
 	s.run(2, "exclude each other", "subject", "list", "--external-id", "4711", "--deleted")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -79,36 +80,88 @@ func newSearch() *cobra.Command {
 		Use: "search PHOTO", Short: "find out whom a photo shows", Args: cli.Args(cobra.ExactArgs(1)),
 		Long: "Compare the person on a photo with a whole gallery. PHOTO is a file, or - for the standard input.\n" +
 			"A score goes from 0 to 9999; at 7000, 1 in 100,000 comparisons of two people wrongly says \"the same\".\n\n" +
+			"With --all the list has every subject at or above the threshold; this needs an access key of role admin.\n\n" +
 			"The exit status is 0 if there is a candidate, 5 if there is none, and 1 if the search failed.",
-		Example: "  facet search visitor.jpg\n  facet search visitor.jpg --threshold 6000 --limit 3 -o json",
+		Example: "  facet search visitor.jpg\n  facet search visitor.jpg --threshold 6000 --limit 3 -o json\n" +
+			"  facet search visitor.jpg --all",
 	}
 	tags := tagFlag(cmd, "search only photos with this tag")
 	f := cmd.Flags()
 	threshold := f.Int("threshold", client.ThresholdDefault, "the lowest score of a candidate, 0 to 9999")
 	limit := f.Int("limit", 10, "the most photos in the answer, 1 to 50")
+	all := f.Bool("all", false, "list every subject, not only the best")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *all && (f.Changed("limit") || len(*tags) > 0) {
+			return cli.Misuse(errors.New("--all goes without --limit and --tag"))
+		}
+		return nil
+	}
 	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
 		image, err := readPhoto(cmd, args[0])
 		if err != nil {
 			return err
 		}
+		if *all {
+			list, err := s.matches(ctx, client.MatchQuery{Probe: image, Threshold: threshold, Length: matchesPage})
+			if err != nil {
+				return err
+			}
+			return s.found(matchesOutput{list}, list, *threshold)
+		}
 		got, err := s.Search(ctx, client.SearchQuery{Probe: image, Threshold: threshold, Limit: *limit, Tags: *tags})
 		if err != nil {
 			return err
 		}
-		err = s.print(got, func(w io.Writer) error {
-			if len(got.Candidates) == 0 {
-				_, err := fmt.Fprintf(w, "nobody: no subject has a score of %d or more\n", *threshold)
-				return err
-			}
-			return writeTable(w, []string{"SUBJECT", "SCORE", "PHOTOS", "EXTERNAL ID"}, got.Candidates, func(c client.Candidate, limit int) []string {
-				return []string{c.ID, strconv.Itoa(c.Score), strconv.Itoa(len(c.Events)), table.Shorten(c.ExternalID, limit)}
-			})
-		})
-		if err == nil && len(got.Candidates) == 0 {
-			return &cli.ExitError{Status: cli.ExitNoMatch}
+		list := make([]client.Match, len(got.Candidates))
+		for i, c := range got.Candidates {
+			list[i] = client.Match{Candidate: c, EventCount: len(c.Events)}
 		}
-		return err
+		return s.found(got, list, *threshold)
 	})
+}
+
+const (
+	// matchesMax is the most subjects that facet search --all prints, matchesPage how many the
+	// service is asked for at once.
+	matchesMax, matchesPage = 10_000, 200
+)
+
+// matchesOutput is what facet search --all prints as JSON.
+type matchesOutput struct {
+	Candidates []client.Match `json:"candidates"`
+}
+
+// matches returns all subjects at or above the threshold of q, best first.
+func (s *session) matches(ctx context.Context, q client.MatchQuery) ([]client.Match, error) {
+	list := []client.Match{}
+	for m, err := range s.Matches(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == matchesMax {
+			return nil, fmt.Errorf("more than %d subjects have a score of %d or more: raise --threshold", matchesMax, *q.Threshold)
+		}
+		list = append(list, m)
+	}
+	slices.SortStableFunc(list, func(a, b client.Match) int { return b.Score - a.Score })
+	return list, nil
+}
+
+// found prints v as JSON, or the list, and returns the exit status.
+func (s *session) found(v any, list []client.Match, threshold int) error {
+	err := s.print(v, func(w io.Writer) error {
+		if len(list) == 0 {
+			_, err := fmt.Fprintf(w, "nobody: no subject has a score of %d or more\n", threshold)
+			return err
+		}
+		return writeTable(w, []string{"SUBJECT", "SCORE", "PHOTOS", "EXTERNAL ID"}, list, func(m client.Match, limit int) []string {
+			return []string{m.ID, strconv.Itoa(m.Score), strconv.Itoa(m.EventCount), table.Shorten(m.ExternalID, limit)}
+		})
+	})
+	if err == nil && len(list) == 0 {
+		return &cli.ExitError{Status: cli.ExitNoMatch}
+	}
+	return err
 }
 
 // verification is what verify prints as JSON.
