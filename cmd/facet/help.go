@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/cli"
+	"facet/internal/id"
 )
 
 // welcome is what facet prints without a command.
@@ -59,6 +60,9 @@ func unknownCommand(args []string) (*cobra.Command, error) {
 		return nil, nil
 	}
 	name := cmd.Flags().Arg(0)
+	if _, err := id.Parse(name); err == nil && cmd.HasParent() && cmd.ValidateArgs(cmd.Flags().Args()) == nil {
+		return nil, nil // a subject of facet erase, which has commands below it, too
+	}
 	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+name)
 	cmd.SuggestionsMinimumDistance = min(suggestionDistance, (len(name)-1)/2)
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {

@@ -30,6 +30,10 @@ func TestUnknownCommandNamesNearest(t *testing.T) {
 	exits(t, cli.ExitUsage, "usage: facet status [flags]\nmore:  facet status --help\n", "status", "extra")
 	exits(t, cli.ExitUsage, `do you mean "facet backup list"?`, "backup", "lst", "--to", "x", "--help")
 	exits(t, cli.ExitFailed, "no cluster", "backup", "--to", "list", "--dir", "none")
+	const subject = "5b0b9b32-8392-8002-b506-6b5b46edb7fa"
+	exits(t, cli.ExitFailed, "no cluster", "erase", subject, "--dir", "none")
+	exits(t, cli.ExitUsage, `do you mean "facet erase verify"?`, "erase", "verfy")
+	exits(t, cli.ExitUsage, "there is no command", "subject", subject)
 	exits(t, 0, "Usage:\n  facet status [flags]", "status", "--help")
 	exits(t, 0, "Usage:\n  facet cluster join TOKEN [flags]", "help", "cluster", "join")
 	exits(t, 0, "rotate", "cluster")
