@@ -186,25 +186,36 @@ type ActiveEvent struct {
 	Expires time.Time
 }
 
-// Events returns a subject's active events in order of registration. The error is NotFound
-// for an unknown subject.
-func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]ActiveEvent, error) {
+// ActiveEvents are the active events of a subject in order of registration, and its note, or nil.
+type ActiveEvents struct {
+	Note *Note
+	List []ActiveEvent
+}
+
+// Events returns a subject's active events. The error is NotFound for an unknown subject.
+func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) (out ActiveEvents, err error) {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	events, err := calls.CallLeader(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if len(events) == 0 {
-		return nil, subjectNotFound()
+		return out, subjectNotFound()
 	}
-	list := make([]ActiveEvent, 0, len(events))
 	for _, a := range events {
-		list = append(list, ActiveEvent{a.Event, expiresAt(g.kept(), a.Time, a.Expires)})
+		out.List = append(out.List, ActiveEvent{a.Event, expiresAt(g.kept(), a.Time, a.Expires)})
 	}
-	return list, nil
+	if len(events[0].Note) == 0 { // the first event carries it
+		return out, nil
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err == nil {
+		out.Note, err = openNote(g, key, subject, events[0])
+	}
+	return out, err
 }
 
 // UnregisterEvent removes one event. Removing the last one removes the subject. The

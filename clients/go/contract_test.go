@@ -264,7 +264,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 			ids, err := c.Events(ctx, s)
 			return object{"id": s, "events": []object{{"id": strings.Join(ids, ",")}}}, err
 		},
-		func() (any, error) { list, err := c.ListEvents(ctx, s); return object{"id": s, "events": list}, err },
+		func() (any, error) { return c.Subject(ctx, s) },
 		func() (any, error) { return c.RegisterEvent(ctx, s, photo) },
 		func() (any, error) { return c.UpdateEvent(ctx, s, e, photo) },
 		func() (any, error) { return none(c.UnregisterEvent(ctx, s, e)) },

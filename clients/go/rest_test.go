@@ -227,6 +227,9 @@ func TestExternalIDs(t *testing.T) {
 		t.Errorf("listed %+v", list)
 	}
 	named := client.External("staff/ü 1")
+	if s, err := c.Subject(ctx, made.ID); err != nil || s.ExternalID != "staff/ü 1" || string(s.UserData) != `{"shift":2}` || len(s.Events) != 1 {
+		t.Errorf("the subject is %+v, %v", s, err)
+	}
 	verified, err := c.Verify(ctx, named, photo(t, anotherObama))
 	must(t, err)
 	found, err := c.Search(ctx, client.SearchQuery{Probe: photo(t, anotherObama)})

@@ -124,12 +124,24 @@ type Event struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
+// Subject is a subject with its active events, in order of registration.
+type Subject struct {
+	ID     string  `json:"id"`
+	Events []Event `json:"events"`
+	// ExternalID and UserData are as in Entry.
+	ExternalID string          `json:"externalId,omitzero"`
+	UserData   json.RawMessage `json:"userData,omitzero"`
+}
+
+// Subject returns a subject.
+func (c *Client) Subject(ctx context.Context, subjectID string) (Subject, error) {
+	return call[Subject](ctx, c, request{method: http.MethodGet, path: join("v1.1", "subjects", subjectID, "events")})
+}
+
 // ListEvents returns a subject's events.
 func (c *Client) ListEvents(ctx context.Context, subjectID string) ([]Event, error) {
-	list, err := call[struct {
-		Events []Event `json:"events"`
-	}](ctx, c, request{method: http.MethodGet, path: join("v1.1", "subjects", subjectID, "events")})
-	return list.Events, err
+	s, err := c.Subject(ctx, subjectID)
+	return s.Events, err
 }
 
 // Events returns the ids of a subject's events.

@@ -128,6 +128,8 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(0, "the gallery has no subject with the external id 4712", "subject", "list", "--external-id", "4712")
 	s.run(2, "exclude each other", "subject", "list", "--external-id", "4711", "--deleted")
 	s.run(0, double.ID, "subject", "show", "externalId:4711")
+	s.run(0, "external id  4711\n", "subject", "show", double.ID)
+	s.run(0, `"externalId": "4711"`, "subject", "show", double.ID, "-o", "json")
 	s.run(1, "externalId:ID stands for your own id", "subject", "show", "4711")
 	s.run(1, "the gallery has no subject with the external id 4712", "subject", "merge", made.ID, "externalId:4712")
 	s.run(0, "which is removed", "subject", "merge", made.ID, "externalId:4711")
@@ -157,7 +159,7 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	}
 	s.run(0, "1 of 2 photos that expire before ", "subject", "list", "--expires-before", "31d", "--limit", "1")
 	s.run(0, "1 of 1 photos that expire before ", "subject", "list", "--expires-before", "12h")
-	s.run(0, "expires  "+made.AddDate(0, 0, 30).Format(time.DateOnly), "subject", "show", "externalId:4711")
+	s.run(0, "expires      "+made.AddDate(0, 0, 30).Format(time.DateOnly), "subject", "show", "externalId:4711")
 	s.run(2, "exclude each other", "subject", "list", "--expires-before", "31d", "--deleted")
 	time.Sleep(time.Until(made.Add(7 * time.Second))) // its 2 seconds and the 5 that are promised
 	s.run(5, "nobody", "search", photoPath(biden))
@@ -184,7 +186,7 @@ func TestCommandsExpirePhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(0, "1 rows: 1 registered", "import", "list.csv", "--outside")
-	s.run(0, "expires  2198-01-31 00:00:00Z", "subject", "show", "externalId:4712")
+	s.run(0, "expires      2198-01-31 00:00:00Z", "subject", "show", "externalId:4712")
 }
 
 // Jobs are listed and shown, with what failed.

@@ -31,8 +31,8 @@ func getEvents(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	text := eventsBody{ID: subject.String(), Events: make([]eventBody, len(events))}
-	for i, e := range events {
+	text := eventsBody{ID: subject.String(), Events: make([]eventBody, len(events.List)), noteBody: c.note(events.Note)}
+	for i, e := range events.List {
 		text.Events[i] = eventBody{ID: e.ID.String()}
 		if !e.Expires.IsZero() {
 			text.Events[i].Expires = wireTime(e.Expires)

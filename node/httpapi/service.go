@@ -40,7 +40,7 @@ type Service interface {
 	RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
 	UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
 	// Events returns the subject's active events. An unknown subject is NotFound.
-	Events(ctx context.Context, access router.Access, subject id.Subject) ([]router.ActiveEvent, error)
+	Events(ctx context.Context, access router.Access, subject id.Subject) (router.ActiveEvents, error)
 	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event) error
 	// Merge moves the events of one subject to another.
 	Merge(ctx context.Context, m router.Merging) error

@@ -114,6 +114,7 @@ type mergedBody struct {
 type eventsBody struct {
 	ID     string      `json:"id"`
 	Events []eventBody `json:"events"`
+	noteBody
 }
 
 type eventBody struct {

@@ -256,6 +256,8 @@ def test_external_ids(client: Client) -> None:
         client.register(photo(BIDEN), external_id="staff/ü 1")
     (entry,) = client.subjects_with("staff/ü 1").subjects
     assert (entry.id, entry.external_id, entry.user_data) == (made.id, "staff/ü 1", {"shift": 2})
+    subject = client.subject(made.id)
+    assert (subject.external_id, subject.user_data, len(subject.events)) == ("staff/ü 1", {"shift": 2}, 1)
     named = facet_client.external("staff/ü 1")
     verified = client.verify(named, photo(ANOTHER_OBAMA))
     (found,) = client.search(photo(ANOTHER_OBAMA)).candidates

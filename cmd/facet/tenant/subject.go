@@ -191,32 +191,22 @@ func (l *entries) end() (err error) {
 	return err
 }
 
-// events is what facet subject show prints as JSON.
-type events struct {
-	ID     string         `json:"id"`
-	Events []client.Event `json:"events"`
-}
-
 func newSubjectShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show SUBJECT", Short: "show the photos (events) of a subject", Args: cli.Args(cobra.ExactArgs(1)),
-		Example: "  facet subject show 5b0b9b32-8392-8002-b506-6b5b46edb7fa",
+		Use: "show SUBJECT", Short: "show a subject: your own id and data of it, and its photos (events)", Args: cli.Args(cobra.ExactArgs(1)),
+		Example: "  facet subject show 5b0b9b32-8392-8002-b506-6b5b46edb7fa\n  facet subject show externalId:4711",
 	}
 	return onGallery(cmd, func(ctx context.Context, s *session, args []string) error {
-		subject, err := s.subjectID(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		list, err := s.ListEvents(ctx, subject)
+		subject, err := s.Subject(ctx, args[0])
 		if errors.Is(err, client.ErrNotFound) {
 			return unknownSubject(args[0], err)
 		}
 		if err != nil {
 			return err
 		}
-		return s.print(events{subject, list}, func(w io.Writer) error {
-			pairs := []string{"subject", subject}
-			for _, event := range list {
+		return s.print(subject, func(w io.Writer) error {
+			pairs := []string{"subject", subject.ID, "external id", subject.ExternalID, "user data", string(subject.UserData)}
+			for _, event := range subject.Events {
 				pairs = append(pairs, "event", event.ID, "expires", expiresAt(event.Expires))
 			}
 			return writePairs(w, pairs...)

@@ -56,6 +56,7 @@ from ._models import (
     Scored,
     ScoredRow,
     SearchResult,
+    Subject,
     SubjectList,
     Verified,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "SearchResult",
     "ServerFault",
     "ServiceTimeout",
+    "Subject",
     "SubjectList",
     "UnknownTag",
     "UnreadableImage",

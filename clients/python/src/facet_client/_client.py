@@ -28,6 +28,7 @@ from ._models import (
     MatchPage,
     Registered,
     SearchResult,
+    Subject,
     SubjectList,
     Verified,
     read,
@@ -193,8 +194,11 @@ class Client:
 
     def list_events(self, subject_id: str) -> list[Event]:
         """Returns a subject's events."""
-        found = self._call(Operation("GET", path("v1.1", "subjects", subject_id, "events")))
-        return [read(Event, event) for event in found["events"]]
+        return self.subject(subject_id).events
+
+    def subject(self, subject_id: str) -> Subject:
+        """Returns a subject."""
+        return read(Subject, self._call(Operation("GET", path("v1.1", "subjects", subject_id, "events"))))
 
     def register_event(
         self,

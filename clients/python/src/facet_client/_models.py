@@ -81,6 +81,17 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Subject:
+    """A subject with its active events, in order of registration. external_id and user_data
+    are those of an Entry."""
+
+    id: str
+    events: list[Event]
+    external_id: str = ""
+    user_data: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
 class SubjectList:
     """A part of the subject list. total counts the whole list. next is the cursor of the
     page that follows, or None if none does. Every node of the service takes it."""
