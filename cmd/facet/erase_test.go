@@ -146,15 +146,18 @@ func TestEraseWritesSignedReceipt(t *testing.T) {
 	verify(t, cluster, file, ids)
 
 	out, err = runErase(t, append(flags, "--receipt", filepath.Join(dir, "r2"), "--yes", ids[3], ids[0])...)
-	if err != nil || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(out, "facet erase continue") {
+	if err != nil || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(out, "facet erase continue") || !strings.Contains(out, "of visitors\n") {
 		t.Errorf("one by its id: %v\n%s", err, out)
 	}
 	if out, err = runErase(t, append(flags, "--yes", ids[3])...); err != nil || !strings.Contains(out, "nothing was erased") {
 		t.Errorf("who is gone: %v\n%s", err, out)
 	}
 	out, err = runErase(t, append(flags, "--receipt", filepath.Join(dir, "r3"), "--yes", "--external-id", "of staff")...)
-	if err != nil || !strings.Contains(out, ids[1]) {
+	if err != nil || !strings.Contains(out, ids[1]) || !strings.Contains(out, "of staff\n") {
 		t.Errorf("one by the external id: %v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "r3")); err != nil || strings.Contains(string(text), "of staff") {
+		t.Errorf("the receipt has the external id: %v\n%s", err, text)
 	}
 	if left, err := c.Galleries(t.Context()); err != nil || left[0].Count+left[1].Count != 0 {
 		t.Errorf("the galleries are %+v, %v", left, err)

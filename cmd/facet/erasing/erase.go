@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/admin"
+	"facet/internal/id"
 	"facet/node/receipt"
 )
 
@@ -112,7 +113,7 @@ func (k *Keeper) keep(ctx context.Context) (*receipt.Receipt, error) {
 		if k.Wait == WaitNot || r.Complete || k.Wait == WaitDisks && r.DisksClean {
 			return r, nil
 		}
-		if now := strings.Join(r.Missing, "\n  "); now != said {
+		if now := missing(r); now != said {
 			fmt.Fprintf(k.Out, "%s waiting for\n  %s\n", time.Now().UTC().Format(time.TimeOnly), now)
 			said = now
 		}
@@ -122,6 +123,22 @@ func (k *Keeper) keep(ctx context.Context) (*receipt.Receipt, error) {
 			return r, ctx.Err()
 		}
 	}
+}
+
+// missing returns what a receipt lacks, with the names of nodes alone. Nodes that share a name
+// keep their ids.
+func missing(r *receipt.Receipt) string {
+	text, ids := strings.Join(r.Missing, "\n  "), map[string]id.Node{}
+	for _, row := range r.Replicas {
+		if first, ok := ids[row.Name]; ok && first != row.Node {
+			return text
+		}
+		ids[row.Name] = row.Node
+	}
+	for name, node := range ids {
+		text = strings.ReplaceAll(text, fmt.Sprintf("%s (%s)", name, node), name)
+	}
+	return text
 }
 
 // Read reads a receipt's file.

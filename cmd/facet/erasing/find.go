@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 
 	"facet.internal/client"
+	"facet/cmd/facet/table"
 	"facet/internal/id"
 )
 
@@ -29,8 +30,10 @@ type Found struct {
 	gallery client.Gallery
 	client  *client.Client // of the gallery
 	Subject string
-	Score   int // with the photo; 0 without one
-	Events  int
+	// ExternalID is the tenant's own id, for the list alone: the receipt does not have it.
+	ExternalID string
+	Score      int // with the photo; 0 without one
+	Events     int
 }
 
 // Find returns the subjects of the person in all galleries of the client's tenant. A gallery that
@@ -69,7 +72,7 @@ func findIn(ctx context.Context, c *client.Client, p Person) (list []Found, err 
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, Found{Subject: m.ID, Score: m.Score, Events: m.EventCount})
+			list = append(list, Found{Subject: m.ID, ExternalID: m.ExternalID, Score: m.Score, Events: m.EventCount})
 		}
 		return list, nil
 	}
@@ -78,17 +81,17 @@ func findIn(ctx context.Context, c *client.Client, p Person) (list []Found, err 
 		if err != nil || len(with.Subjects) == 0 {
 			return nil, err
 		}
-		return []Found{{Subject: with.Subjects[0].ID, Events: len(with.Subjects)}}, nil
+		return []Found{{Subject: with.Subjects[0].ID, ExternalID: p.ExternalID, Events: len(with.Subjects)}}, nil
 	}
 	for _, subject := range p.Subjects {
-		events, err := c.Events(ctx, subject)
+		s, err := c.Subject(ctx, subject)
 		if errors.Is(err, client.ErrNotFound) && !p.Gone {
 			continue
 		}
 		if err != nil && !errors.Is(err, client.ErrNotFound) {
 			return nil, err
 		}
-		list = append(list, Found{Subject: subject, Events: len(events)})
+		list = append(list, Found{Subject: subject, ExternalID: s.ExternalID, Events: len(s.Events)})
 	}
 	return list, nil
 }
@@ -108,14 +111,17 @@ func (f Found) ids() (g id.Gallery, s id.Subject, err error) {
 
 // WriteFound prints a list of subjects.
 func WriteFound(w io.Writer, list []Found) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "GALLERY\tSUBJECT\tSCORE\tEVENTS")
-	for _, f := range list {
-		score := "-"
-		if f.Score > 0 {
-			score = fmt.Sprint(f.Score)
+	return table.Write(w, func(limit int) []table.Row {
+		rows := []table.Row{{Cells: []string{"GALLERY", "SUBJECT", "SCORE", "EVENTS", "EXTERNAL ID"}}}
+		for _, f := range list {
+			score := "-"
+			if f.Score > 0 {
+				score = strconv.Itoa(f.Score)
+			}
+			rows = append(rows, table.Row{Cells: []string{
+				table.Shorten(f.gallery.Name, limit), f.Subject, score, strconv.Itoa(f.Events), table.Shorten(f.ExternalID, limit),
+			}})
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", f.gallery.Name, f.Subject, score, f.Events)
-	}
-	return t.Flush()
+		return rows
+	})
 }
