@@ -162,6 +162,6 @@ var past = []string{asideWarning, "had lost state", "has lost state and stopped"
 // second replica.
 func wounds(warnings []string) []string {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
-		return slices.ContainsFunc(append(past, "has 1 of 1 replicas"), func(part string) bool { return strings.Contains(w, part) })
+		return slices.ContainsFunc(append(past, "there is one node"), func(part string) bool { return strings.Contains(w, part) })
 	})
 }
