@@ -234,7 +234,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	}
 	strict, excused := n.excuse(t.History)
 	n.say("checking %d operations on subjects; %d events expired within %s, %d more during a fault or soon after", len(t.History), strict, traffic.ExpiredWithin, excused)
-	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir), traffic.UniquelyNamed(t.Named)), out)
+	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir), traffic.UniquelyNamed(t.Named), traffic.MergedWhole(t.Paired)), out)
 }
 
 // judge adds the wrong answers to err and prints the run's summary.

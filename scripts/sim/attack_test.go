@@ -294,7 +294,7 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 		s.cluster.Close()
 		time.Sleep(time.Minute)
 	})
-	problem = errors.Join(problem, traffic.Linearizable(clients.History, dir), traffic.UniquelyNamed(clients.Named))
+	problem = errors.Join(problem, traffic.Linearizable(clients.History, dir), traffic.UniquelyNamed(clients.Named), traffic.MergedWhole(clients.Paired))
 	for wrong, times := range clients.Wrong {
 		problem = errors.Join(problem, fmt.Errorf("%d ×: %s", times, wrong))
 	}

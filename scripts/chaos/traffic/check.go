@@ -99,12 +99,20 @@ func listed(history []Operation, list []entry, seen Operation) ([]Operation, err
 }
 
 // Complete adds the final readings to the history: each node's list of the gallery, and
-// a search through each node for the people and the external ids that all workers share.
+// a search through each node for the people and the external ids that all workers share. It
+// waits for the ends of merges, and checks each pair.
 func (t *Traffic) Complete(ctx context.Context) error {
+	if err := (pairing{reader{t}}).settle(ctx); err != nil {
+		return err
+	}
 	acked := slices.Clone(t.History)
 	for i, name := range t.big.Nodes() {
 		call := t.Now()
 		list, _, err := t.list(ctx, t.big, i)
+		if err != nil {
+			return err
+		}
+		list, err = pairing{reader{t}}.listed(list, name)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,8 @@ type Copy struct {
 	// From and To are the time when the backup was made, counted from the beginning.
 	// For each subject the backup may have the state of any moment between the two.
 	From, To time.Duration
-	active   []entry
+	active   []entry // without those of pairs
+	paired   []entry
 	node     string
 }
 
@@ -21,10 +22,11 @@ type Copy struct {
 func (t *Traffic) ReadCopy(ctx context.Context, restored func(apiKey string) Sender, from, to time.Duration) (Copy, error) {
 	s := restored(t.keys[0])
 	c := Copy{From: from, To: to, node: s.Nodes()[0]}
-	var err error
-	if c.active, _, err = t.list(ctx, s, 0); err != nil {
+	list, _, err := t.list(ctx, s, 0)
+	if err != nil {
 		return c, err
 	}
+	c.active, c.paired = pairing{reader{t}}.divide(list)
 	_, total, err := t.list(ctx, restored(t.keys[1]), 0)
 	if err != nil {
 		return c, err
@@ -36,6 +38,9 @@ func (t *Traffic) ReadCopy(ctx context.Context, restored func(apiKey string) Sen
 // backup was made. The backup must have everything acknowledged before that time, and
 // nothing that started after it.
 func (t *Traffic) Whole(c Copy) error {
+	if err := (pairing{reader{t}}).copied(c); err != nil {
+		return err
+	}
 	ops, err := listed(t.History, c.active, Operation{Worker: -1, Kind: events, Call: c.From, End: c.To, Node: c.node})
 	if err != nil {
 		return err

@@ -61,18 +61,7 @@ const (
 
 // subjects is the model. Each subject is a partition of its own.
 var subjects = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		of := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			o := op.Input.(Operation)
-			of[o.Subject] = append(of[o.Subject], op)
-		}
-		var all [][]porcupine.Operation
-		for _, part := range of {
-			all = append(all, part)
-		}
-		return all
-	},
+	Partition:         partition(func(input any) string { return input.(Operation).Subject }),
 	Init:              func() any { return unborn },
 	Step:              func(state, input, _ any) (bool, any) { return input.(Operation).step(state.(string)) },
 	Equal:             func(a, b any) bool { return a == b },

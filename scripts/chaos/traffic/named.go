@@ -54,17 +54,7 @@ func (o Named) step(holder string) (bool, string) {
 
 // names is the model of external ids. Each is a partition of its own.
 var names = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (all [][]porcupine.Operation) {
-		of := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			name := op.Input.(Named).Badge
-			of[name] = append(of[name], op)
-		}
-		for _, part := range of {
-			all = append(all, part)
-		}
-		return all
-	},
+	Partition:         partition(func(input any) string { return input.(Named).Badge }),
 	Init:              func() any { return "" },
 	Step:              func(state, input, _ any) (bool, any) { return input.(Named).step(state.(string)) },
 	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },

@@ -24,6 +24,7 @@ const (
 type Traffic struct {
 	History []Operation
 	Named   []Named        // operations on external ids
+	Paired  []Paired       // operations on faces of merges
 	Counts  map[string]int // answers by kind
 	Acked   []Ack
 	Reads   []Reading
@@ -39,13 +40,14 @@ type Traffic struct {
 	keys       [2]string // API keys of the large and the small one
 	start      time.Time
 
-	// mu guards last, people, sent and the exported fields.
+	// mu guards last, people, sent, pairs and the exported fields.
 	mu   sync.Mutex
 	last time.Duration // that now gave
 	// people maps each person to the subjects that may be live: from the answer to the
 	// enrolment until the clients know that the subject is gone.
 	people map[string][]*subject
-	sent   []sent // enrolments that may be sent again
+	sent   []sent  // enrolments that may be sent again
+	pairs  []*pair // that were to be merged
 }
 
 // Open creates the galleries. own and other return senders with the access keys of two

@@ -19,27 +19,43 @@ type found struct {
 	}
 }
 
+// reader has the readings that workers and mergers share.
+type reader struct{ *Traffic }
+
 // find searches for a face.
 func (t *Traffic) find(ctx context.Context, p plan) error {
-	body := map[string]any{"probe": t.options.image(p.face), "limit": 50}
 	if p.tag == "" {
 		p.tag = anyTag
 	}
+	o, seen, err := reader{t}.search(ctx, p)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finds(p.person, seen, o)
+	t.Counts[string(find)]++
+	return nil
+}
+
+// search searches for the face of p with its tag, and returns the events of each candidate.
+func (t reader) search(ctx context.Context, p plan) (o Operation, seen map[string][]string, err error) {
+	body := map[string]any{"probe": t.options.image(p.face), "limit": 50}
 	if p.tag != anyTag {
 		body["tags"] = []string{p.tag}
 	}
 	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodPost, Target: "/v1.1/face/search", Body: body})
 	if err != nil {
-		return err
+		return o, nil, err
 	}
 	var f found
 	if err := json.Unmarshal(a.Body, &f); err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
-		return fmt.Errorf("search: %d %s", a.Status, a.Body)
+		return o, nil, fmt.Errorf("search: %d %s", a.Status, a.Body)
 	}
-	seen := map[string][]string{}
+	seen = map[string][]string{}
 	for _, c := range f.Candidates {
 		if _, twice := seen[c.ID]; twice {
-			return fmt.Errorf("search: %s is a candidate twice: %s", c.ID, a.Body)
+			return o, nil, fmt.Errorf("search: %s is a candidate twice: %s", c.ID, a.Body)
 		}
 		for _, e := range c.Events {
 			seen[c.ID] = append(seen[c.ID], e.ID)
@@ -47,11 +63,9 @@ func (t *Traffic) find(ctx context.Context, p plan) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := Operation{Worker: p.worker, Kind: find, Face: p.face, Tag: p.tag, Call: a.began, End: t.tick(), Node: a.Node}
-	t.finds(p.person, seen, o)
-	t.Counts[string(find)]++
+	o = Operation{Worker: p.worker, Kind: find, Face: p.face, Tag: p.tag, Call: a.began, End: t.tick(), Node: a.Node}
 	t.Reads = append(t.Reads, Reading{p.call, o.End, a.refused})
-	return nil
+	return o, seen, nil
 }
 
 // finds adds a search to the history: as one reading of each subject of the person, and
@@ -104,21 +118,29 @@ func (t *Traffic) verify(ctx context.Context, p plan) error {
 
 // events lists a subject's events.
 func (t *Traffic) events(ctx context.Context, p plan) error {
-	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodGet, Target: "/v1.1/subjects/" + p.subject.id + "/events"})
+	a, list, err := reader{t}.eventsOf(ctx, p.first, p.subject.id)
 	if err != nil {
 		return err
 	}
+	t.note(p, Operation{Kind: events, Seen: list}, a)
+	return nil
+}
+
+// eventsOf returns the ids of a subject's events, sorted.
+func (t reader) eventsOf(ctx context.Context, first int, subject string) (a Answer, ids []string, err error) {
+	a, err = t.do(ctx, t.big, first, Request{Method: http.MethodGet, Target: "/v1.1/subjects/" + subject + "/events"})
+	if err != nil {
+		return a, nil, err
+	}
 	var list struct{ Events []struct{ ID string } }
 	if err := json.Unmarshal(a.Body, &list); err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
-		return fmt.Errorf("events: %d %s", a.Status, a.Body)
+		return a, nil, fmt.Errorf("events: %d %s", a.Status, a.Body)
 	}
-	o := Operation{Kind: events}
 	for _, e := range list.Events {
-		o.Seen = append(o.Seen, e.ID)
+		ids = append(ids, e.ID)
 	}
-	slices.Sort(o.Seen)
-	t.note(p, o, a)
-	return nil
+	slices.Sort(ids)
+	return a, ids, nil
 }
 
 // crowd registers a person in the small gallery, which is mostly full.

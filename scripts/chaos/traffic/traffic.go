@@ -72,6 +72,11 @@ func (t *Traffic) Run(stop, give context.Context, workers int, seed uint64) {
 	}
 	work.Go(func() { t.watch(stop, give) })
 	work.Go(func() { t.briefly(stop, give) })
+	if len(t.options.Photos) == 0 {
+		for m := range mergersAtOnce {
+			work.Go(func() { pairing{reader{t}}.run(stop, give, workers+m*(1+pairSeekers), seed) })
+		}
+	}
 	work.Wait()
 }
 
