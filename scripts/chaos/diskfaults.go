@@ -72,7 +72,7 @@ var diskFaults = []fault{
 			case t.injected():
 				return fmt.Errorf("%s got EIO from fsync and goes on: see %s", p.name, p.log)
 			}
-			still := n.leads([]strike{{victim: p}})[0]
+			still := n.places([]strike{{victim: p}})[0].led
 			if acked := n.acked(led, from); len(led) > 0 && slices.Equal(led, still) && acked > 0 {
 				return fmt.Errorf("%s acknowledged %d writes on the shards that it led, and never called fsync: see %s", p.name, acked, p.log)
 			}

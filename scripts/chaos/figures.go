@@ -33,6 +33,7 @@ type Summary struct {
 	Faults   map[string]int `json:"faults"`
 	Answers  map[string]int `json:"answers"`
 	Readings int            `json:"readings"` // operations that were checked
+	Merges   Merges         `json:"merges"`
 	Classes  []Class        `json:"classes"`
 	Problems []string       `json:"problems"`
 	// Cuts is the number of power losses, counted for each disk. Lost describes the
@@ -183,7 +184,7 @@ func summary(t *traffic.Traffic, n *nemesis, s settings, problems []string) Summ
 	return Summary{
 		Date: time.Now().UTC().Format("2006-01-02"), Seed: s.seed, Nodes: s.nodes, Shards: s.shards, Clients: s.workers,
 		Seconds: int(s.length.Seconds()), Faults: n.counts, Answers: t.Counts, Readings: len(t.History),
-		Classes: classes(n.windows, t.Acked, t.Reads, n.end), Problems: problems,
+		Merges: mergesOf(n.windows, traffic.MergesOf(t)), Classes: classes(n.windows, t.Acked, t.Reads, n.end), Problems: problems,
 		Cuts: n.cuts, Lost: n.lost,
 	}
 }
@@ -210,6 +211,7 @@ func (s Summary) print(out io.Writer) {
 		fmt.Fprintf(out, "losses of power, disk by disk: %d; of %d writes that were not flushed %d were kept, %d in part\n", s.Cuts, s.Lost.Writes, s.Lost.Kept, s.Lost.Torn)
 	}
 	fmt.Fprintf(out, "answers: %d (%s), checked as %d operations on subjects\n", total(s.Answers), listOf(s.Answers), s.Readings)
+	fmt.Fprintln(out, s.Merges)
 	fmt.Fprintf(out, "%-10s %5s  %5s %8s %8s  %8s %8s %8s %8s %8s %5s\n",
 		"alone", "times", "gaps", "p50 ms", "max ms", "searches", "p50 ms", "p99 ms", "max ms", "refused", "late")
 	for _, c := range s.Classes {

@@ -26,7 +26,7 @@ func TestGapsAndClassesAreMeasured(t *testing.T) {
 			t.Errorf("shard %d after %s: %s, want %s", c.shard, c.from, got, c.want)
 		}
 	}
-	windows := []window{{fault: "kill", from: s, to: 3 * s, alone: true, led: []int{1}}, {fault: "loss", from: 3 * s, to: 4 * s}}
+	windows := []window{{fault: "kill", from: s, to: 3 * s, alone: true, placed: placed{led: []int{1}}}, {fault: "loss", from: 3 * s, to: 4 * s}}
 	reads := []traffic.Reading{{Call: 0, End: s / 2}, {Call: s, End: 2 * s, Refused: 1}, {Call: 2 * s, End: 40 * s}}
 	got := classes(windows, acked, reads, time.Minute)
 	want := []Class{
@@ -60,5 +60,27 @@ func TestUnbridgedLinkIsAnError(t *testing.T) {
 		if (err != nil) != bad {
 			t.Errorf("after a fault that ended at %s: got %v", ended, err)
 		}
+	}
+}
+
+func TestMergesUnderFaultsAreCounted(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	windows := []window{
+		{fault: "kill", from: 10 * s, to: 12 * s, placed: placed{led: []int{1}, held: []int{1, 2}}},
+		{fault: "pause", from: 20 * s, to: 22 * s, placed: placed{led: []int{3}, held: []int{3}}},
+	}
+	got := mergesOf(windows, []traffic.Merge{
+		{Call: 1 * s, End: 6 * s, Shards: [2]int{1, 1}},
+		{Call: 8 * s, End: 13 * s, Shards: [2]int{3, 1}},
+		{Call: 8 * s, End: 13 * s, Shards: [2]int{2, 2}, Left: true},
+		{Call: 8 * s, End: 13 * s, Shards: [2]int{3, 3}},
+		{Call: 11 * s, End: 16 * s, Shards: [2]int{1, 1}},
+		{Call: 18 * s, End: 23 * s, Shards: [2]int{3, 3}},
+		{Call: 8 * s, Shards: [2]int{1, 1}, Left: true},
+	})
+	want := Merges{Ended: 6, TwoShards: 1, Left: 2, LeftEnded: 1, Faulty: 5, Killed: 2, Leader: 1}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

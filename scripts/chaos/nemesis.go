@@ -44,8 +44,11 @@ type window struct {
 	fault    string
 	from, to time.Duration // since the beginning
 	alone    bool
-	led      []int // shards that the victim led
+	placed
 }
+
+// placed are the shards that a node leads, and those that it has a replica of.
+type placed struct{ led, held []int }
 
 // links changes the links between a node and all other nodes, but not its links to
 // clients.
@@ -184,14 +187,16 @@ func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 			n.windows[len(n.windows)-1-i].to = time.Since(n.start)
 		}
 	}()
-	led := n.leads(list)
+	places := n.places(list)
 	for i, s := range list {
 		n.say("%s %s for %s", s.name, s.victim.name, s.last.Round(time.Millisecond))
 		n.counts[s.name]++
-		n.windows = append(n.windows, window{fault: s.name, from: time.Since(n.start), alone: len(list) == 1, led: led[i]})
+		n.windows = append(n.windows, window{fault: s.name, from: time.Since(n.start), alone: len(list) == 1, placed: places[i]})
 	}
 	for i, s := range list {
-		n.led = led[i]
+		if n.led = nil; len(list) == 1 {
+			n.led = places[i].led
+		}
 		back, err := s.begin(n, s.victim)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", s.name, s.victim.name, err)
@@ -202,27 +207,29 @@ func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 	return nil
 }
 
-// leads returns the shards that the victim of each fault leads. With more than one
-// fault it returns no shards.
-func (n *nemesis) leads(list []strike) [][]int {
-	led := make([][]int, len(list))
-	if len(list) != 1 {
-		return led
-	}
+// places returns the shards of the victim of each fault.
+func (n *nemesis) places(list []strike) []placed {
+	all := make([]placed, len(list))
 	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
 	defer cancel()
-	s, err := n.cluster.status(ctx)
+	status, err := n.cluster.status(ctx)
 	if err != nil {
-		return led // without a status the gaps are not measured
+		return all // without a status the gaps are not measured
 	}
-	for _, m := range s.Nodes {
-		for _, g := range m.Groups {
-			if m.ID == list[0].victim.id && g.Group != 0 && g.Role == "leader" {
-				led[0] = append(led[0], int(g.Group))
+	for i, s := range list {
+		for _, m := range status.Nodes {
+			for _, g := range m.Groups {
+				if m.ID != s.victim.id || g.Group == 0 {
+					continue
+				}
+				all[i].held = append(all[i].held, int(g.Group))
+				if g.Role == "leader" {
+					all[i].led = append(all[i].led, int(g.Group))
+				}
 			}
 		}
 	}
-	return led
+	return all
 }
 
 // damaged reports whether a fault has damaged files.
