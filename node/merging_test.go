@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +62,11 @@ func TestRemovalDuringMergeKeepsItsPromise(t *testing.T) {
 				done <- c.Call(t, url, http.MethodPost, "/v1.1/subjects/"+target.ID+"/merge", map[string]any{"source": source.ID})
 			}()
 			awaitCopies(t, c, url, target.ID, 3)
-			status := c.Call(t, url, http.MethodDelete, at, nil).Status
+			removal := c.Call(t, url, http.MethodDelete, at, nil)
+			status := removal.Status
+			if status == http.StatusNotFound && !strings.Contains(string(removal.Body), target.ID+`","reason":"SubjectMerged"`) {
+				t.Errorf("the removal of what was merged answers %s", removal.Body)
+			}
 			gone := time.Now()
 			found := [2][]string{find(t, c, url, name+" 0"), find(t, c, url, name+" 1")}
 			if a := <-done; a.Status != http.StatusOK {

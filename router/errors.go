@@ -31,6 +31,7 @@ const (
 	ReasonUnknownTag      = "UnknownTag"
 	ReasonUnknownGallery  = "UnknownGallery"
 	ReasonSubjectNotFound = "SubjectNotFound"
+	ReasonSubjectMerged   = "SubjectMerged"
 	ReasonNotVerified     = "NotVerified"
 	ReasonImage           = "UnreadableImage"
 	ReasonKeyReused       = "IdempotencyKeyReused"

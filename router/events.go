@@ -238,7 +238,7 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	if err != nil {
 		return err
 	}
-	return r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
+	return r.removalRefusal(ctx, a.Status, g, subject, Write{Operation: op})
 }
 
 // removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note

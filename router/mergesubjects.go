@@ -163,6 +163,9 @@ func pause(ctx context.Context, d time.Duration) error {
 type mergeState struct {
 	Ended   bool            `cbor:"1,keyasint"`
 	Refused merging.Refusal `cbor:"2,keyasint,omitempty"`
+	// Gallery and Into are set if the subject was merged into Into lately (mergeKept).
+	Gallery id.Gallery `cbor:"3,keyasint,omitzero"`
+	Into    id.Subject `cbor:"4,keyasint,omitzero"`
 }
 
 var (
@@ -177,7 +180,11 @@ var (
 			return mergeState{}, &raftfsm.NotLeaderError{}
 		}
 		of, known := m.Merges().Of(source)
-		return mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}, nil
+		state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
+		if known && of.Ended != 0 && of.Refused == 0 {
+			state.Gallery, state.Into = of.Gallery, of.Target
+		}
+		return state, nil
 	}}
 )
 

@@ -290,7 +290,24 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	if a.Status == shardfsm.Done {
 		r.claims.tidy(ctx, named{g, a.External}, subject)
 	}
-	return Committed{subject.Shard(), a.Applied}, r.refusal(ctx, a.Status, subject.Shard(), g.Tenant, Write{Operation: op})
+	return Committed{subject.Shard(), a.Applied}, r.removalRefusal(ctx, a.Status, g, subject, Write{Operation: op})
+}
+
+// removalRefusal returns the error for the status of a removal, as refusal does. The error for a
+// subject that was merged into another one lately names the other one, which has its faces.
+func (r *cluster) removalRefusal(ctx context.Context, s shardfsm.Status, g enrolment, subject id.Subject, w Write) error {
+	if s != shardfsm.UnknownSubject || r.groups.Meta().Level() < metafsm.LevelSubjects {
+		return r.refusal(ctx, s, subject.Shard(), g.Tenant, w)
+	}
+	state, err := calls.CallLeader(ctx, r.calls, shardMergeState, subject.Shard(), subject)
+	switch {
+	case err != nil:
+		return err
+	case state.Into.IsZero() || state.Gallery != g.ID:
+		return subjectNotFound()
+	default:
+		return Errorf(NotFound, ReasonSubjectMerged, "the subject was merged into another one, which has its faces: %s", state.Into)
+	}
 }
 
 // operationsFull returns the error for a write that a group has no room to remember. After

@@ -69,7 +69,7 @@ type request struct {
 	// empty is the member that a 404 contains when the answer is an empty list.
 	// Other 404s are errors.
 	empty string
-	// gone makes a 404 count as success.
+	// gone makes ErrNotFound count as success.
 	gone bool
 }
 
@@ -205,7 +205,11 @@ func (c *Client) try(ctx context.Context, host string, r request, header http.He
 
 // refusal returns the error in a, or nil for success.
 func (a answer) refusal(operation string, r request) *Error {
-	if a.status/100 == 2 || r.gone && a.status == http.StatusNotFound {
+	if a.status/100 == 2 {
+		return nil
+	}
+	e := readError(operation, a)
+	if r.gone && e.Is(ErrNotFound) {
 		return nil
 	}
 	if a.status == http.StatusNotFound && r.empty != "" {
@@ -214,7 +218,7 @@ func (a answer) refusal(operation string, r request) *Error {
 			return nil
 		}
 	}
-	return readError(operation, a)
+	return e
 }
 
 // stranger reports whether err rejects a node's certificate. Calling that node

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,7 @@ var (
 	ErrImage          = errors.New("unreadable image") // reason UnreadableImage
 	ErrUnknownCheck   = errors.New("unknown check")    // reason UnknownCheck: it ended, or its node stopped
 	ErrNotVerified    = errors.New("not verified")     // 404 of verify; Error.Score is set
+	ErrMerged         = errors.New("merged")           // 404, reason SubjectMerged, of a removal: another subject has its faces
 	ErrNotFound       = errors.New("not found")        // other 404s
 	ErrForbidden      = errors.New("forbidden")        // 403: signature, role or API key
 	ErrBusy           = errors.New("busy")             // 429
@@ -36,7 +38,7 @@ var (
 	}
 	kindsByReason = map[string]error{
 		"GalleryFull": ErrGalleryFull, "UnknownTag": ErrUnknownTag, "UnreadableImage": ErrImage, "NotVerified": ErrNotVerified,
-		"UnknownCheck": ErrUnknownCheck,
+		"UnknownCheck": ErrUnknownCheck, "SubjectMerged": ErrMerged,
 	}
 	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 429: ErrBusy}
 )
@@ -51,6 +53,8 @@ type Error struct {
 	Reason    string // finer detail, "" if none
 	// Score is the score of a verification below its threshold, else nil.
 	Score *int
+	// Into is the id of the subject into which the subject was merged, of ErrMerged.
+	Into string
 	// RetryAfter is the wait that the service asks for, or 0.
 	RetryAfter time.Duration
 	// RequestID identifies the request in the service's logs.
@@ -74,7 +78,7 @@ func (e *Error) Is(target error) bool {
 	if target == nil {
 		return false
 	}
-	if target == ErrNotFound && e.Reason == "NotVerified" {
+	if target == ErrNotFound && (e.Reason == "NotVerified" || e.Reason == "SubjectMerged") {
 		return false
 	}
 	return kindsByType[e.Type] == target || kindsByReason[e.Reason] == target || kindsByStatus[e.Status] == target
@@ -101,6 +105,9 @@ func readError(operation string, a answer) *Error {
 	}
 	if json.Unmarshal(a.body, &body) == nil {
 		e.Message, e.Code, e.Type, e.Reason, e.Score = body.Message, body.ErrorCode, body.ErrorType, body.Reason, body.Score
+	}
+	if e.Is(ErrMerged) {
+		e.Into = e.Message[strings.LastIndexByte(e.Message, ' ')+1:]
 	}
 	if e.Message == "" {
 		e.Message = http.StatusText(a.status)

@@ -252,6 +252,12 @@ func TestRepeatedDeletionSucceeds(t *testing.T) {
 	if err := c.CreateTag(t.Context(), "t"); err != nil {
 		t.Error(err)
 	}
+	// Another subject has the faces.
+	_, c = play(t, client.Config{}, hangUp, say(404, `{"message":"It was merged: 5","reason":"SubjectMerged"}`))
+	merged, ok := errors.AsType[*client.Error](c.Unregister(t.Context(), "s"))
+	if !ok || !merged.Is(client.ErrMerged) || merged.Into != "5" {
+		t.Errorf("got %v", merged)
+	}
 	// The gateway answers: something else than the subject is missing.
 	_, c = play(t, client.Config{}, hangUp, say(403, `{"message":"Forbidden"}`))
 	if err := c.Unregister(t.Context(), "s"); !errors.Is(err, client.ErrForbidden) {

@@ -94,7 +94,7 @@ type Erased struct {
 }
 
 // Erase does what Unregister does, and returns the evidence. A subject that is gone already is
-// no error.
+// no error. The error is ErrMerged if the subject's faces are under another one, Error.Into.
 func (c *Client) Erase(ctx context.Context, subjectID string) (Erased, error) {
 	a, err := c.do(ctx, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID), gone: true})
 	if err != nil {

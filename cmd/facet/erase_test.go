@@ -14,6 +14,7 @@ import (
 	"facet.internal/client"
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/erasing"
 	"facet/node/nodetest"
 	"facet/node/receipt"
 	"facet/raftfsm/metafsm"
@@ -161,6 +162,100 @@ func TestEraseWritesSignedReceipt(t *testing.T) {
 	}
 	if left, err := c.Galleries(t.Context()); err != nil || left[0].Count+left[1].Count != 0 {
 		t.Errorf("the galleries are %+v, %v", left, err)
+	}
+}
+
+// A subject that is merged while it is erased is not on a receipt while the other subject has its
+// faces, and the command names that subject.
+func TestEraseFollowsMergeUnderWay(t *testing.T) {
+	t.Parallel()
+	cluster := startNewest(t)
+	c, flags := tenantOf(t, cluster)
+	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: "staff", FaceMinimumQualityScore: .45, Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := c.WithAPIKey(g.APIKey)
+	// merging registers two subjects and returns when the second one has the first one's face.
+	merging := func(face string) (source, target string, ended chan error) {
+		var ids [2]string
+		for i, image := range []string{face, face + " of another day"} {
+			made, err := inside.Register(t.Context(), client.Photo{Image: []byte(image)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[i] = made.ID
+		}
+		ended = make(chan error, 1)
+		go func() {
+			_, err := inside.Merge(t.Context(), ids[1], ids[0])
+			ended <- err
+		}()
+		for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			events, err := inside.Events(t.Context(), ids[1])
+			if err != nil || time.Now().After(late) {
+				t.Fatalf("the merge does not begin: %v", err)
+			}
+			if len(events) == 2 {
+				return ids[0], ids[1], ended
+			}
+		}
+	}
+	wantGone := func(face string) {
+		t.Helper()
+		for m, err := range inside.Matches(t.Context(), client.MatchQuery{Probe: []byte(face)}) {
+			t.Errorf("subject %s still has the face of %s, %v", m.ID, face, err)
+		}
+	}
+	receipt := func(name string) string { return filepath.Join(t.TempDir(), name) }
+
+	source, target, ended := merging("alone")
+	out, err := runErase(t, append(flags, "--yes", "--receipt", receipt("r"), source)...)
+	if err == nil || !strings.Contains(err.Error(), target) || strings.Contains(out, "GROUP") {
+		t.Errorf("the source alone: %v\n%s", err, out)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runErase(t, append(flags, "--yes", "--receipt", receipt("r"), target)...); err != nil || !strings.Contains(out, target) {
+		t.Errorf("then the target: %v\n%s", err, out)
+	}
+	wantGone("alone")
+
+	source, target, ended = merging("both")
+	out, err = runErase(t, append(flags, "--yes", "--receipt", receipt("r"), source, target)...)
+	if err != nil || strings.Count(out, source) != 2 || strings.Count(out, target) != 2 {
+		t.Errorf("source and target: %v\n%s", err, out)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	wantGone("both")
+}
+
+// A subject that goes between the list and the erasure, as by a merge that is over, is an error.
+func TestEraseNoticesWhoWent(t *testing.T) {
+	t.Parallel()
+	cluster := startNewest(t)
+	c, _ := tenantOf(t, cluster)
+	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: "staff", FaceMinimumQualityScore: .45, Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := c.WithAPIKey(g.APIKey)
+	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := erasing.Find(t.Context(), c, erasing.Person{Subjects: []string{made.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inside.Unregister(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := erasing.Erase(t.Context(), list); err == nil || !strings.Contains(err.Error(), "after it was listed") || len(done) > 0 {
+		t.Errorf("got %v, %v", done, err)
 	}
 }
 

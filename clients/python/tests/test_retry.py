@@ -173,6 +173,9 @@ def test_repeated_deletion_succeeds(play: Callable[..., Script]) -> None:
         client.unregister("s")
     with play(gone).client() as client, pytest.raises(facet_client.NotFound):
         client.unregister("s")
+    merged = say(404, '{"message":"It was merged: 5","reason":"SubjectMerged"}')
+    with play(None, merged).client() as client, pytest.raises(facet_client.SubjectMerged):
+        client.unregister("s")
     with play(None, say(400, '{"message":"m","errorCode":1002,"errorType":"Duplicate"}')).client() as client:
         client.create_tag("t")
 

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"facet.internal/client"
 	"facet/cmd/facet/admin"
 	"facet/internal/id"
 	"facet/node/receipt"
@@ -19,24 +21,69 @@ import (
 // waitPause is the pause between two looks at the rounds of the nodes.
 const waitPause = 10 * time.Second
 
+// errWent is returned for a subject that was listed and then went, not by this command.
+var errWent = errors.New("it went after it was listed: it was removed, it expired, or it was merged into another subject, which then has its faces; " +
+	"look for the person by --photo, and with --gone the receipt has this subject, too")
+
+// mergedAway is a subject that was merged into another one before it was erased.
+type mergedAway struct {
+	receipt.Subject
+	into string // the other one
+	err  error
+}
+
 // Erase erases the subjects of a list and returns what their receipt begins with. After an error
-// it returns those that are erased.
+// it returns those that are erased. A subject that was merged into another one after it was listed
+// is erased if the list has the other one, too.
 func Erase(ctx context.Context, list []Found) (done []receipt.Subject, err error) {
+	var merged []mergedAway
+	var failed []error
 	for _, f := range list {
-		gallery, subject, err := f.ids()
-		if err != nil {
-			return done, err
+		if len(failed) > 0 {
+			break
 		}
-		e, err := f.client.Erase(ctx, f.Subject)
+		s, err := f.erase(ctx)
 		if err != nil {
-			return done, fmt.Errorf("erase subject %s of gallery %q: %w", f.Subject, f.gallery.Name, err)
+			err = fmt.Errorf("erase subject %s of gallery %q: %w", f.Subject, f.gallery.Name, err)
 		}
-		done = append(done, receipt.Subject{
-			Gallery: gallery, GalleryName: f.gallery.Name, Subject: subject, Events: f.Events, Score: f.Score,
-			Answered: time.Now().UTC(), RequestID: e.RequestID, Commit: e.Commit, Gone: e.Gone,
-		})
+		e, refused := errors.AsType[*client.Error](err)
+		switch {
+		case err == nil:
+			done = append(done, s)
+		case refused && e.Is(client.ErrMerged):
+			s.RequestID, s.Gone = e.RequestID, true
+			merged = append(merged, mergedAway{s, e.Into, fmt.Errorf("%w\nErase that subject, too: facet erase %s", err, e.Into)})
+		default:
+			failed = append(failed, err)
+		}
 	}
-	return done, nil
+	for _, m := range merged {
+		if slices.ContainsFunc(done, func(s receipt.Subject) bool { return s.Gallery == m.Gallery && s.Subject.String() == m.into }) {
+			done = append(done, m.Subject)
+		} else {
+			failed = append(failed, m.err)
+		}
+	}
+	return done, errors.Join(failed...)
+}
+
+// erase erases the subject and returns what a receipt has of it.
+func (f Found) erase(ctx context.Context) (s receipt.Subject, err error) {
+	s = receipt.Subject{GalleryName: f.gallery.Name, Events: f.Events, Score: f.Score}
+	if s.Gallery, s.Subject, err = f.ids(); err != nil {
+		return s, err
+	}
+	_, err = f.client.Events(ctx, f.Subject)
+	went := errors.Is(err, client.ErrNotFound)
+	if err != nil && !went {
+		return s, err
+	}
+	e, err := f.client.Erase(ctx, f.Subject)
+	s.Answered, s.RequestID, s.Commit, s.Gone = time.Now().UTC(), e.RequestID, e.Commit, e.Gone
+	if err == nil && went && f.Events > 0 {
+		err = errWent
+	}
+	return s, err
 }
 
 // Wait says how long a command waits.

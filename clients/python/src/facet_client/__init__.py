@@ -31,6 +31,7 @@ from ._errors import (
     Refusal,
     ServerFault,
     ServiceTimeout,
+    SubjectMerged,
     UnknownTag,
     UnreadableImage,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "ServiceTimeout",
     "Subject",
     "SubjectList",
+    "SubjectMerged",
     "UnknownTag",
     "UnreadableImage",
     "Verified",

@@ -93,7 +93,11 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """404, except NotVerified."""
+    """404, except NotVerified and SubjectMerged."""
+
+
+class SubjectMerged(Refusal):
+    """404 of a removal: another subject, which the message names, has the faces."""
 
 
 class NotVerified(Refusal):
@@ -109,6 +113,7 @@ _BY_REASON: dict[tuple[int, str], type[Refusal]] = {
     (400, "UnknownTag"): UnknownTag,
     (400, "UnreadableImage"): UnreadableImage,
     (404, "NotVerified"): NotVerified,
+    (404, "SubjectMerged"): SubjectMerged,
 }
 _BY_TYPE: dict[str, type[Refusal]] = {
     "InvalidRequest": InvalidRequest,
