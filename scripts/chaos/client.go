@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,6 +93,32 @@ func (c *client) Try(ctx context.Context, n int, r traffic.Request) (traffic.Ans
 		err = fmt.Errorf("%s: %w", p.name, err)
 	}
 	return a, err
+}
+
+// gauge reads a metric without labels from a node's /metrics.
+func (c *client) gauge(p *process, name string) (float64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.admin()+wire.PathMetrics, http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("make request: %w", err)
+	}
+	res, err := c.http.Do(q)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, answerMax))
+	if err != nil {
+		return 0, fmt.Errorf("read the metrics of %s: %w", p.name, err)
+	}
+	_, value, _ := strings.Cut(string(text), "\n"+name+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s answers %d and has no metric %s: %w", p.name, res.StatusCode, name, err)
+	}
+	return v, nil
 }
 
 func (c *client) try(ctx context.Context, p *process, r traffic.Request) (a traffic.Answer, err error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -23,10 +24,40 @@ const (
 	recoverTime = 15 * time.Second
 )
 
+// clockRules are the rules of the alert FacetClockSkew, by their expressions in
+// deploy/prometheus/alerts.yml. Prometheus takes a value's timestamp when it asks for it.
+var clockRules = []struct {
+	expr, metric string
+	fires        func(value float64, asked time.Time) bool
+}{
+	{"abs(facet_clock_seconds - timestamp(facet_clock_seconds)) > 2", "facet_clock_seconds", func(value float64, asked time.Time) bool {
+		return math.Abs(value-float64(asked.UnixMilli())/1000) > 2
+	}},
+	{"facet_clock_agrees == 0", "facet_clock_agrees", func(value float64, _ time.Time) bool { return value == 0 }},
+}
+
+// clockAlerts waits until both rules of FacetClockSkew fire for a node, or until none does.
+func (n *nemesis) clockAlerts(p *process, want bool) error {
+	for _, rule := range clockRules {
+		for late := time.Now().Add(recoverTime); ; time.Sleep(lookPause) {
+			asked := time.Now()
+			value, err := n.gauge(p, rule.metric)
+			if err == nil && rule.fires(value, asked) == want {
+				break
+			}
+			if time.Now().After(late) {
+				return errors.Join(fmt.Errorf("%s: %q should be %v; the value is %f", p.name, rule.expr, want, value), err)
+			}
+		}
+	}
+	return nil
+}
+
 // clockFile returns the file by which a node of the harness learns how far its clock is off.
 func (p *process) clockFile() string { return p.log + ".clock" }
 
-// wrongTime sets the clock of a node a year ahead, or back, and waits until the node warns of it.
+// wrongTime sets the clock of a node a year ahead, or back, and waits until the node warns of it
+// and its metrics would make FacetClockSkew fire.
 // Nothing may expire by that clock.
 var wrongTime = fault{"wrong time", nothing, false, true, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 	off := wrongBy
@@ -43,13 +74,19 @@ var wrongTime = fault{"wrong time", nothing, false, true, 8 * time.Second, func(
 	}
 	err := n.until(p.name+" warns of its clock", warned(true))
 	if err == nil {
-		n.say("  %s warns of its clock", p.name)
+		err = n.clockAlerts(p, true)
+	}
+	if err == nil {
+		n.say("  %s warns of its clock, and FacetClockSkew would fire", p.name)
 	}
 	return func() error {
 		if err := os.Remove(p.clockFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("set the clock of %s right: %w", p.name, err)
 		}
-		return n.until("no node warns of its clock", warned(false))
+		if err := n.until("no node warns of its clock", warned(false)); err != nil {
+			return err
+		}
+		return n.clockAlerts(p, false)
 	}, err
 }}
 

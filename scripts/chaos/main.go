@@ -187,7 +187,7 @@ func portraits(folder string) (photos [][]byte, err error) {
 // checks the results.
 func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic.Traffic, out io.Writer) error {
 	n := &nemesis{
-		cluster: c, clock: own.clock, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), rest: cmp.Or(s.rest, restDefault), out: out, start: t.Start(), counts: map[string]int{},
+		cluster: c, clock: own.clock, gauge: own.gauge, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), rest: cmp.Or(s.rest, restDefault), out: out, start: t.Start(), counts: map[string]int{},
 	}
 	mode := "namespaces"
 	if s.loopback {
@@ -233,7 +233,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		err = errors.Join(c.end(), copies.check(give))
 	}
 	strict, excused := n.excuse(t.History)
-	n.say("checking %d operations on subjects; %d events expired within %s, %d more during a fault or soon after", len(t.History), strict, traffic.ExpiredWithin, excused)
+	n.say("checking %d operations on subjects, and %d on external ids; %d events expired within %s, %d more during a fault or soon after", len(t.History), len(t.Named), strict, traffic.ExpiredWithin, excused)
 	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir), traffic.UniquelyNamed(t.Named), traffic.MergedWhole(t.Paired)), out)
 }
 

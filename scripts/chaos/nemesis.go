@@ -24,6 +24,7 @@ const togetherMax = 2
 type nemesis struct {
 	cluster *cluster
 	clock   func(*process) error // checks that a node refuses wrong clocks
+	gauge   func(p *process, name string) (float64, error)
 	acked   func(shards []int, since time.Duration) int
 	random  *rand.Rand
 	rest    time.Duration // the longest pause between two rounds
