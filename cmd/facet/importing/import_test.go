@@ -184,6 +184,36 @@ func TestProgressSaysWhyNothingIsDone(t *testing.T) {
 	}
 }
 
+// A busy service is asked again no earlier than it says, and a row does not fail because of it.
+func TestBusyServiceIsAskedAgainWhenItSays(t *testing.T) {
+	t.Parallel()
+	const after = 3 * time.Second
+	for _, status := range []int{429, 500} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sender{}
+			s.begin(Config{AtOnce: 1, Words: func(err error) error { return err }})
+			var last time.Time
+			try, refused := 0, rowTries-1
+			if status == 429 {
+				refused = 3 * rowTries / 2
+			}
+			err := s.insist(t.Context(), func(context.Context) error {
+				if waited := time.Since(last); try > 0 && waited < after {
+					t.Errorf("%d: try %d comes after %v, Retry-After was %v", status, try, waited, after)
+				}
+				last = time.Now()
+				if try++; try <= refused {
+					return &client.Error{Status: status, RetryAfter: after}
+				}
+				return nil
+			})
+			if err != nil || try != refused+1 {
+				t.Errorf("%d: the row ends after %d tries: %v", status, try, err)
+			}
+		})
+	}
+}
+
 func TestSummaryTellsRowsThatWereIn(t *testing.T) {
 	t.Parallel()
 	f := func(want string, lines ...line) {

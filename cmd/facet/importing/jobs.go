@@ -38,10 +38,12 @@ const (
 )
 
 // jobs registers photos by jobs. It is the first part of an import; the second registers
-// directly what the jobs leave over: failed rows, and all rows of a person but the first.
+// directly what the jobs leave over: failed rows, rows with an unknown tag, which would
+// refuse the whole job, and all rows of a person but the first.
 type jobs struct {
 	*run
 	bucket *blob.Bucket
+	tags   []string // of the gallery
 	copied atomic.Int64
 	done   atomic.Int64
 }
@@ -108,6 +110,13 @@ func (j *jobs) all(ctx context.Context) error {
 			return err
 		}
 	}
+	err := j.insist(ctx, func(ctx context.Context) (err error) {
+		j.tags, err = j.client.Tags(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list the gallery's tags: %w", err)
+	}
 	begun := make(chan *batch)
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error {
@@ -158,6 +167,9 @@ func (j *jobs) batches(each func(*batch) error) error {
 		err := t.identify(j.gallery, equal)
 		j.drop(&t)
 		if err != nil { // the second part reports it
+			continue
+		}
+		if slices.ContainsFunc(t.tags(j.Tags), func(tag string) bool { return !slices.Contains(j.tags, tag) }) {
 			continue
 		}
 		again := t.person != 0 && seen[t.person]

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// rowTries is how often one request is sent while others succeed.
+	// rowTries is how often one request is sent while others succeed, beside those that
+	// get 429.
 	rowTries = 12
 	// stallMax is how long an import goes on without a good answer.
 	stallMax               = 2 * time.Minute
@@ -86,6 +87,7 @@ func (s *sender) begin(cfg Config) {
 // insist sends a request until its answer is final. The client takes another node for
 // each try. An *openError says that no answer is final.
 func (s *sender) insist(ctx context.Context, send func(context.Context) error) error {
+	tried := 0 // without those that a busy service refused
 	for try := 1; ; try++ {
 		err := send(ctx)
 		if err == nil || !temporary(err) {
@@ -106,7 +108,10 @@ func (s *sender) insist(ctx context.Context, send func(context.Context) error) e
 			s.stop(stalled)
 			return &openError{stalled}
 		}
-		if try == rowTries {
+		if !errors.Is(err, client.ErrBusy) {
+			tried++
+		}
+		if tried == rowTries {
 			return &openError{s.words(err)}
 		}
 		s.wait(ctx, try, err)
@@ -143,21 +148,21 @@ func (s *sender) reason(err error) string {
 	return "a node does not answer: " + err.Error()
 }
 
-// wait pauses before the next try: as long as the service asks, or longer each time.
+// wait pauses before the next try: at least as long as the service asks, and longer each time.
 func (s *sender) wait(ctx context.Context, try int, err error) {
-	pause := min(backoffMin<<min(try, 10), backoffMax)
+	pause, least := min(backoffMin<<min(try, 10), backoffMax), time.Duration(0)
 	e, answered := errors.AsType[*client.Error](err)
 	switch {
 	case answered && errors.Is(e, client.ErrBusy):
 		s.gate.busy()
-		pause = max(pause, e.RetryAfter)
+		least = e.RetryAfter
 	case answered:
-		pause = max(pause, e.RetryAfter)
+		least = e.RetryAfter
 	case try <= s.nodes:
 		pause = 2 // at once, at another node
 	}
 	select {
-	case <-time.After(pause/2 + rand.N(pause/2)):
+	case <-time.After(max(least, pause/2) + rand.N(pause/2)):
 	case <-ctx.Done():
 	}
 }
