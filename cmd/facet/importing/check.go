@@ -1,9 +1,7 @@
 package importing
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,7 +18,7 @@ const (
 	checkEndTime = 5 * time.Second
 )
 
-// check is one check in progress: it tells what an import would do, and does nothing.
+// check is one check in progress. It reports what an import would do, and does nothing.
 type check struct {
 	Config
 	sender
@@ -33,15 +31,14 @@ type check struct {
 	sum   Summary    // rows that are checked, and failed
 }
 
-// finding is what the service says of one row.
+// finding is the service's answer for one row.
 type finding struct {
 	row     list.Row
 	checked client.CheckedRow
 	err     error // why the row would fail
 }
 
-// Check tells what Run would do with the rows. An error means that the check did not come to
-// its end; there is no report then.
+// Check reports what Run would do with the rows. After an error there is no report.
 func Check(ctx context.Context, cfg Config) (CheckSummary, error) {
 	cfg.Client.Tries = 1 // insist sends again
 	c, err := client.New(cfg.Client)
@@ -94,7 +91,7 @@ func (k *check) all(ctx context.Context, total int) error {
 	}
 }
 
-// rows begins a check, hands it the rows, and ends it.
+// rows runs one check: it starts it, sends the rows, and ends it.
 func (k *check) rows(ctx context.Context, total int) error {
 	var begun client.Check
 	err := k.insist(ctx, func(ctx context.Context) (err error) {
@@ -151,13 +148,13 @@ func (k *check) feed(ctx context.Context, id string) error {
 
 // one checks a row. What ends the check ends all requests.
 func (k *check) one(ctx context.Context, id string, at int, row list.Row) (out client.CheckedRow, err error) {
-	photo := k.photos.get()
-	defer k.photos.put(photo)
-	if err := row.CopyTo(photo); err != nil {
+	t := task{row: row, photo: k.photos.get()}
+	defer k.photos.put(t.photo)
+	if err := row.CopyTo(t.photo); err != nil {
 		return out, err
 	}
 	err = k.insist(ctx, func(ctx context.Context) (err error) {
-		out, err = k.client.CheckRow(ctx, id, at, photoOf(row, photo, k.Tags))
+		out, err = k.client.CheckRow(ctx, id, at, t.registration(k.Tags))
 		return err
 	})
 	refused, answered := errors.AsType[*client.Error](err)
@@ -168,16 +165,6 @@ func (k *check) one(ctx context.Context, id string, at int, row list.Row) (out c
 		k.gate.answered()
 	}
 	return out, err
-}
-
-// photoOf returns what would be registered of a row.
-func photoOf(row list.Row, photo *bytes.Buffer, tags []string) client.Photo {
-	t := task{row: row}
-	p := client.Photo{Image: photo.Bytes(), Tags: t.tags(tags), UserData: json.RawMessage(row.UserData)}
-	if row.ExternalID != "" {
-		p.ExternalID = &row.ExternalID
-	}
-	return p
 }
 
 func (k *check) note(at int, f finding) {

@@ -82,10 +82,7 @@ func (r *run) decide(ctx context.Context, t *task) (line, error) {
 			return line{}, err
 		}
 	}
-	p := client.Photo{Image: t.photo.Bytes(), Tags: t.tags(r.Tags), UserData: json.RawMessage(t.row.UserData), Expires: t.row.Expires}
-	if t.person != 0 {
-		p.ExternalID = &t.row.ExternalID
-	}
+	p := t.registration(r.Tags)
 	if v.ours {
 		l, err := r.change(ctx, t, v.subject, p, Added)
 		if !errors.Is(err, client.ErrNotFound) { // else the person was removed after an earlier run
@@ -239,6 +236,16 @@ var (
 	kinds    = map[Outcome]state.Kind{Registered: state.Registered, Added: state.Added, Replaced: state.Replaced}
 	outcomes = map[state.Kind]Outcome{state.Registered: Registered, state.Added: Added, state.Replaced: Replaced}
 )
+
+// registration returns what is registered of the row, whose photo has been read. all are the tags
+// of all rows.
+func (t *task) registration(all []string) client.Photo {
+	p := client.Photo{Image: t.photo.Bytes(), Tags: t.tags(all), UserData: json.RawMessage(t.row.UserData), Expires: t.row.Expires}
+	if t.row.ExternalID != "" {
+		p.ExternalID = &t.row.ExternalID
+	}
+	return p
+}
 
 // tags returns the row's tags and those of all rows.
 func (t *task) tags(all []string) (tags []string) {
