@@ -13,7 +13,7 @@ import (
 	"facet/router/listcheck"
 )
 
-// A check tells what a list of registrations would do, and does nothing. One node keeps the
+// A check reports what a list of registrations would do, and does nothing. One node keeps the
 // templates of its rows in memory (package listcheck): the node that began the check, whose
 // member the check's id names. Any node takes a row, extracts the face, and asks that node for
 // the rows that show the same person and the shards for enrolled ones.
@@ -62,7 +62,7 @@ type checkRequests struct {
 // CheckMemory returns the bytes that checks take on this node.
 func (r *checkRequests) CheckMemory() int64 { return r.checks.Bytes() }
 
-// BeginCheck begins a check on this node.
+// BeginCheck starts a check on this node and returns its id.
 func (r *checkRequests) BeginCheck(_ context.Context, access Access) (id.UUID, error) {
 	if _, _, err := r.enrolment(access); err != nil {
 		return id.UUID{}, err
@@ -85,7 +85,7 @@ func checkTag(m id.Member) []byte {
 	return sum[:checkTagBytes]
 }
 
-// CheckRow tells what a registration would do. The errors are those of the registration.
+// CheckRow returns what a registration would do. The errors are those of the registration.
 func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, error) {
 	g, app, err := r.enrolment(c.Access)
 	if err != nil {
@@ -117,11 +117,8 @@ func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, e
 
 // searchFace returns the subjects of a gallery that a face shows.
 func (r *checkRequests) searchFace(ctx context.Context, g enrolment, face engine.Face, threshold int) ([]Candidate, error) {
-	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
-		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
-			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: face.Template, Model: face.Model,
-			Threshold: threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true,
-		})
+	lists, err := r.scatter(ctx, g, searchQuery{
+		Probe: face.Template, Model: face.Model, Threshold: threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true,
 	})
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
@@ -235,14 +234,11 @@ func (r *cluster) subject(ctx context.Context, g enrolment, q subjectQuery) (sub
 }
 
 var shardSubject = method[subjectQuery, subjectAnswer]{Name: "shard.subject", Run: func(ctx context.Context, r *Router, group id.Shard, q subjectQuery) (subjectAnswer, error) {
-	s, err := r.leaderState(ctx, group)
+	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return subjectAnswer{}, err
 	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return subjectAnswer{}, &raftfsm.NotLeaderError{}
-	}
+	s := m.Shard()
 	// Read the bars before the events: a bar that comes in between counts as later.
 	a := subjectAnswer{Bars: m.Claims().Bars(), Known: m.Remembers(q.Operation)}
 	if a.Events, err = s.Events(q.Gallery, q.Generation, q.Subject); err != nil {
@@ -264,14 +260,11 @@ type holderQuery struct {
 }
 
 var shardHolder = method[holderQuery, claim.Holder]{Name: "shard.holder", Run: func(ctx context.Context, r *Router, group id.Shard, q holderQuery) (claim.Holder, error) {
-	s, err := r.leaderState(ctx, group)
+	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return claim.Holder{}, err
 	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return claim.Holder{}, &raftfsm.NotLeaderError{}
-	}
+	s := m.Shard()
 	if err := s.Check(q.Gallery, q.Generation); err != nil {
 		return claim.Holder{}, outdated(err)
 	}

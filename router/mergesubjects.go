@@ -172,12 +172,9 @@ var (
 	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(r *Router, c *shardfsm.BeginMerge) { c.Time = r.onTime(c.Time) })
 	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
 	shardMergeState    = method[id.Subject, mergeState]{Name: "shard.mergeState", Run: func(ctx context.Context, r *Router, group id.Shard, source id.Subject) (mergeState, error) {
-		if _, err := r.leaderState(ctx, group); err != nil {
+		m, err := r.leaderMachine(ctx, group)
+		if err != nil {
 			return mergeState{}, err
-		}
-		m, ok := r.groups.Shard(group)
-		if !ok {
-			return mergeState{}, &raftfsm.NotLeaderError{}
 		}
 		of, known := m.Merges().Of(source)
 		state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
@@ -190,12 +187,9 @@ var (
 
 // shardIndex returns the index of the last command of a shard.
 var shardIndex = method[struct{}, uint64]{Name: "shard.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
-	if _, err := r.leaderState(ctx, group); err != nil {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
 		return 0, err
-	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return 0, &raftfsm.NotLeaderError{}
 	}
 	return m.Index(), nil
 }}
@@ -228,12 +222,9 @@ func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error
 	if err != nil {
 		return err
 	}
-	if _, err := r.leaderState(ctx, group); err != nil {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
 		return err
-	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return &raftfsm.NotLeaderError{}
 	}
 	of, ok := m.Merges().Of(source)
 	if !ok {

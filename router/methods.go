@@ -96,18 +96,31 @@ func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, er
 	return g, m.Shard(), nil
 }
 
-// leaderState returns the state of a shard when it has every write that was
+// leaderMachine returns the state machine of a shard when it has every write that was
 // acknowledged before the call. Only the leader can confirm that.
-func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	g, s, err := r.localReplica(group)
-	if err != nil {
-		return nil, err
+func (r *cluster) leaderMachine(ctx context.Context, group id.Shard) (*shardfsm.Machine, error) {
+	g, ok := r.groups.Group(group)
+	m, here := r.groups.Shard(group)
+	if !ok || !here {
+		return nil, &raftfsm.NotLeaderError{}
 	}
 	index, err := g.ReadIndex(ctx)
+	if err == nil {
+		err = g.WaitApplied(ctx, index)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s, g.WaitApplied(ctx, index)
+	return m, nil
+}
+
+// leaderState returns the state of leaderMachine.
+func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return m.Shard(), nil
 }
 
 // keyOf returns a gallery's data key on a node that answers for a shard. This

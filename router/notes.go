@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -136,16 +135,12 @@ type replacedQuery struct {
 
 // shardReplaced returns the zero subject for an operation that the shard does not remember.
 var shardReplaced = method[replacedQuery, id.Subject]{Name: "shard.replaced", Run: func(ctx context.Context, r *Router, group id.Shard, q replacedQuery) (id.Subject, error) {
-	s, err := r.leaderState(ctx, group)
+	m, err := r.leaderMachine(ctx, group)
 	if err == nil {
-		err = s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
+		err = m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
 	}
 	if err != nil {
 		return id.Subject{}, outdated(err)
-	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return id.Subject{}, &raftfsm.NotLeaderError{}
 	}
 	subject, _ := m.Replaced(q.Gallery, q.Operation)
 	return subject, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/operation"
 	"facet/raftfsm/shardfsm"
@@ -114,12 +113,9 @@ type roomAnswer struct {
 // shardRoom answers a roomQuery on the shard's leader. It is called from metafsm.LevelQuotas
 // on.
 var shardRoom = method[roomQuery, roomAnswer]{Name: "shard.room", Run: func(ctx context.Context, r *Router, group id.Shard, q roomQuery) (roomAnswer, error) {
-	if _, err := r.leaderState(ctx, group); err != nil {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
 		return roomAnswer{}, err
-	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return roomAnswer{}, &raftfsm.NotLeaderError{}
 	}
 	return q.ask(m), nil
 }}
@@ -272,12 +268,9 @@ type tenantTaken struct {
 // shardTaken returns what the tenants have taken on a shard, as its leader knows it. It is
 // called from metafsm.LevelQuotas on.
 var shardTaken = method[struct{}, []tenantTaken]{Name: "shard.taken", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) ([]tenantTaken, error) {
-	if _, err := r.leaderState(ctx, group); err != nil {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
 		return nil, err
-	}
-	m, ok := r.groups.Shard(group)
-	if !ok {
-		return nil, &raftfsm.NotLeaderError{}
 	}
 	var list []tenantTaken
 	for t, taken := range m.Taken() { // any order will do

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -206,12 +205,9 @@ var shardHolders = method[holdersQuery, []claim.Holder]{Name: "shard.holders", R
 	if len(q.Names) > scrubBatch {
 		return nil, Errorf(InvalidRequest, "", "at most %d names at once", scrubBatch)
 	}
-	if _, err := r.leaderState(ctx, group); err != nil {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
 		return nil, err
-	}
-	m, here := r.groups.Shard(group)
-	if !here {
-		return nil, &raftfsm.NotLeaderError{}
 	}
 	held := make([]claim.Holder, len(q.Names))
 	for i, name := range q.Names {

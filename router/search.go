@@ -29,12 +29,9 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
-		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
-			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
-			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
-			Notes: q.Count == CountEvents,
-		})
+	lists, err := r.scatter(ctx, g, searchQuery{
+		Probe: probe.Template, Model: probe.Model, Threshold: q.Threshold, Limit: q.Limit, Tags: tags,
+		BySubject: q.Count == CountSubjects, Notes: q.Count == CountEvents,
 	})
 	if err != nil {
 		return SearchResult{}, err
@@ -44,6 +41,14 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 	err = r.openCandidates(g, result.Candidates)
 	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
 	return result, err
+}
+
+// scatter searches all shards of a gallery by q, which names no gallery.
+func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery) ([][]notedHit, error) {
+	return settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+		q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
+		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, q)
+	})
 }
 
 // openCandidates decrypts the notes of candidates.
