@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Check is a check of a list: it tells what registrations would do, and enrols nothing. One
+// Check is a check of a list. It reports what registrations would do, and enrols nothing. One
 // node keeps it in memory, until EndCheck, until ten minutes without a row, or until the node
 // stops.
 type Check struct {
@@ -14,7 +14,7 @@ type Check struct {
 	RowsMax int `json:"rowsMax"`
 }
 
-// CheckedRow tells what the registration of a row would do.
+// CheckedRow is what the registration of a row would do.
 type CheckedRow struct {
 	Row int `json:"row"`
 	// Rows are other rows so far that show the same person, best first.
@@ -32,14 +32,14 @@ type ScoredRow struct {
 	Score int `json:"score"`
 }
 
-// BeginCheck begins a check. If the answer to a try is lost, a check without rows may stay
+// BeginCheck starts a check and returns it. If the answer to a try is lost, a check without rows may stay
 // until it expires.
 func (c *Client) BeginCheck(ctx context.Context) (Check, error) {
 	return call[Check](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/checks"})
 }
 
-// CheckRow tells what Register would do with p. row is your number of the photo; the same one
-// again replaces itself. The errors are those of Register. ErrUnknownCheck is returned when the
+// CheckRow returns what Register would do with p. row is your number of the photo. The same
+// number again replaces the earlier photo. The errors are those of Register. ErrUnknownCheck is returned when the
 // check is lost.
 func (c *Client) CheckRow(ctx context.Context, checkID string, row int, p Photo) (CheckedRow, error) {
 	body := struct {

@@ -64,6 +64,9 @@ func unknownCommand(args []string) (*cobra.Command, error) {
 		return nil, nil // a subject of facet erase, which has commands below it, too
 	}
 	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+name)
+	if cmd.HasParent() && cmd.ValidateArgs(cmd.Flags().Args()) == nil {
+		text += fmt.Sprintf(", and %q is no subject's id (--external-id takes an id of your own)", name)
+	}
 	cmd.SuggestionsMinimumDistance = min(suggestionDistance, (len(name)-1)/2)
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		for i, n := range near {

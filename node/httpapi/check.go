@@ -9,13 +9,13 @@ import (
 	"facet/router"
 )
 
-// checkBody is a check that was begun.
+// checkBody is a new check.
 type checkBody struct {
 	ID      string `json:"id"`
 	RowsMax int    `json:"rowsMax"`
 }
 
-// checkedBody tells what the registration of a row would do. Known is the subject that has the
+// checkedBody is what the registration of a row would do. Known is the subject that has the
 // external id.
 type checkedBody struct {
 	Row        int            `json:"row"`

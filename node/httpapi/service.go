@@ -59,8 +59,8 @@ type Service interface {
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 	Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error)
 
-	// BeginCheck begins a check of a list, and CheckRow tells what the registration of one of
-	// its rows would do. A check that is unknown, or of another application, is NotFound.
+	// BeginCheck starts a check of a list. CheckRow returns what the registration of one of its
+	// rows would do. A check that is unknown, or of another application, is NotFound.
 	BeginCheck(ctx context.Context, access router.Access) (id.UUID, error)
 	CheckRow(ctx context.Context, c router.CheckRow) (router.CheckedRow, error)
 	EndCheck(ctx context.Context, access router.Access, check id.UUID) error
