@@ -129,8 +129,8 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	if n := filesIn(t, objects); n != 0 {
 		t.Errorf("%d copies are left in the bucket", n)
 	}
-	good86 := strings.Split(strings.TrimSpace(list), "\n")[:1+good+1]
-	if err := os.WriteFile(file, []byte(strings.Join(good86, "\n")+"\n"), 0o600); err != nil {
+	whole := strings.Split(strings.TrimSpace(list), "\n")[:1+good+1]
+	if err := os.WriteFile(file, []byte(strings.Join(whole, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	admins := strings.Split(c.where()[1], ",")
