@@ -17,7 +17,7 @@ const (
 	graphInput, graphOutput                               = 11, 12
 	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttr     = 1, 2, 3, 4, 5
 	nodeDomain                                            = 7
-	attrName, attrInt, attrInts, attrType                 = 1, 3, 8, 20
+	attrName, attrFloat, attrInt, attrInts, attrType      = 1, 2, 3, 8, 20
 	tensorDims, tensorType, tensorFloats, tensorInt64s    = 1, 2, 4, 7
 	tensorName, tensorRaw, tensorLocation                 = 8, 9, 14
 	valueName, valueType                                  = 1, 2
@@ -27,6 +27,7 @@ const (
 
 const (
 	elemFloat  = 1
+	elemInt8   = 3
 	elemInt64  = 7
 	attrIsInt  = 2
 	attrIsInts = 7
@@ -62,12 +63,14 @@ type node struct {
 	attrs           [][]byte
 }
 
-// tensor is an initialiser. It has floats or, if floats is nil, ints.
+// tensor is an initialiser. It has floats or, if floats is nil, ints. One that is
+// read and not written may have small instead.
 type tensor struct {
 	name   string
 	dims   []int64
 	floats []float32
 	ints   []int64
+	small  []int8
 }
 
 // value is an input or output of the graph. A dimension of −1 is free.
@@ -240,10 +243,15 @@ func readTensor(data []byte) (tensor, error) {
 		for i := 0; i < len(raw); i += 8 {
 			t.ints = append(t.ints, int64(binary.LittleEndian.Uint64(raw[i:])))
 		}
+	case elem == elemInt8:
+		t.small = make([]int8, len(raw))
+		for i, b := range raw {
+			t.small[i] = int8(b)
+		}
 	default:
 		return tensor{}, fmt.Errorf("%w: tensor %q of element type %d with %d bytes", errWire, t.name, elem, len(raw))
 	}
-	if n, ok := volume(t.dims); !ok || n != len(t.floats)+len(t.ints) {
+	if n, ok := volume(t.dims); !ok || n != len(t.floats)+len(t.ints)+len(t.small) {
 		return tensor{}, fmt.Errorf("%w: tensor %q has another number of elements than its shape %v", errWire, t.name, t.dims)
 	}
 	return t, nil
