@@ -23,8 +23,8 @@ PROMETHEUS_VERSION := v0.308.1
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## fetch ONNX Runtime, the default models and the sample photos (once); PACK=dlib: a second pack, too
-	@$(GO) run ./scripts/setup $(if $(PACK),-pack $(PACK))
+setup: ## fetch ONNX Runtime, the default models and the sample photos (once)
+	@$(GO) run ./scripts/setup
 
 build: ## build bin/facet
 	@GOWORK=off $(GO) build $(GOFLAGS_BUILD) -o bin/facet ./cmd/facet

@@ -8,7 +8,7 @@
 // manifest. manifest.schema.json is the schema of manifests, docs/formats/pack.md describes them.
 //
 // This package embeds the manifests of the packs that scripts/setup installs, default.json and
-// dlib.json; the set-up writes them beside the fetched files. Their numbers (thresholds, quality,
+// sface.json; the set-up writes them beside the fetched files. Their numbers (thresholds, quality,
 // calibration) are edited here by hand; see Default.
 //
 // It may import internal packages and nothing else of facet.

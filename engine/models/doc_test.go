@@ -16,7 +16,7 @@ func TestPackPageNamesSchemaAndModels(t *testing.T) {
 	if !strings.Contains(string(page), "](../../engine/models/manifest.schema.json)") {
 		t.Error("docs/formats/pack.md does not link to manifest.schema.json")
 	}
-	for _, name := range []string{"default", "dlib"} {
+	for _, name := range Names() {
 		if want := parsed(t, builtin(t, name)).ModelID().String(); !strings.Contains(string(page), "`"+want+"`") {
 			t.Errorf("docs/formats/pack.md does not name %s, the model of %s", want, name)
 		}

@@ -196,7 +196,7 @@ func valid(t testing.TB, schema *jsonschema.Schema, manifest []byte) error {
 func TestShippedManifestsAreValid(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
-	for _, name := range []string{"default", "dlib"} {
+	for _, name := range Names() {
 		manifest := builtin(t, name)
 		if m, err := Parse(manifest); err != nil || m.Name != name {
 			t.Errorf("%s: %+v, error %v", name, m, err)

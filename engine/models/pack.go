@@ -23,8 +23,8 @@ var ErrPack = errors.New("model pack is not intact")
 //go:embed default.json
 var defaultManifest []byte
 
-// Default returns a copy of default.json, the manifest of the default pack. scripts/setup writes it
-// as manifest.json.
+// Default returns a copy of default.json, the manifest of the pack that clusters got before there
+// was FoundingPack. People read its name as "mobile". scripts/setup writes it as manifest.json.
 //
 // To change a number (a threshold, the quality's coefficients, the calibration), edit default.json
 // and name the new data in the field "data" beside it. Run the tests of this package and then the
@@ -33,18 +33,23 @@ var defaultManifest []byte
 // sha256 of the files change with assets/lock.json only.
 func Default() []byte { return bytes.Clone(defaultManifest) }
 
-//go:embed dlib.json
-var dlibManifest []byte
+//go:embed sface.json
+var sfaceManifest []byte
 
-// Builtin returns the manifest of a pack that the set-up can install: "default", or "dlib" with
-// another embedder, of 128 values. They are copies of NAME.json in this package, which are edited
-// as Default's is.
+// FoundingPack is the name of the pack that a new cluster gets unless its founder names another one.
+const FoundingPack = "sface"
+
+// Names returns the names of the packs that the set-up installs, that of new clusters first.
+func Names() []string { return []string{FoundingPack, "default"} }
+
+// Builtin returns the manifest of a pack of Names. They are copies of NAME.json in this package,
+// which are edited as Default's is.
 func Builtin(name string) (manifest []byte, ok bool) {
 	switch name {
+	case FoundingPack:
+		return bytes.Clone(sfaceManifest), true
 	case "default":
 		return Default(), true
-	case "dlib":
-		return bytes.Clone(dlibManifest), true
 	}
 	return nil, false
 }

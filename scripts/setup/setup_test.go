@@ -65,14 +65,14 @@ func TestFetchedPackagesAreReused(t *testing.T) {
 	var out bytes.Buffer
 	s := &setup{
 		assets: t.TempDir(), packages: []*pkg{p}, out: &out,
-		conversion: conversion{Model: pinned("photos/x", "hello"), Basis: pinned("photos/x", "hello")},
+		copies: []copied{{From: "photos/x", result: pinned("photos/x", "hello")}},
 	}
 	before, err := s.plan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(before.fetch) != 1 || before.nMissing != 3 {
-		t.Errorf("plan for an empty folder is %+v, want one package and 3 files missing", before)
+	if len(before.fetch) != 1 || before.nMissing != 2 {
+		t.Errorf("plan for an empty folder is %+v, want one package and 2 files missing", before)
 	}
 	work := func(ctx context.Context, tmp string) error { return s.fetch(ctx, c, p, tmp) }
 	if err := s.locked(t.Context(), work); err != nil {
@@ -233,7 +233,7 @@ func TestAssetsMatchLockFile(t *testing.T) {
 	}
 	// What is optional may not have been there to fetch.
 	packages = slices.DeleteFunc(packages, func(p *pkg) bool { return p.Optional })
-	s := &setup{assets: assetsDir, packages: packages, conversion: l.Conversion, out: new(bytes.Buffer)}
+	s := &setup{assets: assetsDir, packages: packages, conversions: l.Conversions, copies: l.Copies, out: new(bytes.Buffer)}
 	todo, err := s.plan(t.Context())
 	if err != nil || !todo.empty() {
 		t.Fatalf("%+v is to be done, error %v (go run ./scripts/setup does it)", todo, err)
@@ -252,33 +252,33 @@ func TestAssetsMatchLockFile(t *testing.T) {
 	}
 }
 
-// A pack with one wrong file is not made at all.
-func TestExtraPackNeedsCheckedFiles(t *testing.T) {
+// A conversion whose source is another file than the locked one leaves no model.
+func TestConversionNeedsItsSource(t *testing.T) {
 	t.Parallel()
-	// Copies are placed and checked; the weights are those of no network.
 	assets := t.TempDir()
-	for name, body := range map[string]string{"packs/default/d": "hello", "cache/i": "[]", "cache/w": "x"} {
-		path := filepath.Join(assets, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	path := filepath.Join(assets, "cache", "w")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	e := &extraPack{
-		Name: "dlib", Index: "cache/i", Weights: "cache/w", Model: pinned("packs/dlib/m", "model"),
-		Copies: []copied{{From: "packs/default/d", result: pinned("packs/dlib/d", "hello")}},
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	s := &setup{assets: assets, extra: e, out: new(bytes.Buffer)}
+	c := conversion{Kind: sface, From: "cache/w", Dim: 128, Model: pinned("packs/p/m", "model")}
+	s := &setup{assets: assets, conversions: []conversion{c}, copies: []copied{{From: "cache/w", result: pinned("packs/p/d", "x")}}, out: new(bytes.Buffer)}
 	todo, err := s.plan(t.Context())
-	if err != nil || !todo.extra {
-		t.Errorf("plan is %+v, error %v; want the pack to be made", todo, err)
+	if err != nil || len(todo.convert) != 1 || len(todo.copy) != 1 {
+		t.Fatalf("plan is %+v, error %v; want a conversion and a copy", todo, err)
 	}
-	if err := s.makeExtra(t.TempDir()); err == nil || !strings.Contains(err.Error(), "dlib") {
+	if err := s.convert(todo.convert[0], t.TempDir()); err == nil || !strings.Contains(err.Error(), "sface") {
 		t.Errorf("made of no weights: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(assets, "packs", "dlib")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(assets, "packs")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a part of it is there: %v", err)
+	}
+	if err := s.copy(todo.copy[0], t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if todo, err = s.plan(t.Context()); err != nil || len(todo.convert) != 1 || len(todo.copy) != 0 {
+		t.Errorf("plan after the copy is %+v, error %v", todo, err)
 	}
 }

@@ -12,8 +12,8 @@
 // so that no compiler fuses it with a sum, which would make amd64 and arm64
 // differ.
 //
-// Dlib makes the embedder of the pack "dlib" from weights published for
-// TensorFlow.js.
+// SFace makes the embedder of the pack "sface" from OpenCV's SFace with weights of
+// 8 bits.
 //
 // It may import the standard library, protowire and the JSON library.
 package convert

@@ -98,15 +98,6 @@ func intAttr(name string, v uint64) []byte {
 	return appendVarint(b, attrType, attrIsInt)
 }
 
-// intsAttr encodes an attribute with several integers.
-func intsAttr(name string, values ...int64) []byte {
-	b := appendBytes(nil, attrName, []byte(name))
-	for _, v := range values {
-		b = appendVarint(b, attrInts, uint64(v))
-	}
-	return appendVarint(b, attrType, attrIsInts)
-}
-
 func appendBytes(b []byte, id protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, id, protowire.BytesType), v)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"facet/engine"
@@ -13,7 +14,6 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/scripts/setup/convert"
-	"facet/scripts/setup/convert/converttest"
 )
 
 func engineOf(t *testing.T, p *models.Pack) *engine.Engine {
@@ -80,16 +80,22 @@ func TestPackOfOtherDimensionMatches(t *testing.T) {
 
 func TestEmbedderInputFollowsManifest(t *testing.T) {
 	t.Parallel()
-	// The network of the pack "dlib" with random weights: 150 × 150 in, 128 out.
-	network, err := convert.Dlib(converttest.Dlib(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, ok := models.Builtin("dlib")
-	if !ok {
-		t.Fatal("there is no manifest of dlib")
-	}
-	p := enginetest.PackOf(t, manifest, map[models.Role][]byte{models.RoleEmbedder: network}, func(map[string]any) {})
+	network := convert.Plain(150, 128)
+	p := enginetest.PackOf(t, models.Default(), map[models.Role][]byte{models.RoleEmbedder: network, models.RoleBasis: {0}}, func(m map[string]any) {
+		e := m["embedder"].(map[string]any)
+		e["dim"] = 128
+		delete(e, "basis")
+		in := e["input"].(map[string]any)
+		in["width"], in["height"] = 150, 150
+		for _, p := range e["points"].([]any) {
+			for i, v := range p.([]any) {
+				p.([]any)[i] = v.(float64) * 150 / 112
+			}
+		}
+		files := m["files"].([]any)
+		m["files"] = slices.DeleteFunc(files, func(f any) bool { return f.(map[string]any)["role"] == "basis" })
+		m["detector"].(map[string]any)["minNorm"] = 0
+	})
 	face := only(t, engineOf(t, p), "face_recognition/obama.jpg")
 	if len(face.Template) != 128 {
 		t.Fatalf("a template of %d numbers, want 128", len(face.Template))

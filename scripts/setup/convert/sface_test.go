@@ -20,7 +20,7 @@ const sfaceDim = 128
 // them.
 func quantised(tb testing.TB) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(enginetest.Assets(tb), "cache", "sface", "face_recognition_sface_2021dec_int8bq.onnx"))
+	data, err := os.ReadFile(filepath.Join(enginetest.Assets(tb), "cache", "sface_int8bq.onnx"))
 	if err != nil {
 		tb.Fatalf("%v: run make setup in the repository's root first", err)
 	}

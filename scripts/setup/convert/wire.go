@@ -17,7 +17,7 @@ const (
 	graphInput, graphOutput                               = 11, 12
 	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttr     = 1, 2, 3, 4, 5
 	nodeDomain                                            = 7
-	attrName, attrFloat, attrInt, attrInts, attrType      = 1, 2, 3, 8, 20
+	attrName, attrFloat, attrInt, attrType                = 1, 2, 3, 20
 	tensorDims, tensorType, tensorFloats, tensorInt64s    = 1, 2, 4, 7
 	tensorName, tensorRaw, tensorLocation                 = 8, 9, 14
 	valueName, valueType                                  = 1, 2
@@ -26,11 +26,10 @@ const (
 )
 
 const (
-	elemFloat  = 1
-	elemInt8   = 3
-	elemInt64  = 7
-	attrIsInt  = 2
-	attrIsInts = 7
+	elemFloat = 1
+	elemInt8  = 3
+	elemInt64 = 7
+	attrIsInt = 2
 )
 
 // Limits of a model that is read.

@@ -1,0 +1,26 @@
+package convert
+
+import "math/rand/v2"
+
+// Plain returns a network of random weights from [n, 3, side, side] to [n, dim].
+func Plain(side, dim int64) []byte {
+	const kernel = 15
+	rng := rand.New(rand.NewPCG(1, 2))
+	w := tensor{name: "w", dims: []int64{dim, 3, kernel, kernel}, floats: make([]float32, dim*3*kernel*kernel)}
+	for i := range w.floats {
+		w.floats[i] = float32(rng.NormFloat64())
+	}
+	m := model{
+		irVersion: 7, opset: 13, name: "plain",
+		inputs:  []value{{"input", []int64{-1, 3, side, side}}},
+		outputs: []value{{"output", []int64{-1, dim}}},
+		tensors: []tensor{w},
+		nodes: []node{
+			{op: "Conv", name: "conv", inputs: []string{"input", "w"}, outputs: []string{"conv"}},
+			{op: "Relu", name: "relu", inputs: []string{"conv"}, outputs: []string{"relu"}},
+			{op: "GlobalAveragePool", name: "pool", inputs: []string{"relu"}, outputs: []string{"pool"}},
+			{op: "Flatten", name: "flatten", inputs: []string{"pool"}, outputs: []string{"output"}, attrs: [][]byte{intAttr("axis", 1)}},
+		},
+	}
+	return m.encode()
+}
