@@ -89,7 +89,7 @@ flags() {
 	local library
 	library=$(compgen -G "$top/assets/lib/libonnxruntime.*" | head -n 1)
 	printf '%s\n' --dir "$(folder "$1")" --name "n$1" --address 127.0.0.1 --port "$(port "$1" 0)" \
-		--models "$top/assets/packs/default" --onnxruntime "$library"
+		--models "$top/assets/packs" --onnxruntime "$library"
 }
 
 can_partition() { [[ $EUID == 0 ]] && command -v iptables >/dev/null && command -v setpriv >/dev/null; }
@@ -236,7 +236,7 @@ start | stop | status | tenant | facet | kill | pause | resume | restart | parti
 *) misused ;;
 esac
 [[ -x $facet ]] || fail "$facet is missing: run \"make build\""
-[[ -e $top/assets/packs/default/manifest.json ]] || fail 'the models are missing: run "make setup"'
+[[ -e $top/assets/packs/sface/manifest.json ]] || fail 'the models are missing: run "make setup"'
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 chain=FACET-$first_port # of iptables

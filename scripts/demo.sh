@@ -22,7 +22,7 @@ if [[ ! -x bin/facet ]]; then
 	echo 'demo: bin/facet is missing: run "make build", or "make demo", which does it all' >&2
 	exit 1
 fi
-if [[ ! -e assets/packs/default/manifest.json || ! -d assets/photos ]]; then
+if [[ ! -e assets/packs/sface/manifest.json || ! -d assets/photos ]]; then
 	echo 'demo: the models or the photos are missing: run "make setup", or "make demo", which does it all' >&2
 	exit 1
 fi

@@ -57,7 +57,7 @@ func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Contex
 	f.Float64Var(&cfg.QualityMin, "quality-min", 0, "faces below this quality (0 to 1) count as not acquired")
 	f.StringVar(&cfg.JSON, "json", "", "JSON file to write")
 	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg")
-	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder with the model pack")
+	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder of a model pack, or of packs, of which it takes sface")
 	cfg.Source.ONNXRuntime = assets.ONNXRuntime
 	libraryFlags(f, &cfg.Source.ONNXRuntime, &cfg.Source.SHA256)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -55,7 +55,7 @@ func (m *machine) flags(f *pflag.FlagSet) {
 	f.StringVar(&m.Address, "address", "", "how other machines and clients reach this one, a name or an IP address (default: detected)")
 	f.StringSliceVar(&m.Hosts, "host", nil, "further host names that clients use; may be repeated")
 	f.IntVar(&m.Port, "port", cluster.PortDefault, "port for clients; the next three are for nodes (TCP and UDP), operators and invitations")
-	f.StringVar(&m.Assets.Models, "models", m.Assets.Models, "folder with the model pack")
+	f.StringVar(&m.Assets.Models, "models", m.Assets.Models, "folder of a model pack, or of packs: a new cluster gets the pack sface, a node takes that of its cluster")
 	libraryFlags(f, &m.Assets.ONNXRuntime, &m.Assets.SHA256)
 	f.BoolVar(&m.serve, "serve", false, "then run facet serve")
 }

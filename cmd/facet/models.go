@@ -20,7 +20,7 @@ var samplePhoto = filepath.Join("face_recognition", "obama.jpg")
 
 func newModels() *cobra.Command {
 	assets := config.AssetsDefault()
-	packs := filepath.Dir(assets.Models)
+	packs := assets.Models
 	cmd := cli.Group(
 		&cobra.Command{
 			Use: "models", Short: "packs of face models: list, describe, check, calibrate",

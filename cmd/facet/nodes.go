@@ -55,7 +55,7 @@ func newDev() *cobra.Command {
 	f.StringVar(&cfg.Dir, "dir", devDir, "folder of the cluster")
 	f.IntVar(&cfg.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default: as founded, %d at first)", dev.NodesDefault))
 	f.IntVar(&cfg.Shards, "shards", 0, fmt.Sprintf("number of shards (default: as founded, %d at first)", dev.ShardsDefault))
-	f.StringVar(&cfg.Assets.Models, "models", cfg.Assets.Models, "folder with the model pack")
+	f.StringVar(&cfg.Assets.Models, "models", cfg.Assets.Models, "folder of a model pack, or of packs: a new cluster gets the pack sface, a node takes that of its cluster")
 	libraryFlags(f, &cfg.Assets.ONNXRuntime, &cfg.Assets.SHA256)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range []string{"nodes", "shards"} {

@@ -24,7 +24,7 @@ var ErrPack = errors.New("model pack is not intact")
 var defaultManifest []byte
 
 // Default returns a copy of default.json, the manifest of the pack that clusters got before there
-// was FoundingPack. People read its name as "mobile". scripts/setup writes it as manifest.json.
+// was FoundingPack. scripts/setup writes it as manifest.json.
 //
 // To change a number (a threshold, the quality's coefficients, the calibration), edit default.json
 // and name the new data in the field "data" beside it. Run the tests of this package and then the
@@ -39,8 +39,23 @@ var sfaceManifest []byte
 // FoundingPack is the name of the pack that a new cluster gets unless its founder names another one.
 const FoundingPack = "sface"
 
+// The pack that clusters had before FoundingPack has the name FolderMobile in its manifest and its
+// folder, which can't change, because the manifest's hash is its identity. People read TitleMobile.
+const (
+	FolderMobile = "default"
+	TitleMobile  = "mobile"
+)
+
+// Title returns the pack's name for people.
+func (m *Manifest) Title() string {
+	if m.Name == FolderMobile {
+		return TitleMobile
+	}
+	return m.Name
+}
+
 // Names returns the names of the packs that the set-up installs, that of new clusters first.
-func Names() []string { return []string{FoundingPack, "default"} }
+func Names() []string { return []string{FoundingPack, FolderMobile} }
 
 // Builtin returns the manifest of a pack of Names. They are copies of NAME.json in this package,
 // which are edited as Default's is.
@@ -48,7 +63,7 @@ func Builtin(name string) (manifest []byte, ok bool) {
 	switch name {
 	case FoundingPack:
 		return bytes.Clone(sfaceManifest), true
-	case "default":
+	case FolderMobile:
 		return Default(), true
 	}
 	return nil, false

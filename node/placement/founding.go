@@ -68,7 +68,7 @@ func (p *Placement) checkSeen() error {
 	if other == "" {
 		return nil
 	}
-	return otherPack(other, p.cfg.Pack)
+	return &PackError{other, p.cfg.Pack}
 }
 
 // founders returns this node's own list.

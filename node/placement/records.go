@@ -115,15 +115,21 @@ func (p *Placement) CheckFounding() error {
 	case !founded:
 		return nil
 	case cluster.Pack != p.cfg.Pack:
-		return otherPack(cluster.Pack, p.cfg.Pack)
+		return &PackError{cluster.Pack, p.cfg.Pack}
 	case !p.cfg.HasKey(cluster.KeyCheck):
 		return errors.New("this node's cluster key is not the cluster's: copy the key file of another node")
 	}
 	return nil
 }
 
-// otherPack returns the error for a node whose model pack, own, is not the cluster's.
-func otherPack(cluster, own string) error {
-	return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
-		"templates of different packs can't be compared; start it with the cluster's pack", cluster, own)
+// PackError is returned for a node whose model pack is not the cluster's.
+type PackError struct {
+	Cluster string // identity of the cluster's pack, or its first 16 digits
+	Own     string
+}
+
+// Error names both packs.
+func (e *PackError) Error() string {
+	return fmt.Sprintf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
+		"templates of different packs can't be compared; start it with the cluster's pack", e.Cluster, e.Own)
 }

@@ -182,7 +182,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	m.compare = func(a, b int) int { return e.Compare(x.Templates[a], x.Templates[b]) }
 	manifest := e.Pack().Manifest
 	doc.Pack = Pack{
-		Name: manifest.Name, Version: manifest.Version, ID: e.Pack().ID, Dim: e.Dim(),
+		Name: manifest.Title(), Version: manifest.Version, ID: e.Pack().ID, Dim: e.Dim(),
 		FMR7000: manifest.Calibration.FMR7000, JPEG: imaging.JPEGDecoder(), manifest: manifest,
 	}
 	doc.Data = Data{

@@ -110,15 +110,15 @@ func (m Machine) hosts() []string {
 }
 
 // check fills in the address of the machine if it has none: the one from which
-// packets go to the address to. It returns the identity of the model pack, or an
-// error if a port is in use.
+// packets go to the address to. It chooses the model pack and returns its identity, or
+// an error if a port is in use.
 func (m *Machine) check(ctx context.Context, to string) (pack string, err error) {
 	if m.Address == "" {
 		if m.Address, err = outgoing(ctx, to); err != nil {
 			return "", fmt.Errorf("find how other machines reach this one: give --address: %w", err)
 		}
 	}
-	if pack, err = serve.Pack(m.Assets.Models); err != nil {
+	if m.Assets.Models, pack, err = serve.Pack(m.Assets.Models, ""); err != nil {
 		return "", err
 	}
 	return pack, m.checkPorts(ctx)

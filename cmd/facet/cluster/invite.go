@@ -79,7 +79,7 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	if i.authority, err = inv.Authority.Open(ctx); err != nil {
 		return nil, fmt.Errorf("invite: %w", err)
 	}
-	if i.pack, err = serve.Pack(i.settings.Models); err != nil {
+	if _, i.pack, err = serve.Pack(i.settings.Models, i.settings.Dir); err != nil {
 		return nil, err
 	}
 	i.meet(ctx)
@@ -237,7 +237,7 @@ func (i *Inviter) admit(ctx context.Context, q joinRequest) (a joinAnswer, statu
 
 // fits returns an error when the cluster can't take the node that q describes.
 func (i *Inviter) fits(q joinRequest) error {
-	if q.Pack != i.pack {
+	if q.Pack != i.pack && !slices.Contains(q.Packs, i.pack) {
 		return fmt.Errorf("this cluster's model pack is %.12s, and that of the machine is %.12s: templates of different packs can't be compared; "+
 			"name the cluster's pack with --models", i.pack, q.Pack)
 	}
@@ -263,7 +263,7 @@ func (i *Inviter) fits(q joinRequest) error {
 // answer signs the certificates and returns what the node needs.
 func (i *Inviter) answer(ctx context.Context, q joinRequest) (a joinAnswer, err error) {
 	ca := i.authority.Authority()
-	a = joinAnswer{Authorities: ca.CertPEM(), Seeds: i.seeds, Region: i.settings.Region, Cluster: ca.Name()}
+	a = joinAnswer{Authorities: ca.CertPEM(), Seeds: i.seeds, Region: i.settings.Region, Cluster: ca.Name(), Pack: i.pack}
 	var errs [4]error
 	a.Certificate, errs[0] = ca.SignNode(q.Request, q.Node, q.Hosts)
 	a.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)

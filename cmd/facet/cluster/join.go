@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"facet/cmd/facet/admin"
+	packs "facet/cmd/facet/models"
+	"facet/cmd/facet/serve"
 	"facet/node/cert"
 	"facet/node/datadir"
 	"facet/node/wire"
@@ -37,13 +39,19 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 		return Made{}, fmt.Errorf("the token expired %v ago by this machine's clock (it is %s here): ask for another invitation, or repair the clock",
 			over, time.Now().UTC().Format(time.RFC3339))
 	}
+	all := m.Assets.Models
 	pack, err := m.check(ctx, t.Addresses[0])
 	if err != nil {
 		return Made{}, err
 	}
-	a, err := m.request(ctx, t, f, pack)
+	a, err := m.request(ctx, t, f, pack, packs.Identities(all))
 	if err != nil {
 		return Made{}, err
+	}
+	if a.Pack != "" {
+		if m.Assets.Models, _, err = serve.PackOf(all, a.Pack); err != nil {
+			return Made{}, err
+		}
 	}
 	err = m.write(f, map[string]any{"seeds": a.Seeds, "region": a.Region},
 		admin.Profile{Admin: []string{m.admin()}, Certificates: f.certificates()})
@@ -51,13 +59,13 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 }
 
 // request asks the inviter for what the node needs, and writes the answer to f.
-func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a joinAnswer, err error) {
+func (m Machine) request(ctx context.Context, t Token, f folder, pack string, packs []string) (a joinAnswer, err error) {
 	who, err := datadir.Identify(f.data())
 	if err != nil {
 		return a, err
 	}
 	q := joinRequest{
-		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: wire.Version, Time: time.Now(),
+		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Packs: packs, Version: wire.Version, Time: time.Now(),
 	}
 	var keys [3][]byte
 	var errs [3]error

@@ -30,6 +30,7 @@ type joinRequest struct {
 	ServerRequest []byte    `json:"server_request"`
 	StatusRequest []byte    `json:"status_request,omitempty"` // none by software before 0.3.1
 	Pack          string    `json:"pack"`
+	Packs         []string  `json:"packs,omitempty"` // all that the machine has; none by software before 0.4
 	Version       string    `json:"version"`
 	Time          time.Time `json:"time"`
 }
@@ -46,6 +47,7 @@ type joinAnswer struct {
 	Seeds      []string `json:"seeds"`
 	Region     string   `json:"region"`
 	Cluster    string   `json:"cluster"` // the authority's name
+	Pack       string   `json:"pack"`    // the cluster's; none by software before 0.4
 }
 
 // refusal is an answer other than success.

@@ -62,7 +62,7 @@ func Flags(f *pflag.FlagSet) {
 	f.StringSlice("cluster-key-command", nil, "program and arguments that print the cluster's key, instead of the file")
 	f.StringSlice("gossip-key-command", nil, "program and arguments that print the gossip key, instead of the file")
 
-	f.String("models", assets.Models, "folder with the model pack")
+	f.String("models", assets.Models, "folder of a model pack, or of packs: a new cluster gets the pack sface, a node takes that of its cluster")
 	f.String("onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
 	f.String("onnxruntime-sha256", "", "SHA-256 of ONNX Runtime's library, if it is another one than \"make setup\" installs")
 	f.Int("workers", 0, "images processed at once (default: one for each core)")

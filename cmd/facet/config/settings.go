@@ -257,7 +257,7 @@ func (s Settings) checkRequests() error {
 
 // Assets are the files that set-up installs beside facet.
 type Assets struct {
-	Models      string // a folder with a pack
+	Models      string // a folder with a pack, or with packs
 	ONNXRuntime string // the shared library
 	SHA256      string // of another library than set-up's
 	Photos      string // sample photos; the service needs none
@@ -273,7 +273,7 @@ func AssetsDefault() Assets {
 		root = filepath.Join(filepath.Dir(filepath.Dir(exe)), "assets")
 	}
 	return Assets{
-		Models:      filepath.Join(root, "packs", "default"),
+		Models:      filepath.Join(root, "packs"),
 		ONNXRuntime: filepath.Join(root, "lib", libraryName()),
 		Photos:      filepath.Join(root, "photos"),
 	}

@@ -13,8 +13,9 @@ import (
 
 // Source contains the paths of the face engine's parts.
 type Source struct {
-	// Pack is the folder of a model pack.
-	Pack string
+	// Pack is the folder of a model pack, or a folder of packs. Identity chooses one of them
+	// (Choose).
+	Pack, Identity string
 	// ONNXRuntime is the path of its shared library, and SHA256 its hash. Without a hash it
 	// has to be the library that set-up installs.
 	ONNXRuntime, SHA256 string
@@ -25,9 +26,13 @@ type Source struct {
 // Open opens the face engine. Its errors are sentences for the person who named the
 // source.
 func (s Source) Open() (*engine.Engine, error) {
-	pack, err := models.Open(s.Pack)
+	dir, err := Choose(s.Pack, s.Identity)
 	if err != nil {
-		return nil, packError(s.Pack, err)
+		return nil, err
+	}
+	pack, err := models.Open(dir)
+	if err != nil {
+		return nil, packError(dir, err)
 	}
 	if _, err := os.Stat(s.ONNXRuntime); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
@@ -37,7 +42,7 @@ func (s Source) Open() (*engine.Engine, error) {
 		return nil, fmt.Errorf("%w: run \"make setup\" to install it again, or allow another ONNX Runtime by its hash with --onnxruntime-sha256", changed)
 	}
 	if errors.Is(err, models.ErrPack) {
-		return nil, packError(s.Pack, err)
+		return nil, packError(dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start the face engine: %w", err)

@@ -26,9 +26,12 @@ const (
 // printed.
 var ErrDamaged = errors.New("a model pack can't be used")
 
-// Find returns the folder of a pack that is named by its folder in dir or by a
-// path.
+// Find returns the folder of a pack that is named by its folder in dir, by its name for
+// people or by a path.
 func Find(dir, name string) string {
+	if name == models.TitleMobile {
+		name = models.FolderMobile
+	}
 	if name == filepath.Base(name) && !strings.HasPrefix(name, ".") {
 		return filepath.Join(dir, name)
 	}
@@ -52,7 +55,7 @@ func List(w io.Writer, dir string) error {
 			continue
 		}
 		m := l.Pack.Manifest
-		fmt.Fprintf(tabs, "%s\t%s\t%s\t%d\t%s\t%.0e\t%s\t%s\n", l.Name, m.Name, m.Version, m.Embedder.Dim,
+		fmt.Fprintf(tabs, "%s\t%s\t%s\t%d\t%s\t%.0e\t%s\t%s\n", l.Name, m.Title(), m.Version, m.Embedder.Dim,
 			size(m), m.Calibration.FMR7000, m.ModelID(), l.Pack.ID[:shortID])
 	}
 	return tabs.Flush()

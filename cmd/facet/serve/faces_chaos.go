@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"log/slog"
 	"time"
 
 	"facet/cmd/facet/config"
@@ -19,7 +20,12 @@ const (
 )
 
 // Pack returns the identity of the pack that openFaces uses.
-func Pack(string) (string, error) { return chaosPack, nil }
+func Pack(string, string) (folder, identity string, err error) { return "", chaosPack, nil }
+
+// PackOf returns the same.
+func PackOf(string, string) (folder, identity string, err error) { return "", chaosPack, nil }
+
+func adopt(config.Settings, *slog.Logger, error) bool { return false }
 
 // openFaces sets an extractor that derives templates from a hash of the image's
 // bytes, for tests that attack the cluster. Real models are so slow that such a

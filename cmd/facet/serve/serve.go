@@ -48,7 +48,11 @@ func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change fun
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(ctx, s, log, change), lock.Close())
+	err = run(ctx, s, log, change)
+	if adopt(s, log, err) {
+		err = run(ctx, s, log, change)
+	}
+	return errors.Join(err, lock.Close())
 }
 
 func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*node.Config)) error {

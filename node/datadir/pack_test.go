@@ -1,0 +1,33 @@
+package datadir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPackIsKept(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "n1")
+	f := func(want string, wantUsed bool) {
+		t.Helper()
+		if got, used, err := Pack(dir); err != nil || got != want || used != wantUsed {
+			t.Errorf("%q, %v, %v, want %q, %v", got, used, err, want, wantUsed)
+		}
+	}
+	f("", false)
+	if _, err := Identify(dir); err != nil {
+		t.Fatal(err)
+	}
+	f("", false)
+	if err := os.Mkdir(filepath.Join(dir, "meta"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f("", true)
+	for _, identity := range []string{"abc", "def", "def"} {
+		if err := NotePack(dir, identity); err != nil {
+			t.Fatal(err)
+		}
+		f(identity, true)
+	}
+}
