@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 
+	"facet/engine/models"
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/engine"
 	"facet/scripts/bench/imports"
@@ -76,6 +77,7 @@ func run(ctx context.Context, args []string) error {
 		flags := flag.NewFlagSet("bench "+p.name, flag.ExitOnError)
 		flags.StringVar(&files.Assets, "assets", "assets", "folder that make setup fills")
 		flags.StringVar(&files.Facet, "facet", "bin/facet", "the program whose nodes are measured")
+		flags.StringVar(&files.Model, "pack", models.FoundingPack, "the model pack, a folder of packs in assets")
 		write := flags.Bool("write", false, "write the tables into docs/benchmarks, too")
 		part := p.flags(flags)
 		_ = flags.Parse(args[1:]) // exits

@@ -23,10 +23,11 @@ const portrait = "face_recognition/obama.jpg"
 type Files struct {
 	Facet  string // the program
 	Assets string // folder
+	Model  string // name of the model pack
 }
 
 // Pack returns the folder of the model pack.
-func (f Files) Pack() string { return filepath.Join(f.Assets, "packs", "default") }
+func (f Files) Pack() string { return filepath.Join(f.Assets, "packs", f.Model) }
 
 // Engine opens the face engine. With 0 workers it has one for each core.
 func (f Files) Engine(workers int) (*engine.Engine, error) {

@@ -18,7 +18,7 @@ import (
 type bare struct {
 	open                          []*onnx.Model
 	detector, landmarks, embedder *onnx.Runner
-	published                     *onnx.Runner // the embedder as published
+	published                     *onnx.Runner // the embedder of mobile as published, else nil
 	turbo                         *turbo.Library
 	pixels                        []byte
 }
@@ -51,6 +51,9 @@ func openBare(files cluster.Files, pack *models.Pack) (b *bare, err error) {
 		if *n.runner, err = b.runner(network, n.input, outputs(n.role, m)); err != nil {
 			return b, err
 		}
+	}
+	if m.Name != models.FolderMobile {
+		return b, nil
 	}
 	network, err := os.ReadFile(filepath.Join(files.Assets, "cache", "fr_feature.onnx"))
 	if err != nil {

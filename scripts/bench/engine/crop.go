@@ -45,11 +45,16 @@ func (b *bare) feed(ctx context.Context, e *engine.Engine, photo []byte) error {
 	face := imaging.Crop(l.Width, l.Height, aligned.Apply(imaging.Point{
 		X: float64(m.Embedder.Input.Width) / 2, Y: float64(m.Embedder.Input.Height) / 2,
 	}), aligned.Scale()*float64(m.Embedder.Input.Width)/float64(l.Width), 0)
-	for _, n := range []struct {
+	type fed struct {
 		runner *onnx.Runner
 		input  models.Input
 		at     imaging.Affine
-	}{{b.detector, d, frame}, {b.landmarks, l, face}, {b.embedder, m.Embedder.Input, aligned}, {b.published, m.Embedder.Input, aligned}} {
+	}
+	list := []fed{{b.detector, d, frame}, {b.landmarks, l, face}, {b.embedder, m.Embedder.Input, aligned}}
+	if b.published != nil {
+		list = append(list, fed{b.published, m.Embedder.Input, aligned})
+	}
+	for _, n := range list {
 		crop := imaging.NewImage(n.input.Width, n.input.Height)
 		p.Sample(crop, n.at, imaging.Replicate)
 		fill(n.runner.Input(), crop.Pix, n.input)
