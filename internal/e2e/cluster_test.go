@@ -173,6 +173,7 @@ func facet(args ...string) (out string, err error) {
 // status is the part of `facet status --json` that the tests use.
 type status struct {
 	Founded  bool
+	Pack     string
 	Warnings []string
 	Nodes    []struct {
 		ID, Name string

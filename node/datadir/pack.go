@@ -16,6 +16,9 @@ const (
 	packFile = "pack"
 	// packBytesMax is the most bytes that are read of it.
 	packBytesMax = 256
+	// groupFolders begins the names of the folders with replicas. A directory that is the root of
+	// a file system may have other folders, such as lost+found.
+	groupFolders = "group-"
 )
 
 // Pack returns the identity of the model pack that the node of the data directory served with
@@ -38,7 +41,7 @@ func Pack(dir string) (identity string, used bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", false, fmt.Errorf("read the data directory: %w", err)
 	}
-	return "", slices.ContainsFunc(entries, fs.DirEntry.IsDir), nil
+	return "", slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), groupFolders) }), nil
 }
 
 // NotePack makes Pack return the identity from now on.

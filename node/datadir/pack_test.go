@@ -19,9 +19,11 @@ func TestPackIsKept(t *testing.T) {
 	if _, err := Identify(dir); err != nil {
 		t.Fatal(err)
 	}
-	f("", false)
-	if err := os.Mkdir(filepath.Join(dir, "meta"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"lost+found", "group-0"} {
+		f("", false)
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f("", true)
 	for _, identity := range []string{"abc", "def", "def"} {
