@@ -197,7 +197,7 @@ func extractOnce() error {
 	if err != nil || len(libraries) == 0 {
 		return fmt.Errorf("no ONNX Runtime: %w", err)
 	}
-	pack, err := models.Open(filepath.Join("..", "..", "assets", "packs", "default"))
+	pack, err := models.Open(filepath.Join("..", "..", "assets", "packs", models.FoundingPack))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/process"
+	"facet/engine/models"
 )
 
 var (
@@ -46,7 +47,7 @@ func runAll(m *testing.M) (int, error) {
 		return 0, err
 	}
 	root = filepath.Dir(filepath.Dir(here))
-	if _, err := os.Stat(filepath.Join(root, "assets", "packs", "default", "manifest.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(root, "assets", "packs", models.FoundingPack, models.ManifestName)); err != nil {
 		return 0, fmt.Errorf("the models are missing: run \"make setup\" first (%w)", err)
 	}
 	dir, err := os.MkdirTemp("", "facet-e2e-")

@@ -7,8 +7,9 @@ import (
 
 const (
 	sfaceDim = 128
-	// SFaceMean and SFaceScale prepare the values of SFace's input.
-	SFaceMean  = 127.5
+	// SFaceMean is taken from each value of SFace's input.
+	SFaceMean = 127.5
+	// SFaceScale multiplies what is left.
 	SFaceScale = 1.0 / 128
 	// slopeGap is the least distance of a PRelu's slope from 1.
 	slopeGap = 1e-3
