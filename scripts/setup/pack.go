@@ -96,11 +96,16 @@ func (s *setup) copy(c *copied, tmp string) error {
 	return place(s.assets, tmp, c.result, bytes.NewReader(data))
 }
 
-// manifests returns the packs' manifests.
-func manifests() (list []text) {
+// manifests returns the packs' manifests, each with its notice.
+func manifests() (list []text, err error) {
 	for _, name := range models.Names() {
-		manifest, _ := models.Builtin(name)
-		list = append(list, text{"packs/" + name + "/" + models.ManifestName, manifest})
+		raw, _ := models.Builtin(name)
+		manifest, err := models.Parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("the manifest of the pack %s: %w", name, err)
+		}
+		dir := "packs/" + name + "/"
+		list = append(list, text{dir + models.ManifestName, raw}, text{dir + models.NoticeName, []byte(manifest.Notice())})
 	}
-	return list
+	return list, nil
 }

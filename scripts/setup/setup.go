@@ -273,12 +273,16 @@ type text struct {
 	data []byte
 }
 
-// texts writes the files that are generated from the repository: the manifests of
-// the packs and the note on the photos. It returns the names of the files that it
+// texts writes the files that are generated from the repository: the manifests and
+// notices of the packs, and the note on the photos. It returns the names of the files that it
 // wrote.
 func (s *setup) texts() ([]string, error) {
+	list, err := manifests()
+	if err != nil {
+		return nil, err
+	}
 	var renewed []string
-	for _, text := range append(manifests(), text{sourcesFile, s.sources()}) {
+	for _, text := range append(list, text{sourcesFile, s.sources()}) {
 		wrote, err := placeText(s.assets, filepath.Join(s.assets, "cache"), text.to, text.data)
 		if err != nil {
 			return nil, err

@@ -252,6 +252,26 @@ func TestAssetsMatchLockFile(t *testing.T) {
 	}
 }
 
+// Each pack has the licences that its files are under, and says what is not known of them.
+func TestPacksHaveNotices(t *testing.T) {
+	t.Parallel()
+	for _, name := range models.Names() {
+		dir := filepath.Join(assetsDir, "packs", name)
+		raw, err := os.ReadFile(filepath.Join(dir, models.NoticeName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"licence: MIT", "trained on"} {
+			if !strings.Contains(string(raw), part) {
+				t.Errorf("the notice of %s has no %q:\n%s", name, part, raw)
+			}
+		}
+		if licences, err := filepath.Glob(filepath.Join(dir, "LICENSE*")); err != nil || len(licences) == 0 {
+			t.Errorf("%s has no licence: %v", name, err)
+		}
+	}
+}
+
 // A conversion whose source is another file than the locked one leaves no model.
 func TestConversionNeedsItsSource(t *testing.T) {
 	t.Parallel()
