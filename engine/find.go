@@ -132,16 +132,18 @@ func (w *worker) describeAll(ctx context.Context, u *way, found []box, share, le
 	u.boxes = merge(u.boxes, found, float64(w.manifest.Detector.MaxOverlap))
 	fresh := slices.Clone(u.boxes[known:])
 	slices.SortStableFunc(fresh, func(a, b box) int { return cmp.Compare(b.height(), a.height()) })
+	fresh = fresh[:min(len(fresh), candidatesMax-w.measured)]
 	if err := w.prepare(fresh, share); err != nil {
 		return err
 	}
-	for _, b := range fresh[:min(len(fresh), candidatesMax)] {
+	for _, b := range fresh {
 		if err := w.pause(ctx); err != nil {
 			return err
 		}
 		if len(u.seen) > 0 && b.height() < share*boxSlack*u.seen[0].box.height() {
 			break
 		}
+		w.measured++
 		f, err := w.describe(ctx, b)
 		if errors.Is(err, errNoFace) {
 			continue

@@ -8,6 +8,9 @@ import (
 	"facet/engine/imaging"
 )
 
+// CandidatesMax is candidatesMax.
+const CandidatesMax = candidatesMax
+
 // Kept returns the memory that an idle worker keeps for the next image.
 func (e *Engine) Kept() (pixels [][]uint8, values [][]float32) {
 	w := <-e.workers

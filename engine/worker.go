@@ -15,7 +15,7 @@ import (
 
 const (
 	landmarkCount = 68
-	candidatesMax = 60 // boxes of one image that are measured
+	candidatesMax = 60 // boxes of one image that are measured, in all its orientations together
 
 	// A worker reuses the memory for pixels up to this size. A phone's photo at half its sides has
 	// this size.
@@ -105,6 +105,7 @@ type worker struct {
 	pyramid                       picture
 	luma                          []float32          // of the embedder's crop
 	regions                       [4]image.Rectangle // of the crop; see regionsOf
+	measured                      int                // boxes of the image so far; see candidatesMax
 	// pause is called between two steps; see extraction.
 	pause func(context.Context) error
 }
@@ -178,6 +179,7 @@ func (w *worker) forget() {
 		s.run.Clear()
 	}
 	clear(w.luma)
+	w.measured = 0
 }
 
 // firstShrink guesses how far the image may be shrunk while it is decoded. The result
@@ -199,7 +201,6 @@ func (w *worker) prepare(boxes []box, share float64) error {
 	if len(boxes) == 0 {
 		return nil
 	}
-	boxes = boxes[:min(len(boxes), candidatesMax)]
 	least := max(boxes[len(boxes)-1].height(), share*boxSlack*boxes[0].height())
 	return w.pyramid.need(least * eyesShare / w.eyesWanted())
 }
