@@ -88,7 +88,7 @@ func (d *Document) page() *page {
 		All: &statedAt{Verification: d.All}, Targets: targetTable(d.All).markdown(),
 		Galleries: d.galleryTable().markdown(), Advice: d.adviceTable().markdown(),
 		Identification: sizeTable(d).markdown(), Discard: discardTable(d.All.Discard).markdown(),
-		EventsMin: eventsMin, Resamples: accuracy.Resamples, Draws: accuracy.GalleryDraws,
+		EventsMin: accuracy.EventsMin, Resamples: accuracy.Resamples, Draws: accuracy.GalleryDraws,
 	}
 	if strings.HasPrefix(d.Data.Name, "LFW") {
 		p.About = aboutLFW
@@ -134,7 +134,7 @@ func (d *Document) galleryTable() table {
 	head := []string{"N"}
 	for _, a := range d.All.At {
 		name := fmt.Sprintf("%d (FMR %s)", a.Threshold, accuracy.Format(a.FMR.Value))
-		if a.FMR.Events < eventsMin {
+		if a.FMR.Events < accuracy.EventsMin {
 			name += " ‡"
 		}
 		head = append(head, name)
@@ -176,7 +176,7 @@ func (d *Document) adviceTable() table {
 // at most fmr, and the FNMR at that threshold.
 func (d *Document) leastThreshold(fmr float64) (threshold, fnmr string) {
 	const step = 50
-	if fmr*float64(d.All.NonMatedPairs) >= eventsMin {
+	if fmr*float64(d.All.NonMatedPairs) >= accuracy.EventsMin {
 		at := (d.all.ThresholdFor(fmr) + step - 1) / step * step
 		return strconv.Itoa(at), accuracy.Format(d.all.FNMR[min(at, accuracy.Thresholds-1)])
 	}

@@ -45,6 +45,8 @@ type Config struct {
 	Dataset string
 	// QualityMin is the least quality, 0 to 1, of an acquired photograph.
 	QualityMin float64
+	// Groups is a CSV file with the groups of persons to measure apart, or "".
+	Groups string
 	// JSON, Plot (.svg) and Report (.md) are files to write, "" for none.
 	JSON, Plot, Report string
 	// Out gets the tables. Progress may be nil; if it is a terminal, it gets a line
@@ -59,6 +61,7 @@ type Document struct {
 	Data           Data                     `json:"data"`
 	List           *List                    `json:"pairs,omitempty"`
 	All            *accuracy.Verification   `json:"allPairs,omitempty"`
+	Groups         []*accuracy.ByGroup      `json:"groups,omitempty"`
 	Identification *accuracy.Identification `json:"identification,omitempty"`
 
 	list, all *accuracy.Curve // for plots
@@ -115,6 +118,9 @@ func Accuracy(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
+	if err := m.groups(ctx, cfg.Groups, doc); err != nil {
+		return err
+	}
 	if cfg.Report != "" {
 		if err := m.identify(ctx, doc); err != nil {
 			return err
@@ -144,6 +150,7 @@ func Identify(ctx context.Context, cfg Config) error {
 
 // measured contains the data from which rates are computed.
 type measured struct {
+	persons []string
 	samples []accuracy.Sample
 	compare accuracy.Compare
 	pairs   []accuracy.Pair // of the list, and their places in samples
@@ -165,7 +172,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 		if m.places, err = f.Resolve(m.pairs); err != nil {
 			return nil, nil, err
 		}
-		if cfg.Report == "" {
+		if cfg.Report == "" && cfg.Groups == "" {
 			f.Keep(m.places)
 		}
 	}
@@ -178,7 +185,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 		e.Close()
 		return nil, nil, err
 	}
-	m.samples = x.Samples
+	m.persons, m.samples = f.Persons, x.Samples
 	m.compare = func(a, b int) int { return e.Compare(x.Templates[a], x.Templates[b]) }
 	manifest := e.Pack().Manifest
 	doc.Pack = Pack{
@@ -208,15 +215,11 @@ func readList(file string) ([]accuracy.Pair, error) {
 	return pairs, nil
 }
 
-// eventsMin is the least number of false matches for a meaningful rate (the rule of
-// 30: Doddington et al., Speech Communication 31, 2000).
-const eventsMin = 30
-
 // ask leaves out false match rates for which there are too few pairs.
 func ask(nonMated int64) accuracy.Ask {
 	a := accuracy.Ask{Thresholds: thresholds, Discard: stated}
 	for _, t := range targets {
-		if t*float64(nonMated) >= eventsMin {
+		if t*float64(nonMated) >= accuracy.EventsMin {
 			a.FMR = append(a.FMR, t)
 		}
 	}

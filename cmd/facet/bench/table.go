@@ -67,6 +67,11 @@ func (d *Document) parts() []part {
 			part{"Verification, every pair: " + describe(d.All), rateTable(d.All)},
 			part{"FNMR at the lowest threshold whose FMR is at most", targetTable(d.All)})
 	}
+	for _, g := range d.Groups {
+		parts = append(parts,
+			part{"Groups by " + g.Attribute + ", each compared with itself; a rate of fewer than " + strconv.Itoa(accuracy.EventsMin) + " errors is not shown", groupTable(g)},
+			part{"How far the groups by " + g.Attribute + " differ", spreadTable(g)})
+	}
 	if d.Identification != nil {
 		parts = append(parts, part{"Identification", sizeTable(d)})
 	}
