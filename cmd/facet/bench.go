@@ -15,7 +15,7 @@ import (
 )
 
 func newBench() *cobra.Command {
-	return cli.Group(&cobra.Command{Use: "bench", Short: "measure how often the face engine is wrong"}, newBenchAccuracy(), newBenchIdentify())
+	return cli.Group(&cobra.Command{Use: "bench", Short: "measure how often the face engine is wrong"}, newBenchAccuracy(), newBenchIdentify(), newBenchCompare())
 }
 
 func newBenchAccuracy() *cobra.Command {
@@ -48,6 +48,32 @@ func newBenchIdentify() *cobra.Command {
 	return onPhotos(cmd, &cfg, bench.Identify)
 }
 
+func newBenchCompare() *cobra.Command {
+	var plot string
+	cmd := &cobra.Command{
+		Use:   "compare FILE.json…",
+		Short: "show the measurements of several packs side by side",
+		Long: "Print the rates in files that facet bench accuracy --json wrote, a column for each, and draw their\n" +
+			"DET curves into one picture.",
+		Example: "  facet bench accuracy --images DIR --models assets/packs/default --json mobile.json\n" +
+			"  facet bench accuracy --images DIR --models assets/packs/sface --json sface.json\n" +
+			"  facet bench compare mobile.json sface.json --plot packs.svg",
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if plot != "" && filepath.Ext(plot) != ".svg" {
+				return cli.Misuse(errPlot(plot))
+			}
+			return bench.Compare(cmd.OutOrStdout(), files, plot)
+		},
+	}
+	cmd.Flags().StringVar(&plot, "plot", "", "DET plot to write, .svg")
+	return cmd
+}
+
+func errPlot(file string) error {
+	return fmt.Errorf("--plot %s: the file's name must end in .svg", filepath.Base(file))
+}
+
 // onPhotos completes a command that measures cfg. It adds the flags that both have.
 func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Context, bench.Config) error) *cobra.Command {
 	assets := config.AssetsDefault()
@@ -78,7 +104,7 @@ func checkBench(cfg *bench.Config) error {
 	case !(cfg.QualityMin >= 0 && cfg.QualityMin <= 1): // also false for NaN
 		return errors.New("--quality-min must be 0 to 1")
 	case cfg.Plot != "" && filepath.Ext(cfg.Plot) != ".svg":
-		return fmt.Errorf("--plot %s: the file's name must end in .svg", filepath.Base(cfg.Plot))
+		return errPlot(cfg.Plot)
 	case cfg.Report != "" && filepath.Ext(cfg.Report) != ".md":
 		return fmt.Errorf("--report %s: the file's name must end in .md", filepath.Base(cfg.Report))
 	}

@@ -20,8 +20,7 @@ var (
 // plotDET draws the DET curves into an SVG file. Both axes are normal deviates of
 // the rates, so normal scores give straight lines.
 func plotDET(doc *Document, file string) error {
-	p := newPlot(deviateAxis("false match rate (FMR)", fmrTicks), deviateAxis("false non-match rate (FNMR)", fnmrTicks))
-	p.addCurve("", pale, []point{{X: p.Y.min, Y: p.Y.min}, {X: p.Y.max, Y: p.Y.max}}) // where the two rates are equal
+	p := newDET()
 	if doc.all != nil {
 		p.addCurve("every pair of photographs", blue, curvePoints(doc.all))
 		p.addThresholds(doc.All.At)
@@ -30,6 +29,13 @@ func plotDET(doc *Document, file string) error {
 		p.addCurve("list of pairs", orange, curvePoints(doc.list))
 	}
 	return p.write(file)
+}
+
+// newDET returns a DET plot with the line on which the two rates are equal.
+func newDET() *plot {
+	p := newPlot(deviateAxis("false match rate (FMR)", fmrTicks), deviateAxis("false non-match rate (FNMR)", fnmrTicks))
+	p.addCurve("", pale, []point{{X: p.Y.min, Y: p.Y.min}, {X: p.Y.max, Y: p.Y.max}})
+	return p
 }
 
 // deviateAxis returns an axis of normal deviates with ticks at rates.
