@@ -203,6 +203,7 @@ func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.Appli
 		set(&a.VerifyThreshold, c.VerifyThreshold)
 		set(&a.GuardThreshold, c.GuardThreshold)
 		set(&a.Guard, c.Guard)
+		set(&a.MultipleFaces, c.MultipleFaces)
 		m.remember(o)
 		status = metafsm.Done
 	}

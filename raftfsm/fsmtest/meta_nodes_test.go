@@ -245,6 +245,9 @@ func (m *metaModel) restore(c metafsm.Copied) bool {
 		}
 		m.keys = append(m.keys, *c.AccessKey)
 	case c.Application != nil:
+		if c.Application.MultipleFaces > 0 && m.level < metafsm.LevelSubjects {
+			return false
+		}
 		c.Application.Seq = m.next()
 		g := m.gallery(c.Application.Gallery)
 		if g < 0 || m.galleries[g].Tenant != c.Application.Tenant || m.taken(*c.Application) {

@@ -76,7 +76,7 @@ func (w *metaWorld) application() metafsm.Application {
 	return metafsm.Application{
 		ID: applicationID(w.IntN(60)), Tenant: tenantID(w.IntN(4)), Gallery: galleryID(w.IntN(20)), Name: "app",
 		KeyMAC: [32]byte{byte(w.IntN(60))}, SealedKey: []byte{1, 2}, MinimumQuality: .45,
-		VerifyThreshold: 7000, GuardThreshold: 7000, Guard: w.IntN(2) == 0,
+		VerifyThreshold: 7000, GuardThreshold: 7000, Guard: w.IntN(2) == 0, MultipleFaces: metafsm.FaceRule(w.IntN(2)),
 	}
 }
 
@@ -176,6 +176,7 @@ func (w *metaWorld) change() []byte {
 		c := metafsm.UpdateApplication{
 			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Name: maybe(w, "new"), Description: maybe(w, "d"),
 			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
+			MultipleFaces: maybe(w, metafsm.FaceRule(w.IntN(2))),
 		}
 		return send(w, metafsm.UpdateApplicationOp, c, m.updateApplication)
 	default:

@@ -58,6 +58,7 @@ type UpdateApplication struct {
 	VerifyThreshold *int           `cbor:"7,keyasint,omitempty"`
 	GuardThreshold  *int           `cbor:"8,keyasint,omitempty"`
 	Guard           *bool          `cbor:"9,keyasint,omitempty"`
+	MultipleFaces   *FaceRule      `cbor:"10,keyasint,omitempty"`
 }
 
 func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
@@ -79,6 +80,7 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 	change(&a.VerifyThreshold, c.VerifyThreshold)
 	change(&a.GuardThreshold, c.GuardThreshold)
 	change(&a.Guard, c.Guard)
+	change(&a.MultipleFaces, c.MultipleFaces)
 	m.state.applications[a.ID] = &a
 	m.done(c.Write, c.Tenant, UpdateApplicationOp.Code, a.ID.UUID)
 	return ApplicationAnswer{Done, a}

@@ -41,7 +41,7 @@ const (
 	// LevelTenants allows SetTenantState and DeleteTenant.
 	LevelTenants uint32 = 5
 	// LevelSubjects allows what subjects have beside faces: external ids, user data and
-	// times of expiry; and SetSigner, the places of erasures in logs, and pages of matches.
+	// times of expiry; the MultipleFaces of applications; and SetSigner, the places of erasures in logs, and pages of matches.
 	LevelSubjects uint32 = 5
 )
 

@@ -119,6 +119,9 @@ func (st *state) restore(record []byte) Status {
 		}
 		c.Gallery.Seq = st.next()
 	case c.Application != nil:
+		if c.Application.MultipleFaces != 0 && st.levelNow() < LevelSubjects {
+			return Conflict // as above
+		}
 		c.Application.Seq = st.next()
 	case c.Cluster != nil:
 		return Conflict

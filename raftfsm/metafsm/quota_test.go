@@ -232,23 +232,30 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
-// Older software can't read a gallery with a retention.
-func TestOldLevelLoadsNoRetention(t *testing.T) {
+// Older software can't read a gallery with a retention or an application with a rule on faces.
+func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	t.Parallel()
-	for level, want := range map[uint32]Status{LevelSubjects - 1: Conflict, LevelSubjects: Done} {
+	f := func(level uint32, days uint32, rule FaceRule, want ...Status) {
+		t.Helper()
 		m := New()
 		statusOf(t, m, RaiseLevel{level})
 		statusOf(t, m, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}})
-		g := testCreation(2, 1).Gallery
-		g.RetentionDays = 30
-		load := Load{Backup: [32]byte{9}}
-		for _, records := range [][][]byte{nil, {Copied{Gallery: &g}.Encode()}} {
-			load.Records = records
-			if got := status(t, m, LoadOp, load, func(a LoadAnswer) Status { return a.Status }); records != nil && got != want {
-				t.Errorf("level %d: %v, want %v", level, got, want)
+		g, a := testCreation(2, 1).Gallery, testCreation(2, 1).Application
+		g.RetentionDays, a.MultipleFaces, a.Gallery = days, rule, g.ID
+		for i, records := range [][][]byte{nil, {Copied{Gallery: &g}.Encode()}, {Copied{Application: &a}.Encode()}} {
+			load := Load{Backup: [32]byte{9}, Records: records, Have: uint64(max(i, 1) - 1)}
+			if got := status(t, m, LoadOp, load, func(a LoadAnswer) Status { return a.Status }); i > 0 && got != want[i-1] {
+				t.Errorf("level %d, record %d: %v, want %v", level, i, got, want[i-1])
+			}
+			if i > 0 && want[i-1] != Done {
+				return
 			}
 		}
 	}
+	f(LevelSubjects-1, 0, 0, Done, Done)
+	f(LevelSubjects-1, 30, 0, Conflict)
+	f(LevelSubjects-1, 0, 1, Done, Conflict)
+	f(LevelSubjects, 30, 1, Done, Done)
 }
 
 // Older software can't read a tenant with quotas, whether or not it knows the tenant.

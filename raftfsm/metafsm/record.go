@@ -216,7 +216,13 @@ type Application struct {
 	Created int64 `cbor:"12,keyasint"`
 	// Seq orders records by their creation.
 	Seq uint64 `cbor:"13,keyasint,omitempty"`
+	// MultipleFaces is what happens to a photo with several faces. It is set from
+	// LevelSubjects on.
+	MultipleFaces FaceRule `cbor:"14,keyasint,omitempty"`
 }
+
+// FaceRule says which face of several is taken. Package portrait defines the numbers.
+type FaceRule uint8
 
 // ShardGrant counts the slots of a gallery that were ever granted to a shard, and those
 // that the shard has returned. Both numbers only grow.
