@@ -241,10 +241,10 @@ func TestSealedJobTextNeedsItsPlace(t *testing.T) {
 	if bytes.Contains(sealed, []byte("ann")) {
 		t.Error("the name stands in clear")
 	}
-	outcome := Outcome{Reason: "why", Attributes: &engine.Attributes{Quality: .5, Tilt: -3, Face: engine.Rect{Left: 1}}}
+	outcome := Outcome{Reason: "why", Attributes: &engine.Attributes{Quality: .5, Tilt: -3, Face: engine.Rect{Left: 1}}, Ignored: []engine.Attributes{{Face: engine.Rect{Left: 1, Top: 2, Right: 3, Bottom: 4}}, {Quality: .25}}}
 	text := SealOutcome(key, name(1), 5, outcome)
 	got, err := OpenOutcome(key, name(1), 5, text)
-	if got.Numbers = nil; err != nil || !cmp.Equal(got, outcome) {
+	if got.Numbers, got.IgnoredNumbers = nil, nil; err != nil || !cmp.Equal(got, outcome) {
 		t.Errorf("open: %+v, %v", got, err)
 	}
 	for what, open := range map[string]func() error{

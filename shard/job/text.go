@@ -39,6 +39,11 @@ type Outcome struct {
 	Attributes *engine.Attributes `cbor:"-"`
 	// Numbers are those of Attributes, as they are stored.
 	Numbers []float32 `cbor:"2,keyasint,omitempty"`
+	// Ignored are other faces on the file. Only Face and Quality are kept of these people:
+	// IgnoredNumbers has the sides and the quality of each, as they are stored. They are set
+	// from metafsm.LevelSubjects on.
+	Ignored        []engine.Attributes `cbor:"-"`
+	IgnoredNumbers [][5]float32        `cbor:"3,keyasint,omitempty"`
 }
 
 // SealItem encrypts an item for its place in a batch.
@@ -53,11 +58,14 @@ func OpenItem(key *seal.Key, n Name, index uint32, sealed []byte) (Item, error) 
 
 // SealOutcome encrypts an outcome for its place in a batch.
 func SealOutcome(key *seal.Key, n Name, index uint32, o Outcome) []byte {
-	o.Numbers = nil
+	o.Numbers, o.IgnoredNumbers = nil, nil
 	if o.Attributes != nil {
 		for _, x := range o.Attributes.Numbers() {
 			o.Numbers = append(o.Numbers, *x)
 		}
+	}
+	for _, a := range o.Ignored {
+		o.IgnoredNumbers = append(o.IgnoredNumbers, [5]float32{a.Face.Left, a.Face.Top, a.Face.Right, a.Face.Bottom, a.Quality})
 	}
 	return sealText(key, n, index, "outcome", o)
 }
@@ -75,6 +83,9 @@ func OpenOutcome(key *seal.Key, n Name, index uint32, sealed []byte) (Outcome, e
 	}
 	for i, to := range fields {
 		*to = o.Numbers[i]
+	}
+	for _, n := range o.IgnoredNumbers {
+		o.Ignored = append(o.Ignored, engine.Attributes{Face: engine.Rect{Left: n[0], Top: n[1], Right: n[2], Bottom: n[3]}, Quality: n[4]})
 	}
 	return o, nil
 }
