@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"facet/engine"
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/shard"
 )
@@ -99,6 +100,8 @@ type Registered struct {
 	Subject    id.Subject
 	Event      id.Event
 	Attributes engine.Attributes
+	// Ignored are other faces on the image, the largest first.
+	Ignored []engine.Attributes
 }
 
 // Committed names a place in the log of a group at or after the entry of a write. Index is 0 while
@@ -196,6 +199,8 @@ type CandidateEvent struct {
 type SearchResult struct {
 	Candidates []Candidate
 	Attributes engine.Attributes // of the probe
+	// Ignored are other faces on the probe, the largest first.
+	Ignored []engine.Attributes
 }
 
 // Verification is the outcome of a verification that reached its threshold.
@@ -203,6 +208,8 @@ type Verification struct {
 	Score int
 	// Note is that of the subject, or nil.
 	Note *Note
+	// Ignored are other faces on the probe, the largest first.
+	Ignored []engine.Attributes
 }
 
 // NewGallery describes a gallery to create, with its first application.
@@ -236,6 +243,8 @@ type NewApplication struct {
 	// VerifyThreshold and GuardThreshold are 0 to ThresholdMax.
 	VerifyThreshold, GuardThreshold int
 	Guard                           bool
+	// MultipleFaces is what happens to a photo with several faces.
+	MultipleFaces portrait.Rule
 }
 
 // Application is the access of clients to a gallery, through an API key.
@@ -248,4 +257,5 @@ type Application struct {
 	MinimumQuality                  float64
 	VerifyThreshold, GuardThreshold int
 	Guard                           bool
+	MultipleFaces                   portrait.Rule
 }

@@ -3,6 +3,7 @@ package router
 import (
 	"time"
 
+	"facet/engine/portrait"
 	"facet/internal/id"
 )
 
@@ -46,4 +47,5 @@ type ApplicationPatch struct {
 	MinimumQuality                  *float64
 	VerifyThreshold, GuardThreshold *int
 	Guard                           *bool
+	MultipleFaces                   *portrait.Rule
 }

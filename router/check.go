@@ -44,6 +44,8 @@ type CheckRow struct {
 // CheckedRow is what a registration would do.
 type CheckedRow struct {
 	Attributes engine.Attributes
+	// Ignored are other faces on the photo.
+	Ignored []engine.Attributes
 	// Rows are other rows of the check that show the same person, best first.
 	Rows []listcheck.Double
 	// Candidates are the enrolled subjects at or above the application's guard threshold.
@@ -97,15 +99,15 @@ func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, e
 	if _, err := r.tags(ctx, g, c.Tags); err != nil {
 		return CheckedRow{}, err
 	}
-	face, err := r.single(ctx, c.Image, app.MinimumQuality)
+	face, err := r.enrolled(ctx, c.Image, app)
 	if err != nil {
 		return CheckedRow{}, err
 	}
-	out := CheckedRow{Attributes: face.Attributes}
-	if out.Rows, err = r.compareRow(ctx, c, face, app.GuardThreshold); err != nil {
+	out := CheckedRow{Attributes: face.Attributes, Ignored: face.Ignored}
+	if out.Rows, err = r.compareRow(ctx, c, face.Face, app.GuardThreshold); err != nil {
 		return CheckedRow{}, err
 	}
-	if out.Candidates, err = r.searchFace(ctx, g, face, app.GuardThreshold); err != nil || c.Note.ExternalID == "" {
+	if out.Candidates, err = r.searchFace(ctx, g, face.Face, app.GuardThreshold); err != nil || c.Note.ExternalID == "" {
 		return out, err
 	}
 	out.Known, err = r.claims.SubjectWith(ctx, c.Access, c.Note.ExternalID)

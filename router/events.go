@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"facet/engine"
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
@@ -29,7 +29,7 @@ func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app.MinimumQuality, e.registration())
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, e.registration())
 	if err != nil {
 		return Registered{}, err
 	}
@@ -66,7 +66,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app.MinimumQuality, e.registration())
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, e.registration())
 	if err != nil {
 		return Registered{}, err
 	}
@@ -95,7 +95,7 @@ type update struct {
 	Enrolment
 	gallery enrolment
 	key     *seal.Key
-	face    engine.Face
+	face    portrait.Taken
 	tags    []uint32
 	expires int64 // in milliseconds since 1970, or 0
 	oldest  bool
@@ -123,7 +123,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 			Gallery: g.ID, Generation: g.Generation, Op: u.Write.Operation, Request: u.Write.Request, Keyed: u.Write.Keyed,
 			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 		},
-		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face), Revision: ref.Revision, Oldest: u.oldest,
+		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face.Face), Revision: ref.Revision, Oldest: u.oldest,
 		Note: shard.SealNote(u.key, ref, note), Noted: old != nil, Expires: u.expires, NoExpiry: u.NoExpiry,
 	}
 	var fresh named // the external id that the subject gets
@@ -163,18 +163,20 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 	return shard.Active{Event: e.Event}, nil
 }
 
-// extractEnrolment extracts the one face of an image and finds the identities of
-// tags. The face must have at least the quality qualityMin. Unknown tags, and a write
-// that the shard has no room to remember, are refused before any work on the image.
-func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, at id.Shard, qualityMin float64, reg Registration) (engine.Face, []uint32, error) {
+// extractEnrolment extracts the one face of an image, by the settings of app, and
+// finds the identities of tags. Unknown tags, and a write that the shard has no room
+// to remember, are refused before any work on the image.
+func (r *subjectRequests) extractEnrolment(
+	ctx context.Context, g enrolment, at id.Shard, app metafsm.Application, reg Registration,
+) (portrait.Taken, []uint32, error) {
 	tags, err := r.tags(ctx, g, reg.Tags)
 	if err != nil {
-		return engine.Face{}, nil, err
+		return portrait.Taken{}, nil, err
 	}
 	if err := r.room(ctx, at, g.Tenant, reg.Write); err != nil {
-		return engine.Face{}, nil, err
+		return portrait.Taken{}, nil, err
 	}
-	face, err := r.single(ctx, reg.Image, qualityMin)
+	face, err := r.enrolled(ctx, reg.Image, app)
 	return face, tags, err
 }
 

@@ -6,23 +6,11 @@ import (
 	"fmt"
 
 	"facet/engine"
+	"facet/engine/portrait"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/raftfsm/metafsm"
 	"facet/router/calls"
-)
-
-const (
-	// A second face counts as another person from a face score of countedScore and
-	// from countedSide of the largest face's side on. Smaller or vaguer faces in
-	// the background do not make an image one of several faces.
-	countedScore = 0.9
-	countedSide  = 0.35
-	// soughtSide is the least share of the largest face's side for which the engine
-	// searches when one face is wanted. It is a little less than countedSide, so
-	// that rounding does not hide a second person.
-	soughtSide = 0.3
-	// probeQualityMin is the least quality of a probe.
-	probeQualityMin = 0.05
 )
 
 // Extract returns the attributes of at most limit faces of image, largest first.
@@ -42,14 +30,15 @@ func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 	return list, nil
 }
 
-// VerifyFace compares the faces of two images. Below ThresholdDefault the error is
+// VerifyFace compares the faces of two images. It knows no application, so it refuses an image of
+// several faces. Below ThresholdDefault the error is
 // NotVerified and contains the score.
 func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
-	a, err := r.probe(ctx, face)
+	a, err := r.probe(ctx, face, portrait.Refuse)
 	if err != nil {
 		return Verification{}, err
 	}
-	b, err := r.probe(ctx, probe)
+	b, err := r.probe(ctx, probe, portrait.Refuse)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -64,7 +53,7 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if err != nil {
 		return Verification{}, err
 	}
-	probe, err := r.probe(ctx, image)
+	probe, err := r.probe(ctx, image, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return Verification{}, err
 	}
@@ -78,6 +67,7 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 		return Verification{}, subjectNotFound()
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
+	v.Ignored = probe.Ignored
 	if err != nil || len(best.Noted.Note) == 0 {
 		return v, err
 	}
@@ -101,38 +91,41 @@ func atThreshold(score, threshold int) (Verification, error) {
 }
 
 // probe extracts the one face of a probe.
-func (r *faceRequests) probe(ctx context.Context, image []byte) (engine.Face, error) {
-	return r.single(ctx, image, probeQualityMin)
+func (r *faceRequests) probe(ctx context.Context, image []byte, rule portrait.Rule) (portrait.Taken, error) {
+	return r.single(ctx, image, rule, portrait.ProbeQualityMin)
 }
 
-// single extracts the one face of image. It must have at least the quality
-// qualityMin.
-func (r *faceRequests) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
-	faces, err := r.extractor.ExtractLarge(ctx, image, soughtSide)
+// enrolled extracts the one face of an image that an application enrols.
+func (r *faceRequests) enrolled(ctx context.Context, image []byte, app metafsm.Application) (portrait.Taken, error) {
+	return r.single(ctx, image, portrait.Rule(app.MultipleFaces), app.MinimumQuality)
+}
+
+// single extracts the one face of image; rule says which one if there are several. It
+// must have at least the quality qualityMin.
+func (r *faceRequests) single(ctx context.Context, image []byte, rule portrait.Rule, qualityMin float64) (portrait.Taken, error) {
+	faces, err := r.extractor.ExtractLarge(ctx, image, portrait.SoughtSide)
 	if err == nil && len(faces) == 0 { // perhaps a small face on a large picture
 		faces, err = r.extractor.Extract(ctx, image)
 	}
 	if err != nil {
-		return engine.Face{}, imageError(ctx, err)
+		return portrait.Taken{}, imageError(ctx, err)
 	}
 	if len(faces) == 0 {
-		return engine.Face{}, noFace()
+		return portrait.Taken{}, noFace()
 	}
-	for _, f := range faces[1:] {
-		if counts(f, faces[0]) {
-			return engine.Face{}, Errorf(MultipleFaces, "", "the image shows several faces where one is permitted")
-		}
+	face, err := rule.Take(image, faces)
+	switch {
+	case errors.Is(err, portrait.ErrSeveral) && rule == portrait.Dominant:
+		return portrait.Taken{}, Errorf(MultipleFaces, "", "the image shows several faces, and none is clearly the one meant")
+	case errors.Is(err, portrait.ErrSeveral):
+		return portrait.Taken{}, Errorf(MultipleFaces, "", "the image shows several faces where one is permitted")
+	case err != nil:
+		return portrait.Taken{}, imageError(ctx, err)
 	}
-	if q := float64(faces[0].Attributes.Quality); q < qualityMin {
-		return engine.Face{}, Errorf(PoorQuality, "", "the face's quality %.2f is below the minimum %.2f", q, qualityMin)
+	if q := float64(face.Attributes.Quality); q < qualityMin {
+		return portrait.Taken{}, Errorf(PoorQuality, "", "the face's quality %.2f is below the minimum %.2f", q, qualityMin)
 	}
-	return faces[0], nil
-}
-
-// counts reports whether f counts as a second person beside the largest face.
-func counts(f, largest engine.Face) bool {
-	side := func(f engine.Face) float32 { return f.Attributes.Face.Right - f.Attributes.Face.Left }
-	return f.Attributes.Score >= countedScore && side(f) >= countedSide*side(largest)
+	return face, nil
 }
 
 // imageError maps an error of the engine to a kind of the router.

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"facet/engine"
+	"facet/engine/enginetest"
+	"facet/engine/portrait"
+	"facet/raftfsm/metafsm"
 )
 
 // album is an Extractor whose images stand for lists of faces, largest first.
@@ -30,23 +33,22 @@ func side(pixels float32) engine.Face {
 	return engine.Face{Attributes: engine.Attributes{Face: engine.Rect{Right: pixels, Bottom: pixels}, Score: 0.99, Quality: 0.8}}
 }
 
-func TestSecondFaceCountsIfSureAndLarge(t *testing.T) {
+func TestSeveralFacesFollowTheApplication(t *testing.T) {
 	t.Parallel()
-	vague := func(f engine.Face) engine.Face { f.Attributes.Score = 0.89; return f }
-	f := func(want Kind, faces ...engine.Face) {
+	f := func(want Kind, rule portrait.Rule, faces ...engine.Face) {
 		t.Helper()
 		r := &faceRequests{extractor: album(faces)}
-		if _, err := r.single(t.Context(), nil, 0.45); KindOf(err) != want {
+		app := metafsm.Application{MinimumQuality: 0.45, MultipleFaces: metafsm.FaceRule(rule)}
+		if _, err := r.enrolled(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), app); KindOf(err) != want {
 			t.Errorf("got %v, want kind %v", err, want)
 		}
 	}
-	f(NoFace)
-	f(0, side(100))
-	f(0, vague(side(100))) // the largest always counts
-	f(0, side(100), side(34))
-	f(MultipleFaces, side(100), side(35))
-	f(0, side(100), vague(side(99)))
-	f(MultipleFaces, side(100), vague(side(99)), side(60))
+	f(NoFace, portrait.Refuse)
+	f(0, portrait.Refuse, side(100))
+	f(MultipleFaces, portrait.Refuse, side(100), side(35))
+	f(NoFace, portrait.Dominant)
+	f(MultipleFaces, portrait.Dominant, side(100), side(99))
+	f(MultipleFaces, portrait.Rule(9), side(100), side(35)) // of a newer version
 }
 
 func TestEnrolmentNeedsMoreQualityThanProbe(t *testing.T) {
@@ -61,10 +63,10 @@ func TestEnrolmentNeedsMoreQualityThanProbe(t *testing.T) {
 			}
 			return 0
 		}
-		if _, err := r.single(t.Context(), nil, 0.45); KindOf(err) != kind(quality < 0.45) {
+		if _, err := r.single(t.Context(), nil, portrait.Refuse, 0.45); KindOf(err) != kind(quality < 0.45) {
 			t.Errorf("enrolment of a face of quality %v: %v", quality, err)
 		}
-		if _, err := r.probe(t.Context(), nil); KindOf(err) != kind(quality < 0.05) {
+		if _, err := r.probe(t.Context(), nil, portrait.Refuse); KindOf(err) != kind(quality < 0.05) {
 			t.Errorf("probe of quality %v: %v", quality, err)
 		}
 		if faces, err := r.Extract(t.Context(), nil, 10); err != nil || len(faces) != 1 {

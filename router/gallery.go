@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
@@ -171,6 +172,11 @@ func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenan
 }
 
 func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+	if n.MultipleFaces != portrait.Refuse {
+		if err := r.choosable(); err != nil {
+			return Application{}, err
+		}
+	}
 	write := stamped(w)
 	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{
 		Write: write, Application: r.newApplication(tenant, n),
@@ -183,6 +189,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		app, err := r.applicationOf(a.Application)
 		app.Name, app.Description, app.MinimumQuality = n.Name, n.Description, n.MinimumQuality // of the first try
 		app.VerifyThreshold, app.GuardThreshold, app.Guard = n.VerifyThreshold, n.GuardThreshold, n.Guard
+		app.MultipleFaces = n.MultipleFaces
 		return app, err
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
@@ -190,6 +197,17 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		return Application{}, deletedSince("", "application")
 	default:
 		return Application{}, r.manageError(ctx, "create application", tenant, write, a.Status)
+	}
+}
+
+// choosable returns an error while a node of the cluster may not know the rule on several faces.
+func (r *cluster) choosable() error {
+	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
+		return nil
+	}
+	return &Error{
+		Kind: Unavailable, RetryAfter: calls.RetryLater,
+		Message: "multipleFaces works as soon as all nodes run this version: finish the upgrade, then try again",
 	}
 }
 
@@ -227,7 +245,7 @@ func (r *galleryRequests) newApplication(tenant id.Tenant, n NewApplication) met
 	app := metafsm.Application{
 		ID: id.Application{UUID: randomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
 		MinimumQuality: n.MinimumQuality, VerifyThreshold: n.VerifyThreshold,
-		GuardThreshold: n.GuardThreshold, Guard: n.Guard,
+		GuardThreshold: n.GuardThreshold, Guard: n.Guard, MultipleFaces: metafsm.FaceRule(n.MultipleFaces),
 	}
 	app.KeyMAC = r.master.MAC(purposeAPIKey, []byte(key))
 	app.SealedKey = r.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
@@ -258,7 +276,7 @@ func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, err
 	return Application{
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
-		GuardThreshold: a.GuardThreshold, Guard: a.Guard,
+		GuardThreshold: a.GuardThreshold, Guard: a.Guard, MultipleFaces: portrait.Rule(a.MultipleFaces),
 	}, err
 }
 

@@ -77,6 +77,8 @@ type BulkRecord struct {
 	Reason             string
 	// Attributes is nil when no face was found.
 	Attributes *engine.Attributes
+	// Ignored are other faces on the file.
+	Ignored []engine.Attributes
 	// Note is that of the job's request.
 	Note Note
 }
@@ -367,7 +369,7 @@ func bulkRecord(g enrolment, key *seal.Key, name job.Name, rec job.Record) (Bulk
 	}
 	out.Processed, out.Success, out.Attempts = true, rec.Result.Success, int(rec.Result.Attempts)
 	out.Subject, out.Event = rec.Result.Subject, rec.Result.Event
-	out.Reason, out.Attributes = o.Reason, o.Attributes
+	out.Reason, out.Attributes, out.Ignored = o.Reason, o.Attributes, o.Ignored
 	return out, nil
 }
 

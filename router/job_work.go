@@ -116,7 +116,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 	if err != nil {
 		return Registered{}, err
 	}
-	face, err := r.single(ctx, image, app.MinimumQuality)
+	face, err := r.enrolled(ctx, image, app)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -133,7 +133,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		out, err := r.put(ctx, p)
 		if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonKeyReused || e.Reason == ReasonSubjectDeleted) {
 			// Only this item has the operation, so an earlier try made the subject.
-			return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes}, nil
+			return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes, Ignored: face.Ignored}, nil
 		}
 		return out, err
 	})
@@ -159,6 +159,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 			out.Success, out.Subject, out.Event = true, res.Registered.Subject, res.Registered.Event
 			o.Attributes = new(engine.Attributes)
 			*o.Attributes = res.Registered.Attributes
+			o.Ignored = res.Registered.Ignored
 		}
 		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)

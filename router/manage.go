@@ -68,11 +68,19 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 // UpdateApplication applies patch.
 func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
 	write := stamped(w)
-	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, metafsm.UpdateApplication{
+	c := metafsm.UpdateApplication{
 		Write: write, Tenant: tenant, Application: application,
 		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
 		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
-	})
+	}
+	if patch.MultipleFaces != nil {
+		if err := r.choosable(); err != nil {
+			return Application{}, err
+		}
+		rule := metafsm.FaceRule(*patch.MultipleFaces)
+		c.MultipleFaces = &rule
+	}
+	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
 		return Application{}, err
 	}
@@ -86,6 +94,7 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	set(&app.VerifyThreshold, patch.VerifyThreshold)
 	set(&app.GuardThreshold, patch.GuardThreshold)
 	set(&app.Guard, patch.Guard)
+	set(&app.MultipleFaces, patch.MultipleFaces)
 	return app, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"slices"
 
+	"facet/engine"
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
@@ -34,13 +36,15 @@ type Matched struct {
 	Matches []Match
 	// Next continues the run; it is empty on the last page. A page may be empty and have a Next.
 	Next string
+	// Ignored are other faces on the probe.
+	Ignored []engine.Attributes
 }
 
 // Matches returns a page of the gallery's subjects that have an event at or above the threshold.
 // Each page covers every write that was acknowledged before its call. A subject that has such an
 // event during the whole run is on exactly one of its pages.
 func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, error) {
-	g, _, err := r.enrolment(q.Access)
+	g, app, err := r.enrolment(q.Access)
 	if err != nil {
 		return Matched{}, err
 	}
@@ -52,7 +56,7 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	if !ok {
 		return Matched{}, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's matches; send the next of an earlier page as it came")
 	}
-	probe, err := r.probe(ctx, q.Probe)
+	probe, err := r.probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return Matched{}, err
 	}
@@ -66,7 +70,7 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 		return Matched{}, err
 	}
 	matches, next := mergeMatches(lists, q.Length)
-	page := Matched{Matches: matches}
+	page := Matched{Matches: matches, Ignored: probe.Ignored}
 	for i := range matches {
 		if err := r.openCandidate(g, &matches[i].Candidate); err != nil {
 			return Matched{}, err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"facet/engine"
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
@@ -43,13 +43,13 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
-	var face engine.Face
+	var face portrait.Taken
 	var tags []uint32
 	extracted := false
 	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
 		if err == nil && !extracted {
-			face, tags, err = r.extractEnrolment(ctx, g, home, app.MinimumQuality, reg)
+			face, tags, err = r.extractEnrolment(ctx, g, home, app, reg)
 			extracted = true
 		}
 		if err != nil {
@@ -153,7 +153,7 @@ type placement struct {
 	subject     id.Subject
 	further     bool // a further event of a subject that exists
 	write       Write
-	face        engine.Face
+	face        portrait.Taken
 	tags        []uint32
 	note        Note
 	claimed     uint64 // shardfsm.Register.Claimed
@@ -187,7 +187,7 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 // checks that the gallery does not have the person.
 func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (Registered, error) {
 	ref := faceRef(p.gallery, p.subject, p.event())
-	sealed, note := shard.SealFace(key, ref, p.face), shard.SealNote(key, ref, p.note)
+	sealed, note := shard.SealFace(key, ref, p.face.Face), shard.SealNote(key, ref, p.note)
 	for range guardRounds {
 		a, err := r.commit(ctx, p, sealed, note, p.application.Guard)
 		if err != nil {
@@ -250,8 +250,8 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note 
 
 // registeredAnswer turns the shard's answer to a write that is done into the client's. A
 // retry gets the attributes of the first try while its event lives.
-func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
-	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes}
+func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (Registered, error) {
+	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes, Ignored: face.Ignored}
 	if len(a.Sealed) > 0 {
 		ref := faceRef(g, a.Subject, a.Event)
 		ref.Revision = a.Revision

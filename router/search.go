@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/router/calls"
 	"facet/shard"
@@ -15,7 +16,7 @@ import (
 // covers every write that was acknowledged before the call; otherwise Search
 // returns an error. An empty list is no error.
 func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
-	g, _, err := r.enrolment(q.Access)
+	g, app, err := r.enrolment(q.Access)
 	if err != nil {
 		return SearchResult{}, err
 	}
@@ -24,7 +25,7 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	begin := time.Now()
-	probe, err := r.probe(ctx, q.Probe)
+	probe, err := r.probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return SearchResult{}, err
 	}
@@ -37,7 +38,7 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	searched := time.Now()
-	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes}
+	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes, Ignored: probe.Ignored}
 	err = r.openCandidates(g, result.Candidates)
 	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
 	return result, err
