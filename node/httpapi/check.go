@@ -23,6 +23,7 @@ type checkedBody struct {
 	Candidates []candidate    `json:"candidates"`
 	Known      string         `json:"known,omitzero"`
 	Attributes attributesBody `json:"attributes"`
+	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
 }
 
 // checkedRow is another row that shows the same person.
@@ -64,7 +65,10 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	c.miss = c.server.cfg.Miss()
-	text := checkedBody{Row: r.Row, Rows: make([]checkedRow, len(checked.Rows)), Candidates: make([]candidate, len(checked.Candidates)), Attributes: wireAttributes(checked.Attributes)}
+	text := checkedBody{
+		Row: r.Row, Rows: make([]checkedRow, len(checked.Rows)), Candidates: make([]candidate, len(checked.Candidates)),
+		Attributes: wireAttributes(checked.Attributes), Ignored: wireIgnored(checked.Ignored),
+	}
 	for i, d := range checked.Rows {
 		text.Rows[i] = checkedRow{int(d.Row), d.Score}
 	}

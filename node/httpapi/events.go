@@ -119,7 +119,7 @@ func (c *call) registered(status int, r router.Registered, err error) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes)}
+	text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), Ignored: c.ignored(r.Ignored)}
 	if c.version != v1 {
 		text.EventID = r.Event.String()
 	}

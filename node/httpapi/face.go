@@ -134,7 +134,7 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 		}
 		return answer{}, err
 	}
-	return answer{fasthttp.StatusOK, verifiedBody{subject.String(), verified.Score, c.note(verified.Note)}}, nil
+	return answer{fasthttp.StatusOK, verifiedBody{subject.String(), verified.Score, c.note(verified.Note), c.ignored(verified.Ignored)}}, nil
 }
 
 // postSearch serves POST face/search: body probe, threshold, limit, and tags in
@@ -162,7 +162,9 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	c.miss = c.server.cfg.Miss()
-	text := searchBody{Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes)}
+	text := searchBody{
+		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
+	}
 	for i, found := range result.Candidates {
 		text.Candidates[i] = wireCandidate(found, c.version)
 	}
@@ -196,7 +198,7 @@ func postMatches(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next}
+	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next, Ignored: wireIgnored(page.Ignored)}
 	for i, m := range page.Matches {
 		text.Candidates[i] = matchBody{wireCandidate(m.Candidate, c.version), m.EventCount}
 	}

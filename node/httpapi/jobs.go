@@ -48,6 +48,7 @@ type bulkRecordBody struct {
 	Status         string `json:"status"`
 	AttributesJSON string `json:"attributesJson"`
 	noteBody       `json:",inline"`
+	Ignored        []ignoredBody `json:"ignoredFaces,omitzero"`
 }
 
 // postBulk serves POST jobs/bulkregister: body registrations.
@@ -137,7 +138,7 @@ func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
 		if err != nil {
 			return b, fmt.Errorf("encode attributes: %w", err)
 		}
-		b.AttributesJSON = string(text)
+		b.AttributesJSON, b.Ignored = string(text), wireIgnored(r.Ignored)
 	}
 	return b, nil
 }

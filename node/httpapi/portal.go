@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/engine/portrait"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -108,13 +109,13 @@ func deleteGallery(ctx context.Context, c *call) (answer, error) {
 // postApplications serves POST applications.
 func postApplications(ctx context.Context, c *call) (answer, error) {
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "galleryId",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold")
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces")
 	if err != nil {
 		return answer{}, err
 	}
 	var a router.NewApplication
 	var w router.Write
-	var errs [8]error
+	var errs [9]error
 	a.Name, errs[0] = o.name()
 	a.Description, errs[1] = o.description()
 	a.MinimumQuality, errs[2] = o.quality()
@@ -123,6 +124,7 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 	a.GuardThreshold, errs[5] = o.guardThreshold()
 	a.Gallery, errs[6] = o.gallery()
 	w, errs[7] = c.write()
+	a.MultipleFaces, errs[8] = o.multipleFaces()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -154,13 +156,13 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold")
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.ApplicationPatch
 	var w router.Write
-	var errs [7]error
+	var errs [8]error
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.MinimumQuality, errs[2] = present(o, "faceMinimumQualityScore", o.quality)
@@ -168,6 +170,7 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.Guard, errs[4] = present(o, "enrolmentGuard", o.guard)
 	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
 	w, errs[6] = c.write()
+	p.MultipleFaces, errs[7] = present(o, "multipleFaces", o.multipleFaces)
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -247,6 +250,24 @@ func (o object) guard() (bool, error) { return o.boolean("enrolmentGuard") }
 // guardThreshold reads the threshold of an application's guard.
 func (o object) guardThreshold() (int, error) {
 	return o.integer("enrolmentGuardThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
+}
+
+// The values of multipleFaces.
+const (
+	facesRefuse   = "refuse"
+	facesDominant = "dominant"
+)
+
+// multipleFaces reads what an application does with a photo of several faces.
+func (o object) multipleFaces() (portrait.Rule, error) {
+	text, ok, err := o.text("multipleFaces", len(facesDominant))
+	switch {
+	case err == nil && (!ok || text == facesRefuse):
+		return portrait.Refuse, nil
+	case err == nil && text == facesDominant:
+		return portrait.Dominant, nil
+	}
+	return 0, invalid("", "multipleFaces must be refuse or dominant.")
 }
 
 // size reads the required size of a gallery.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"facet/engine"
+	"facet/engine/portrait"
 	"facet/router"
 )
 
@@ -69,6 +70,30 @@ type registeredBody struct {
 	ID         string         `json:"id"`
 	EventID    string         `json:"eventId,omitzero"`
 	Attributes attributesBody `json:"attributes"`
+	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
+}
+
+// ignoredBody is a face beside the one that was taken.
+type ignoredBody struct {
+	FaceArea         rectBody `json:"faceArea"`
+	FaceQualityScore string   `json:"faceQualityScore"`
+}
+
+// ignored returns the wire form of ignored faces, nil for none and in version 1.
+func (c *call) ignored(faces []engine.Attributes) []ignoredBody {
+	if c.version == v1 {
+		return nil
+	}
+	return wireIgnored(faces)
+}
+
+// wireIgnored returns the wire form of ignored faces, nil for none.
+func wireIgnored(faces []engine.Attributes) []ignoredBody {
+	var text []ignoredBody
+	for _, a := range faces {
+		text = append(text, ignoredBody{wireRect(a.Face), decimal(a.Quality)})
+	}
+	return text
 }
 
 // listBody is the answer to a listing of subjects. Message is set when the list is
@@ -137,6 +162,7 @@ type verifiedBody struct {
 	ID       string `json:"id,omitzero"`
 	Score    int    `json:"score"`
 	noteBody `json:",inline"`
+	Ignored  []ignoredBody `json:"ignoredFaces,omitzero"`
 }
 
 // searchBody is the answer to a search. Message is set when nothing was found.
@@ -144,12 +170,14 @@ type searchBody struct {
 	Message    string         `json:"message,omitzero"`
 	Candidates []candidate    `json:"candidates"`
 	Attributes attributesBody `json:"attributes"`
+	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
 }
 
 // matchesBody is a page of matches.
 type matchesBody struct {
-	Candidates []matchBody `json:"candidates"`
-	Next       string      `json:"next,omitzero"`
+	Candidates []matchBody   `json:"candidates"`
+	Next       string        `json:"next,omitzero"`
+	Ignored    []ignoredBody `json:"ignoredFaces,omitzero"`
 }
 
 // matchBody is a subject with its best events. EventCount counts all its events at or above
@@ -229,7 +257,7 @@ type applicationsBody struct {
 	Applications []applicationLine `json:"applications"`
 }
 
-// applicationBody is an application. The last three fields go beyond the interface
+// applicationBody is an application. The last four fields go beyond the interface
 // (D39).
 type applicationBody struct {
 	ID                      string  `json:"id"`
@@ -240,15 +268,21 @@ type applicationBody struct {
 	VerifyThreshold         int     `json:"verifyThreshold"`
 	EnrolmentGuard          bool    `json:"enrolmentGuard"`
 	EnrolmentGuardThreshold int     `json:"enrolmentGuardThreshold"`
+	// MultipleFaces is empty for the default, refuse.
+	MultipleFaces string `json:"multipleFaces,omitzero"`
 }
 
 // wireApplication returns the wire form of a.
 func wireApplication(a router.Application) applicationBody {
-	return applicationBody{
+	text := applicationBody{
 		ID: a.ID.String(), Name: a.Name, Description: a.Description, APIKey: a.APIKey,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
 		EnrolmentGuard: a.Guard, EnrolmentGuardThreshold: a.GuardThreshold,
 	}
+	if a.MultipleFaces == portrait.Dominant {
+		text.MultipleFaces = facesDominant
+	}
+	return text
 }
 
 type healthBody struct {

@@ -459,7 +459,11 @@ func TestPageKeepsExtensionsApart(t *testing.T) {
 		if name == strings.ToLower(name) && !strings.ContainsAny(name, "/-") {
 			name = "`" + name + "`" // a word that sentences have, too
 		}
-		if strings.Contains(strings.ToLower(interfaces), strings.ToLower(name)) || !strings.Contains(strings.ToLower(beyond), strings.ToLower(name)) {
+		own, other := beyond, interfaces
+		if strings.Contains(name, "-") { // case does not count in a header's name
+			name, own, other = strings.ToLower(name), strings.ToLower(own), strings.ToLower(other)
+		}
+		if strings.Contains(other, name) || !strings.Contains(own, name) {
 			t.Errorf("%s does not stand in its half of docs/interface.md alone", name)
 		}
 	}
