@@ -21,6 +21,12 @@ type Attributes struct {
 	FaceTilt         Number    `json:"faceTilt"`
 }
 
+// IgnoredFace is a face on a photo beside the one that was taken.
+type IgnoredFace struct {
+	FaceArea         Rectangle `json:"faceArea"`
+	FaceQualityScore Number    `json:"faceQualityScore"`
+}
+
 // Rectangle is a part of an image.
 type Rectangle struct {
 	Left   Pixel `json:"left"`

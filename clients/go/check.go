@@ -24,6 +24,8 @@ type CheckedRow struct {
 	// Known is the subject that has the external id, or empty.
 	Known      string     `json:"known"`
 	Attributes Attributes `json:"attributes"`
+	// IgnoredFaces are as in Registered.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 }
 
 // ScoredRow is a row of a check and its similarity to another one.

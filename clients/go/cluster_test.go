@@ -221,11 +221,12 @@ func TestGalleriesAndApplicationsAreManaged(t *testing.T) {
 	refused(t, err, client.ErrDuplicate)
 	a, err := c.CreateApplication(ctx, client.NewApplication{
 		Name: "door", FaceMinimumQualityScore: .6, GalleryID: g.ID, VerifyThreshold: new(8000), EnrolmentGuardThreshold: new(9000),
+		MultipleFaces: client.FacesDominant,
 	})
 	must(t, err)
 	got, err := c.Application(ctx, a.ID)
 	must(t, err)
-	if got != a || a.VerifyThreshold != 8000 || a.EnrolmentGuardThreshold != 9000 || len(a.APIKey) != 40 {
+	if got != a || a.VerifyThreshold != 8000 || a.EnrolmentGuardThreshold != 9000 || a.MultipleFaces != client.FacesDominant || len(a.APIKey) != 40 {
 		t.Errorf("got %+v, made %+v", got, a)
 	}
 	all, err := c.Applications(ctx)

@@ -68,6 +68,8 @@ type Verified struct {
 	Score      int             `json:"score"`
 	ExternalID string          `json:"externalId"`
 	UserData   json.RawMessage `json:"userData"`
+	// IgnoredFaces are as in Registered.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 }
 
 // Verify does what VerifySubject does, and returns the subject, too.
@@ -126,6 +128,8 @@ type Candidate struct {
 type SearchResult struct {
 	Candidates []Candidate `json:"candidates"`
 	Attributes Attributes  `json:"attributes"`
+	// IgnoredFaces are as in Registered.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 }
 
 // MatchQuery asks for a page of all subjects that a photo may show.
@@ -159,6 +163,8 @@ type Match struct {
 type MatchPage struct {
 	Matches []Match `json:"candidates"`
 	Next    string  `json:"next,omitzero"`
+	// IgnoredFaces are as in Registered.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 }
 
 // MatchPage returns a page of the gallery's subjects at or above a threshold. A run of pages

@@ -36,6 +36,8 @@ type BulkRecord struct {
 	Reason         string `json:"reason"`
 	// AttributesJSON is a JSON text, or empty without a face. See Attributes.
 	AttributesJSON string `json:"attributesJson"`
+	// IgnoredFaces are as in Registered.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 	// ExternalID and UserData are those of the request.
 	ExternalID string          `json:"externalId"`
 	UserData   json.RawMessage `json:"userData"`

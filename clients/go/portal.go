@@ -37,7 +37,16 @@ type Application struct {
 	VerifyThreshold         int  `json:"verifyThreshold"`
 	EnrolmentGuard          bool `json:"enrolmentGuard"`
 	EnrolmentGuardThreshold int  `json:"enrolmentGuardThreshold"`
+	// MultipleFaces is FacesDominant, or empty for FacesRefuse.
+	MultipleFaces string `json:"multipleFaces,omitzero"`
 }
+
+// The values of MultipleFaces: what happens to a photo with several faces where one is
+// wanted.
+const (
+	FacesRefuse   = "refuse"   // the error is MultipleFaces
+	FacesDominant = "dominant" // takes the face that is clearly the one meant, if there is one
+)
 
 // NewGallery describes a gallery to create, with its first application.
 type NewGallery struct {
@@ -66,6 +75,7 @@ type NewApplication struct {
 	VerifyThreshold         *int    `json:"verifyThreshold,omitzero"` // 7000
 	EnrolmentGuard          bool    `json:"enrolmentGuard,omitzero"`
 	EnrolmentGuardThreshold *int    `json:"enrolmentGuardThreshold,omitzero"` // 7000
+	MultipleFaces           string  `json:"multipleFaces,omitzero"`           // FacesRefuse
 }
 
 // ApplicationChange contains changes to an application. A nil field changes
@@ -77,6 +87,7 @@ type ApplicationChange struct {
 	VerifyThreshold         *int     `json:"verifyThreshold,omitzero"`
 	EnrolmentGuard          *bool    `json:"enrolmentGuard,omitzero"`
 	EnrolmentGuardThreshold *int     `json:"enrolmentGuardThreshold,omitzero"`
+	MultipleFaces           *string  `json:"multipleFaces,omitzero"`
 }
 
 // portal returns a request of tenant management.

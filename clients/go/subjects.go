@@ -64,6 +64,9 @@ type Registered struct {
 	ID         string     `json:"id"`
 	EventID    string     `json:"eventId"`
 	Attributes Attributes `json:"attributes"`
+	// IgnoredFaces are other faces on the photo. Only an application with FacesDominant
+	// ignores some.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 }
 
 // Register creates a subject with one event.

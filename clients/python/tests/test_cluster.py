@@ -82,7 +82,9 @@ def test_galleries_and_applications_are_managed(tenant: Client) -> None:
     g = tenant.create_gallery("python portal", 5, description="door")
     with pytest.raises(facet_client.Duplicate, match=g.api_key):
         tenant.create_gallery("python portal", 5)
-    made = tenant.create_application(g.id, "door", face_minimum_quality_score=0.6, verify_threshold=8000)
+    made = tenant.create_application(
+        g.id, "door", face_minimum_quality_score=0.6, verify_threshold=8000, multiple_faces="dominant"
+    )
     assert tenant.application(made.id) == made and made.verify_threshold == 8000
     assert ApplicationEntry(made.id, "door", made.api_key) in tenant.applications()
     assert g.id in [x.id for x in tenant.galleries()]

@@ -486,9 +486,11 @@ class Client:
         verify_threshold: int | None = None,
         enrolment_guard: bool | None = None,
         enrolment_guard_threshold: int | None = None,
+        multiple_faces: str | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
-        """Creates an application of a gallery."""
+        """Creates an application of a gallery. multiple_faces is "refuse" (the default) or
+        "dominant": a photo of several faces shows the one that is clearly meant."""
         body = _given(
             galleryId=gallery_id,
             name=name,
@@ -497,6 +499,7 @@ class Client:
             verifyThreshold=verify_threshold,
             enrolmentGuard=enrolment_guard,
             enrolmentGuardThreshold=enrolment_guard_threshold,
+            multipleFaces=multiple_faces,
         )
         return read(Application, self._portal("POST", "applications", body=body, key=idempotency_key))
 
@@ -510,6 +513,7 @@ class Client:
         verify_threshold: int | None = None,
         enrolment_guard: bool | None = None,
         enrolment_guard_threshold: int | None = None,
+        multiple_faces: str | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
         """Changes the fields that are not None."""
@@ -520,6 +524,7 @@ class Client:
             verifyThreshold=verify_threshold,
             enrolmentGuard=enrolment_guard,
             enrolmentGuardThreshold=enrolment_guard_threshold,
+            multipleFaces=multiple_faces,
         )
         return read(Application, self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key))
 

@@ -50,12 +50,22 @@ class Attributes:
 
 
 @dataclass(frozen=True)
+class IgnoredFace:
+    """A face on a photo beside the one that was taken."""
+
+    face_area: Rectangle
+    face_quality_score: float
+
+
+@dataclass(frozen=True)
 class Registered:
-    """The answer to a registration or an update. event_id is empty in version 1."""
+    """The answer to a registration or an update. event_id is empty in version 1. ignored_faces
+    are other faces on the photo; only an application with multiple_faces="dominant" ignores some."""
 
     id: str
     attributes: Attributes
     event_id: str = ""
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,7 @@ class Verified:
     score: int
     external_id: str = ""
     user_data: dict[str, Any] | None = None
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -136,6 +147,7 @@ class SearchResult:
 
     candidates: list[Candidate]
     attributes: Attributes
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -154,6 +166,7 @@ class MatchPage:
 
     candidates: list[Match]
     next: str | None = None
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -183,6 +196,7 @@ class CheckedRow:
     candidates: list[Candidate]
     attributes: Attributes
     known: str = ""
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -215,6 +229,7 @@ class BulkRecord:
     attributes_json: str = ""
     external_id: str = ""
     user_data: dict[str, Any] | None = None
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
     @property
     def attributes(self) -> Attributes | None:
@@ -267,7 +282,7 @@ class Gallery:
 
 @dataclass(frozen=True)
 class Application:
-    """An API key for a gallery, with the settings of its use. The last three fields go
+    """An API key for a gallery, with the settings of its use. The last four fields go
     beyond the interface."""
 
     id: str
@@ -278,6 +293,7 @@ class Application:
     verify_threshold: int = 7000
     enrolment_guard: bool = False
     enrolment_guard_threshold: int = 7000
+    multiple_faces: str = "refuse"
 
 
 def camel(name: str) -> str:
