@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"facet/engine/enginetest"
 )
 
 // shell runs commands as a person or a program of a tenant does, in a folder of its own.
@@ -246,6 +248,16 @@ func TestCommandsManageApplications(t *testing.T) {
 	s.run(2, "name what changes", "application", "update", "door")
 	s.run(0, "enrolled", "enrol", photoPath(obama), "--api-key", door.APIKey)
 	s.run(1, "", "enrol", photoPath(anotherObama), "--api-key", door.APIKey)
+	behind := filepath.Join(s.dir, "behind.jpg")
+	if err := os.WriteFile(behind, enginetest.Behind(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run(1, "several faces", "enrol", behind, "--api-key", door.APIKey)
+	s.run(1, "refuse or dominant", "application", "update", "door", "--multiple-faces", "largest")
+	s.run(0, "several faces        dominant", "application", "update", "door", "--multiple-faces", "dominant", "--guard=false")
+	time.Sleep(2 * time.Second) // until then another node may have the old settings
+	s.run(0, "1, ignored", "enrol", behind, "--api-key", door.APIKey)
+	s.run(0, "several faces        refuse", "application", "update", "door", "--multiple-faces", "refuse", "--guard")
 	// A read-only key finds no gallery, and has its own profile.
 	reader := &shell{t: t, dir: s.dir}
 	reader.run(0, "profile", "key", "create", "--tenant", "commands-applications", "--role", "read-only", "--save", "reader.json", "--dir", c.dir)

@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,7 @@ type thresholds struct {
 	quality       float64
 	verify, guard int
 	guarded       bool
+	faces         string
 }
 
 func (t *thresholds) flags(cmd *cobra.Command) {
@@ -103,6 +105,7 @@ func (t *thresholds) flags(cmd *cobra.Command) {
 	f.IntVar(&t.verify, "verify-threshold", client.ThresholdDefault, "the lowest score of the same person in verify, 0 to 9999")
 	f.BoolVar(&t.guarded, "guard", false, "refuse to enrol a person whom the gallery knows")
 	f.IntVar(&t.guard, "guard-threshold", client.ThresholdDefault, "the lowest score of the same person for --guard, 0 to 9999")
+	f.StringVar(&t.faces, "multiple-faces", client.FacesRefuse, "a photo of several faces: refuse it, or take the dominant one, if one is clearly meant")
 }
 
 func newApplicationCreate() *cobra.Command {
@@ -121,6 +124,7 @@ func newApplicationCreate() *cobra.Command {
 		made, err := s.CreateApplication(ctx, client.NewApplication{
 			Name: args[0], Description: t.description, GalleryID: g.ID, FaceMinimumQualityScore: t.quality,
 			VerifyThreshold: &t.verify, EnrolmentGuard: t.guarded, EnrolmentGuardThreshold: &t.guard,
+			MultipleFaces: t.faces,
 		})
 		if err != nil {
 			return err
@@ -137,7 +141,8 @@ func (s *session) application(a client.Application) error {
 			guard = "refuses to enrol a person who is known with a score of " + strconv.Itoa(a.EnrolmentGuardThreshold)
 		}
 		return writePairs(w, "application", a.Name, "id", a.ID, "API key", a.APIKey, "description", a.Description,
-			"enrols from quality", strconv.FormatFloat(a.FaceMinimumQualityScore, 'g', 6, 64), "verifies from score", strconv.Itoa(a.VerifyThreshold), "guard", guard)
+			"enrols from quality", strconv.FormatFloat(a.FaceMinimumQualityScore, 'g', 6, 64), "verifies from score", strconv.Itoa(a.VerifyThreshold), "guard", guard,
+			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse))
 	})
 }
 
@@ -176,11 +181,12 @@ func newApplicationUpdate() *cobra.Command {
 		pick(&c.VerifyThreshold, &t.verify, set("verify-threshold"))
 		pick(&c.EnrolmentGuard, &t.guarded, set("guard"))
 		pick(&c.EnrolmentGuardThreshold, &t.guard, set("guard-threshold"))
+		pick(&c.MultipleFaces, &t.faces, set("multiple-faces"))
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description, --min-quality, --verify-threshold, --guard or --guard-threshold"))
+			return cli.Misuse(errors.New("name what changes: --name, --description, --min-quality, --verify-threshold, --guard, --guard-threshold or --multiple-faces"))
 		}
 		return nil
 	}

@@ -65,8 +65,14 @@ func newEnrol() *cobra.Command {
 // registered prints what an enrolment or an update has made.
 func (s *session) registered(did string, r client.Registered) error {
 	return s.print(r, func(w io.Writer) error {
-		return writePairs(w, did, "subject "+r.ID, "photo", "event "+r.EventID,
-			"quality", fmt.Sprintf("%.2f of 1", float64(r.Attributes.FaceQualityScore)))
+		pairs := []string{
+			did, "subject " + r.ID, "photo", "event " + r.EventID,
+			"quality", fmt.Sprintf("%.2f of 1", float64(r.Attributes.FaceQualityScore)),
+		}
+		if n := len(r.IgnoredFaces); n > 0 {
+			pairs = append(pairs, "other faces", fmt.Sprintf("%d, ignored", n))
+		}
+		return writePairs(w, pairs...)
 	})
 }
 
