@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/bench"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
+	"facet/cmd/facet/tenant"
 )
 
 func newBench() *cobra.Command {
@@ -19,7 +21,7 @@ func newBench() *cobra.Command {
 }
 
 func newBenchAccuracy() *cobra.Command {
-	var cfg bench.Config
+	cfg := bench.Config{Faces: bench.FacesMiddle}
 	cmd := &cobra.Command{
 		Use:   "accuracy",
 		Short: "false match and false non-match rates (1:1)",
@@ -42,9 +44,13 @@ func newBenchIdentify() *cobra.Command {
 		Use:   "identify",
 		Short: "rates of searches in galleries of several sizes (1:N)",
 		Long: "Enrol the first photograph of each person of DIR in galleries of several sizes, search with all other\n" +
-			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).",
+			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).\n\n" +
+			"--faces refuse or dominant takes the face that the service would, by an application's multipleFaces, and\n" +
+			"prints rates that count what the service would refuse as missed. --quality-min is then that of enrolments,\n" +
+			"0.45 if it is not given.",
 		Args: cli.Args(cobra.NoArgs),
 	}
+	cmd.Flags().StringVar(&cfg.Faces, "faces", bench.FacesMiddle, "which face of several is taken: the one in the middle, or as an application does: refuse, dominant")
 	return onPhotos(cmd, &cfg, bench.Identify)
 }
 
@@ -88,6 +94,9 @@ func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Contex
 	cfg.Source.ONNXRuntime = assets.ONNXRuntime
 	libraryFlags(f, &cfg.Source.ONNXRuntime, &cfg.Source.SHA256)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cfg.Faces != bench.FacesMiddle && !f.Changed("quality-min") {
+			cfg.QualityMin = tenant.QualityDefault
+		}
 		if err := checkBench(cfg); err != nil {
 			return cli.Misuse(err)
 		}
@@ -103,6 +112,8 @@ func checkBench(cfg *bench.Config) error {
 		return errors.New("--images is needed: a folder with a folder of photographs for each person")
 	case !(cfg.QualityMin >= 0 && cfg.QualityMin <= 1): // also false for NaN
 		return errors.New("--quality-min must be 0 to 1")
+	case !slices.Contains([]string{bench.FacesMiddle, bench.FacesRefuse, bench.FacesDominant}, cfg.Faces):
+		return errors.New("--faces must be middle, refuse or dominant")
 	case cfg.Plot != "" && filepath.Ext(cfg.Plot) != ".svg":
 		return errPlot(cfg.Plot)
 	case cfg.Report != "" && filepath.Ext(cfg.Report) != ".md":

@@ -11,7 +11,8 @@ import (
 )
 
 // Behind returns a composed photograph: the man of Obama in the middle, and the first of Others half as
-// large beside him. Alike returns one on which both are equally large.
+// large beside him. On that of Alike both are equally large, and on that of Aside the other one is in the
+// middle, and a third as large: too small to count.
 func Behind(tb testing.TB) []byte {
 	tb.Helper()
 	return composed(tb, 450, 720, 0.5)
@@ -21,6 +22,12 @@ func Behind(tb testing.TB) []byte {
 func Alike(tb testing.TB) []byte {
 	tb.Helper()
 	return composed(tb, 220, 680, 1)
+}
+
+// Aside is described at Behind.
+func Aside(tb testing.TB) []byte {
+	tb.Helper()
+	return composed(tb, 200, 460, 0.33)
 }
 
 // composed pastes two heads side by side; the sides of their face areas are 200 pixels and a share of

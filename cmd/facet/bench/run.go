@@ -15,6 +15,7 @@ import (
 	"facet/engine/accuracy"
 	"facet/engine/imaging"
 	"facet/engine/models"
+	"facet/engine/portrait"
 )
 
 // PairsAll is given instead of the name of a list, for every pair of the folder's
@@ -47,12 +48,29 @@ type Config struct {
 	QualityMin float64
 	// Groups is a CSV file with the groups of persons to measure apart, or "".
 	Groups string
+	// Faces says which face of several is taken: FacesMiddle, FacesRefuse or FacesDominant.
+	Faces string
 	// JSON, Plot (.svg) and Report (.md) are files to write, "" for none.
 	JSON, Plot, Report string
 	// Out gets the tables. Progress may be nil; if it is a terminal, it gets a line
 	// with the progress.
 	Out      io.Writer
 	Progress *os.File
+}
+
+// The values of Config.Faces: the face nearest to the middle, and the rules of the service.
+const (
+	FacesMiddle   = "middle"
+	FacesRefuse   = "refuse"
+	FacesDominant = "dominant"
+)
+
+func (c Config) choice() photos.Choice {
+	choice := photos.Choice{Middle: c.Faces == FacesMiddle, QualityMin: c.QualityMin}
+	if c.Faces == FacesDominant {
+		choice.Rule = portrait.Dominant
+	}
+	return choice
 }
 
 // Document contains the measurements. It is the content of the JSON file.
@@ -63,6 +81,8 @@ type Document struct {
 	All            *accuracy.Verification   `json:"allPairs,omitempty"`
 	Groups         []*accuracy.ByGroup      `json:"groups,omitempty"`
 	Identification *accuracy.Identification `json:"identification,omitempty"`
+	// EndToEnd is measured by the rules of the service only.
+	EndToEnd *EndToEnd `json:"endToEnd,omitempty"`
 
 	list, all *accuracy.Curve // for plots
 }
@@ -85,13 +105,19 @@ type Data struct {
 	Name    string `json:"name"`
 	Persons int    `json:"persons"`
 	Photos  int    `json:"photographs"`
-	// FTA is the share of photographs that were not acquired. Faceless, Unreadable and
-	// Poor count them by reason.
+	// FTA is the share of photographs that were not acquired. Faceless, Unreadable,
+	// Poor and Several count them by reason.
 	FTA        accuracy.Rate `json:"fta"`
 	Faceless   int           `json:"withoutFace"`
 	Unreadable int           `json:"noImage"`
 	Poor       int           `json:"belowQualityMin"`
-	QualityMin float64       `json:"qualityMin"`
+	Several    int           `json:"severalFaces"`
+	// Chosen counts the photographs of several faces one of which was taken, and Aside those on
+	// which another face than the taken one is nearer to the middle.
+	Chosen     int     `json:"chosenOfSeveral"`
+	Aside      int     `json:"notTheMiddleOne"`
+	Faces      string  `json:"faces"`
+	QualityMin float64 `json:"qualityMin"`
 }
 
 // List contains the result of a list of pairs.
@@ -180,7 +206,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := photos.Extract(ctx, e, f.Photos, cfg.QualityMin, cfg.Progress)
+	x, err := photos.Extract(ctx, e, f.Photos, cfg.choice(), cfg.Progress)
 	if err != nil {
 		e.Close()
 		return nil, nil, err
@@ -195,7 +221,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	doc.Data = Data{
 		Name: cfg.Dataset, Persons: len(f.Persons), Photos: len(f.Photos),
 		FTA:      accuracy.Share(int64(x.Failed()), int64(len(f.Photos))),
-		Faceless: x.Faceless, Unreadable: x.Unreadable, Poor: x.Poor, QualityMin: cfg.QualityMin,
+		Faceless: x.Faceless, Unreadable: x.Unreadable, Poor: x.Poor, Several: x.Several, Chosen: x.Chosen, Aside: x.Aside, Faces: cfg.Faces, QualityMin: cfg.QualityMin,
 	}
 	in := accuracy.Wilson(doc.Data.FTA.Events, doc.Data.FTA.Trials)
 	doc.Data.FTA.Interval = &in
@@ -261,6 +287,9 @@ func (m *measured) identify(ctx context.Context, doc *Document) error {
 		return fmt.Errorf("search galleries: %w", err)
 	}
 	doc.Identification = id
+	if doc.Data.Faces != FacesMiddle {
+		doc.EndToEnd = m.endToEnd()
+	}
 	return nil
 }
 

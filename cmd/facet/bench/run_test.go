@@ -42,7 +42,7 @@ func sampleConfig(t *testing.T, out *bytes.Buffer) Config {
 	return Config{
 		Source: packs.Source{Pack: enginetest.PackDir(enginetest.Assets(t)), ONNXRuntime: enginetest.Library(t)},
 		Images: sampleFolder(t), Pairs: PairsAll, Dataset: "samples", Out: out,
-		JSON: filepath.Join(t.TempDir(), "a.json"),
+		JSON: filepath.Join(t.TempDir(), "a.json"), Faces: FacesMiddle,
 	}
 }
 
@@ -161,4 +161,45 @@ func TestMissingInputIsASentence(t *testing.T) {
 	f("ONNX Runtime is not at", func(c *Config) { c.Source.ONNXRuntime = "none" })
 	f("read list of pairs", func(c *Config) { c.Pairs = "none" })
 	f("read manifest.json", func(c *Config) { c.Pairs = filepath.Join(c.Source.Pack, "manifest.json") })
+}
+
+// Of one man's photographs three show somebody else: half as large behind him, alike, and small in the middle.
+func TestEndToEndCountsRefusals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, photo := range map[string][]byte{
+		"Barack_Obama/1.jpg": enginetest.Photo(t, "face_recognition/obama.jpg"),
+		"Barack_Obama/2.jpg": enginetest.Behind(t),
+		"Barack_Obama/3.jpg": enginetest.Alike(t),
+		"Barack_Obama/4.jpg": enginetest.Aside(t),
+		"Joe_Biden/1.jpg":    enginetest.Photo(t, "face_recognition/biden.jpg"),
+		"Pair/1.jpg":         enginetest.Alike(t),
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, photo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(faces string, several, chosen int, found int64) {
+		t.Helper()
+		var out bytes.Buffer
+		cfg := sampleConfig(t, &out)
+		cfg.Images, cfg.Faces = dir, faces
+		if err := Identify(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		d := document(t, cfg.JSON)
+		r := d.EndToEnd
+		if d.Data.Several != several || d.Data.Chosen != chosen || d.Data.Aside != 1 || r == nil || r.NotEnrolled.Events != 1 || r.NotEnrolled.Trials != 3 || r.Rank1.Events != found || r.Rank1.Trials != 3 {
+			t.Errorf("%s: %+v, %+v", faces, d.Data, r)
+		}
+		if want := "End to end, --faces " + faces; !strings.Contains(out.String(), want) {
+			t.Errorf("the tables do not say %q:\n%s", want, out.String())
+		}
+	}
+	f(FacesRefuse, 3, 0, 1)
+	f(FacesDominant, 2, 1, 2)
 }

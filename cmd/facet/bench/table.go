@@ -38,6 +38,11 @@ func (t table) markdown() string {
 func (d *Document) print(w io.Writer) error {
 	fmt.Fprintf(w, "pack %s %s (%s), %d persons, %d photographs, of which %d give no face: FTA %v\n",
 		d.Pack.Name, d.Pack.Version, d.Pack.ID[:12], d.Data.Persons, d.Data.Photos, d.Data.FTA.Events, d.Data.FTA)
+	fmt.Fprintf(w, "without a face %d, unreadable %d, poor %d, several faces %d; one of several taken %d; another one than the middle one taken %d\n",
+		d.Data.Faceless, d.Data.Unreadable, d.Data.Poor, d.Data.Several, d.Data.Chosen, d.Data.Aside)
+	if d.EndToEnd != nil {
+		fmt.Fprintln(w, d.EndToEnd.line(d.Data.Faces, d.Data.QualityMin))
+	}
 	for _, part := range d.parts() {
 		fmt.Fprintf(w, "\n%s\n", part.title)
 		if err := part.table.text(w); err != nil {

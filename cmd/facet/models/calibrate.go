@@ -73,7 +73,7 @@ func (c Calibration) Calibrate(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	x, err := photos.Extract(ctx, e, folder.Photos, 0, c.Progress)
+	x, err := photos.Extract(ctx, e, folder.Photos, photos.Choice{Middle: true}, c.Progress)
 	if err != nil {
 		return err
 	}

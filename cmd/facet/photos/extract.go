@@ -17,6 +17,7 @@ import (
 	"facet/engine"
 	"facet/engine/accuracy"
 	"facet/engine/imaging"
+	"facet/engine/portrait"
 )
 
 // Extracted contains the results of the engine, in the order of the photographs.
@@ -25,21 +26,44 @@ type Extracted struct {
 	// Templates has nil for a photograph that was not acquired.
 	Templates []engine.Template
 	// Faceless counts the photographs without a face, Unreadable the files that are no
-	// image, and Poor the photographs with a quality below qualityMin.
-	Faceless, Unreadable, Poor int
+	// image, Poor the photographs with a quality below the least, and Several those of
+	// several faces none of which is taken.
+	Faceless, Unreadable, Poor, Several int
+	// Chosen counts the photographs of several faces one of which was taken, and Aside those
+	// on which another face than the taken one is nearer to the middle.
+	Chosen, Aside int
+}
+
+// Choice says which face of a photograph is taken.
+type Choice struct {
+	// Middle takes the face nearest to the middle, because other persons may be on the
+	// photograph too. Otherwise Rule decides, as in the service.
+	Middle bool
+	Rule   portrait.Rule
+	// QualityMin is the least quality of a face, 0 to 1. By a rule of the service it is that of
+	// each person's first photograph, which is enrolled; the others are probes.
+	QualityMin float64
+}
+
+// qualityMin returns the least quality of the photograph i.
+func (c Choice) qualityMin(photos []Photo, i int) float64 {
+	if !c.Middle && i > 0 && photos[i-1].Person == photos[i].Person {
+		return portrait.ProbeQualityMin
+	}
+	return c.QualityMin
 }
 
 // Failed returns the number of photographs that were not acquired.
-func (x *Extracted) Failed() int { return x.Faceless + x.Unreadable + x.Poor }
+func (x *Extracted) Failed() int { return x.Faceless + x.Unreadable + x.Poor + x.Several }
 
-// Extract extracts the face nearest to the middle of every photograph, because
-// other persons may be on it too. It does not acquire a photograph without a face,
-// one that is no image, and one whose face has less than qualityMin. If screen is a
-// terminal it shows the progress; screen may be nil.
-func Extract(ctx context.Context, e *engine.Engine, photos []Photo, qualityMin float64, screen *os.File) (*Extracted, error) {
+// Extract extracts the face that c takes of every photograph. It does not acquire a
+// photograph without a face, one that is no image, one of several faces none of which c
+// takes, and one whose face is too poor. If screen is a terminal it shows the progress;
+// screen may be nil.
+func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, screen *os.File) (*Extracted, error) {
 	x := &Extracted{Samples: make([]accuracy.Sample, len(photos)), Templates: make([]engine.Template, len(photos))}
 	show := newProgress(screen, len(photos))
-	var next, faceless, unreadable, poor atomic.Int64
+	var next, faceless, unreadable, poor, several, chosen, aside atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for range min(runtime.GOMAXPROCS(0), workersMax) {
 		workers.Go(func() error {
@@ -48,16 +72,18 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, qualityMin f
 				if i >= len(photos) {
 					return nil
 				}
-				face, err := middleFace(ctx, e, photos[i].File)
+				face, err := c.face(ctx, e, photos[i].File, &chosen, &aside)
 				x.Samples[i] = accuracy.Sample{Person: photos[i].Person}
 				switch {
 				case errors.Is(err, errFaceless):
 					faceless.Add(1)
 				case errors.Is(err, engine.ErrImage):
 					unreadable.Add(1)
+				case errors.Is(err, portrait.ErrSeveral):
+					several.Add(1)
 				case err != nil:
 					return err
-				case float64(face.Attributes.Quality) < qualityMin:
+				case float64(face.Attributes.Quality) < c.qualityMin(photos, i):
 					poor.Add(1)
 				default:
 					x.Samples[i].Acquired, x.Samples[i].Quality = true, face.Attributes.Quality
@@ -72,7 +98,8 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, qualityMin f
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w", err)
 	}
-	x.Faceless, x.Unreadable, x.Poor = int(faceless.Load()), int(unreadable.Load()), int(poor.Load())
+	x.Chosen, x.Aside = int(chosen.Load()), int(aside.Load())
+	x.Faceless, x.Unreadable, x.Poor, x.Several = int(faceless.Load()), int(unreadable.Load()), int(poor.Load()), int(several.Load())
 	return x, nil
 }
 
@@ -81,15 +108,46 @@ var errFaceless = errors.New("there is no face on the photograph")
 // workersMax is the most photographs that wait for the engine.
 const workersMax = 64
 
-func middleFace(ctx context.Context, e *engine.Engine, file string) (engine.Face, error) {
+// face returns the face of a photograph that c takes. It counts choices between several.
+func (c Choice) face(ctx context.Context, e *engine.Engine, file string, chosen, aside *atomic.Int64) (engine.Face, error) {
 	data, err := readPhoto(file)
 	if err != nil {
 		return engine.Face{}, err
 	}
-	found, err := e.ExtractLarge(ctx, data, 0)
-	switch {
-	case err != nil:
+	if c.Middle {
+		found, err := e.ExtractLarge(ctx, data, 0)
+		if err != nil {
+			return engine.Face{}, err
+		}
+		return middleFace(data, found)
+	}
+	found, err := e.ExtractLarge(ctx, data, portrait.SoughtSide)
+	if err == nil && len(found) == 0 { // as in the service
+		found, err = e.Extract(ctx, data)
+	}
+	if err != nil {
 		return engine.Face{}, err
+	}
+	if len(found) == 0 {
+		return engine.Face{}, errFaceless
+	}
+	taken, err := c.Rule.Take(data, found)
+	if err != nil {
+		return engine.Face{}, err
+	}
+	if len(taken.Ignored) > 0 {
+		chosen.Add(1)
+	}
+	middle, err := middleFace(data, found)
+	if middle.Attributes != taken.Attributes {
+		aside.Add(1)
+	}
+	return taken.Face, err
+}
+
+// middleFace returns the face nearest to the middle of a photograph.
+func middleFace(data []byte, found []engine.Face) (engine.Face, error) {
+	switch {
 	case len(found) == 0:
 		return engine.Face{}, errFaceless
 	case len(found) == 1:

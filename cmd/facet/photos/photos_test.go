@@ -116,7 +116,7 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := enginetest.Shared(t)
-	x, err := Extract(t.Context(), e, f.Photos, 0, nil)
+	x, err := Extract(t.Context(), e, f.Photos, Choice{Middle: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 			t.Errorf("%s: %+v, want acquired %v", f.Photos[i].Name, s, want)
 		}
 	}
-	strict, err := Extract(t.Context(), e, f.Photos, 1, nil)
+	strict, err := Extract(t.Context(), e, f.Photos, Choice{Middle: true, QualityMin: 1}, nil)
 	if err != nil || strict.Poor != 2 || strict.Failed() != 6 {
 		t.Errorf("quality 1 asked: %d poor of %d failed, %v, want 2 of 6", strict.Poor, strict.Failed(), err)
 	}
@@ -162,7 +162,7 @@ func TestFaceNearestToTheMiddleIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := enginetest.Shared(t)
-	x, err := Extract(t.Context(), e, []Photo{{File: file}}, 0, nil)
+	x, err := Extract(t.Context(), e, []Photo{{File: file}}, Choice{Middle: true}, nil)
 	if err != nil || !x.Samples[0].Acquired {
 		t.Fatalf("no face found: %v", err)
 	}
@@ -187,4 +187,27 @@ func decoded(t *testing.T, name string) image.Image {
 		t.Fatal(err)
 	}
 	return im
+}
+
+// By a rule of the service the least quality is that of the photograph which is enrolled.
+func TestProbesNeedLessQuality(t *testing.T) {
+	t.Parallel()
+	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
+	f, err := Read(t.Context(), tree(t, map[string][]byte{"a/1.jpg": photo, "a/2.jpg": photo, "b/1.jpg": photo}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.Shared(t)
+	for c, want := range map[Choice][3]bool{
+		{QualityMin: 1}:               {false, true, false},
+		{QualityMin: 1, Middle: true}: {false, false, false},
+	} {
+		x, err := Extract(t.Context(), e, f.Photos, c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [3]bool{x.Samples[0].Acquired, x.Samples[1].Acquired, x.Samples[2].Acquired}; got != want {
+			t.Errorf("%+v: acquired %v, want %v", c, got, want)
+		}
+	}
 }

@@ -16,8 +16,9 @@ import (
 
 // Defaults of new galleries and applications.
 const (
-	sizeDefault    = 1000
-	qualityDefault = 0.45 // the lowest that the service takes
+	sizeDefault = 1000
+	// QualityDefault is the lowest that the service takes.
+	QualityDefault = 0.45
 )
 
 func newGallery() *cobra.Command {
@@ -56,7 +57,7 @@ func newGalleryCreate() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&g.Size, "size", sizeDefault, "the most faces")
 	f.StringVar(&g.Description, "description", "", "what the gallery is for")
-	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", qualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
+	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", QualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
 	f.IntVar(&g.RetentionDays, "retention-days", 0, retentionHelp)
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		g.Name = args[0]
