@@ -21,6 +21,7 @@ func TestBadMeasurementsAreUsageErrors(t *testing.T) {
 	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--report=accuracy.html")
 	f(cli.ExitUsage, "bench", "identify", "--images=x", "--faces=largest")
 	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--faces=refuse")
+	f(cli.ExitUsage, "bench", "service", "--faces=refuse")
 	f(cli.ExitUsage, "bench", "accuracy", "extra")
 	f(cli.ExitUsage, "models", "info")
 	f(cli.ExitUsage, "models", "calibrate", "default")

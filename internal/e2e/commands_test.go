@@ -199,6 +199,38 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	s.run(0, "expires      2198-01-31 00:00:00Z", "subject", "show", "externalId:4712")
 }
 
+// Of one man's photos two show somebody else, too: half as large behind him, and alike.
+func TestBenchMeasuresTheService(t *testing.T) {
+	t.Parallel()
+	s := newTenant(t, shared(t), "commands-bench")
+	for name, of := range map[string][]byte{
+		"Barack_Obama/1.jpg": photo(t, obama), "Barack_Obama/2.jpg": enginetest.Behind(t), "Barack_Obama/3.jpg": enginetest.Alike(t),
+		"Eileen_Collins/1.png": photo(t, collins), "Pair/1.jpg": enginetest.Alike(t), "None/1.jpg": []byte("no photo"),
+	} {
+		file := filepath.Join(s.dir, "persons", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, of, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(faces, refused, first string) {
+		t.Helper()
+		out := s.run(0, "2 of 4, MultipleFaces 1, UnreadableImage 1", "bench", "service", "--images", "persons", "--multiple-faces", faces)
+		for _, want := range []string{refused, first} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: there is no %q in\n%s", faces, want, out)
+			}
+		}
+	}
+	f("refuse", "2 of 2, MultipleFaces 2\n", "0 of 2\n")
+	f("dominant", "1 of 2, MultipleFaces 1\n", "1 of 2\n")
+	s.run(1, "multipleFaces must be refuse or dominant", "bench", "service", "--images", "persons", "--multiple-faces", "largest")
+	s.run(2, "--images is needed", "bench", "service")
+	s.run(0, "there is no gallery yet", "gallery", "list")
+}
+
 // Jobs are listed and shown, with what failed.
 func TestCommandsShowJobs(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func (x *Extracted) Failed() int { return x.Faceless + x.Unreadable + x.Poor + x
 // screen may be nil.
 func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, screen *os.File) (*Extracted, error) {
 	x := &Extracted{Samples: make([]accuracy.Sample, len(photos)), Templates: make([]engine.Template, len(photos))}
-	show := newProgress(screen, len(photos))
+	show := NewProgress(screen, len(photos))
 	var next, faceless, unreadable, poor, several, chosen, aside atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for range min(runtime.GOMAXPROCS(0), workersMax) {
@@ -89,12 +89,12 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, sc
 					x.Samples[i].Acquired, x.Samples[i].Quality = true, face.Attributes.Quality
 					x.Templates[i] = face.Template
 				}
-				show.add()
+				show.Add()
 			}
 		})
 	}
 	err := workers.Wait()
-	show.close()
+	show.Close()
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w", err)
 	}

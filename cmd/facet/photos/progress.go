@@ -11,9 +11,9 @@ import (
 
 const progressPause = 200 * time.Millisecond
 
-// progress is a line on a terminal with the progress of the extraction. It prints
+// Progress is a line on a terminal with the progress of a measurement. It prints
 // nothing elsewhere. It is safe for concurrent use, and a nil one prints nothing.
-type progress struct {
+type Progress struct {
 	out   *os.File
 	total int
 	begun time.Time
@@ -23,15 +23,16 @@ type progress struct {
 	told time.Time
 }
 
-func newProgress(out *os.File, total int) *progress {
+// NewProgress returns the progress of total photographs on out, nil if that is no terminal.
+func NewProgress(out *os.File, total int) *Progress {
 	if out == nil || !process.IsTerminal(out) {
 		return nil
 	}
-	return &progress{out: out, total: total, begun: time.Now()}
+	return &Progress{out: out, total: total, begun: time.Now()}
 }
 
-// add counts one photograph.
-func (p *progress) add() {
+// Add counts one photograph.
+func (p *Progress) Add() {
 	if p == nil {
 		return
 	}
@@ -47,8 +48,8 @@ func (p *progress) add() {
 	fmt.Fprintf(p.out, "\r%d / %d photographs, %s left \x1b[K", p.done, p.total, left)
 }
 
-// close removes the line.
-func (p *progress) close() {
+// Close removes the line.
+func (p *Progress) Close() {
 	if p != nil {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}

@@ -89,6 +89,8 @@ func findApplication(ctx context.Context, c *client.Client, named string) (strin
 	}
 }
 
+const facesHelp = "a photo of several faces: refuse it, or take the dominant one, if one is clearly meant"
+
 // thresholds are the flags of an application's settings.
 type thresholds struct {
 	description   string
@@ -101,11 +103,11 @@ type thresholds struct {
 func (t *thresholds) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.description, "description", "", "what the application is for")
-	f.Float64Var(&t.quality, "min-quality", qualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
+	f.Float64Var(&t.quality, "min-quality", QualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
 	f.IntVar(&t.verify, "verify-threshold", client.ThresholdDefault, "the lowest score of the same person in verify, 0 to 9999")
 	f.BoolVar(&t.guarded, "guard", false, "refuse to enrol a person whom the gallery knows")
 	f.IntVar(&t.guard, "guard-threshold", client.ThresholdDefault, "the lowest score of the same person for --guard, 0 to 9999")
-	f.StringVar(&t.faces, "multiple-faces", client.FacesRefuse, "a photo of several faces: refuse it, or take the dominant one, if one is clearly meant")
+	f.StringVar(&t.faces, "multiple-faces", client.FacesRefuse, facesHelp)
 }
 
 func newApplicationCreate() *cobra.Command {

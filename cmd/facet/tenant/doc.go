@@ -6,5 +6,6 @@
 //	session.go      what one command works with; how it finds the gallery
 //	photo.go        files of photos, bounded
 //	words.go        refusals in words that help a person
-//	gallery.go …    the commands
+//	bench.go        how often a cluster refuses and is wrong
+//	gallery.go …    the other commands
 package tenant

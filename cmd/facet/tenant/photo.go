@@ -30,6 +30,24 @@ func readPhoto(cmd *cobra.Command, name string) ([]byte, error) {
 		}
 		in = f
 	}
+	return readAll(in)
+}
+
+// readFile reads a file. Its errors name it.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	photo, err := readAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return photo, nil
+}
+
+func readAll(in io.Reader) ([]byte, error) {
 	photo, err := io.ReadAll(io.LimitReader(in, photoBytesMax+1))
 	switch {
 	case err != nil:
