@@ -14,6 +14,7 @@ import (
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/tenant"
+	"facet/engine/accuracy"
 )
 
 func newBench() *cobra.Command {
@@ -44,13 +45,21 @@ func newBenchIdentify() *cobra.Command {
 		Use:   "identify",
 		Short: "rates of searches in galleries of several sizes (1:N)",
 		Long: "Enrol the first photograph of each person of DIR in galleries of several sizes, search with all other\n" +
-			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).\n\n" +
+			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).\n" +
+			"--photos K enrols the first K instead, and leaves at least one to search with.\n\n" +
+			"--searches S advises on thresholds: S searches a day show people who are not enrolled, and at most\n" +
+			"--alarms of them may find somebody.\n\n" +
 			"--faces refuse or dominant takes the face that the service would, by an application's multipleFaces, and\n" +
 			"prints rates that count what the service would refuse as missed. --quality-min is then that of enrolments,\n" +
 			"0.45 if it is not given. facet bench service measures them on a cluster.",
 		Args: cli.Args(cobra.NoArgs),
 	}
-	cmd.Flags().StringVar(&cfg.Faces, "faces", bench.FacesMiddle, "which face of several is taken: the one in the middle, or as an application does: refuse, dominant")
+	f := cmd.Flags()
+	f.IntVar(&cfg.Photos, "photos", 1, "photographs with which a person is enrolled")
+	f.Float64Var(&cfg.Wanted.Searches, "searches", 0, "searches a day of people who are not enrolled: advises on thresholds")
+	f.Float64Var(&cfg.Wanted.Alarms, "alarms", 1, "false alarms a day that are bearable")
+	f.IntVar(&cfg.Wanted.Gallery, "gallery", 0, "number of persons to advise on, beside the sizes that are measured")
+	f.StringVar(&cfg.Faces, "faces", bench.FacesMiddle, "which face of several is taken: the one in the middle, or as an application does: refuse, dominant")
 	return onPhotos(cmd, &cfg, bench.Identify)
 }
 
@@ -114,6 +123,10 @@ func checkBench(cfg *bench.Config) error {
 		return errors.New("--quality-min must be 0 to 1")
 	case !slices.Contains([]string{bench.FacesMiddle, bench.FacesRefuse, bench.FacesDominant}, cfg.Faces):
 		return errors.New("--faces must be middle, refuse or dominant")
+	case cfg.Photos < 0 || cfg.Photos > accuracy.SamplesMax || cfg.Wanted.Gallery < 0:
+		return errors.New("--photos and --gallery must be numbers from 1 on")
+	case cfg.Wanted.Searches != 0 && !(cfg.Wanted.Alarms > 0 && cfg.Wanted.Alarms < cfg.Wanted.Searches): // also true for NaN
+		return errors.New("--alarms must be more than 0 and less than --searches")
 	case cfg.Plot != "" && filepath.Ext(cfg.Plot) != ".svg":
 		return errPlot(cfg.Plot)
 	case cfg.Report != "" && filepath.Ext(cfg.Report) != ".md":

@@ -269,7 +269,7 @@ func TestExperimentsAreBounded(t *testing.T) {
 	many := make([]Sample, SamplesMax+1)
 	_, err := CompareAll(t.Context(), many, none)
 	f(err)
-	_, err = Identify(t.Context(), many, none, nil, nil)
+	_, err = Identify(t.Context(), many, nil, nil, nil, nil)
 	f(err)
 	one := make([]Sample, 5000) // 12 million mated pairs
 	for i := range one {
@@ -288,7 +288,7 @@ func TestExperimentsAreBounded(t *testing.T) {
 	if _, err := CompareAll(stopped, samples, compare); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped comparison: %v", err)
 	}
-	if _, err := Identify(stopped, samples, compare, []int{0}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Identify(stopped, samples, Enrol(samples, 1), compare.Best(Enrol(samples, 1)), []int{0}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped search: %v", err)
 	}
 }

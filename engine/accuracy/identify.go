@@ -17,12 +17,14 @@ const (
 	thresholdsMax = 32
 )
 
-// Identification has the rates of searches 1:N in one experiment. The first acquired photograph of
-// each person is the reference, and galleries are drawn among the persons. Every other photograph
-// of an enrolled person is searched (mated). Every photograph is also searched with its own
-// person's reference left out (non-mated).
+// Identification has the rates of searches 1:N in one experiment. Persons are enrolled with some of
+// their photographs (Enrol), and galleries are drawn among the persons. Every other photograph of an
+// enrolled person is searched (mated). Every photograph is also searched with its own person left
+// out (non-mated).
 type Identification struct {
 	Persons int `json:"persons"`
+	// Photos is the number of photographs that are enrolled.
+	Photos int `json:"photographsEnrolled"`
 	// NotEnrolled is the share of persons of whom no photograph has a face (FTE).
 	NotEnrolled Rate   `json:"fte"`
 	Sizes       []Size `json:"galleries"`
@@ -30,7 +32,7 @@ type Identification struct {
 
 // Size has the rates of galleries of one size.
 type Size struct {
-	// N is the number of references, Draws the number of galleries drawn.
+	// N is the number of persons, Draws the number of galleries drawn.
 	N     int `json:"n"`
 	Draws int `json:"draws"`
 	// Rank1 and RankList are the shares of mated searches whose mate is first, or
@@ -59,9 +61,11 @@ type tally struct {
 
 type identifier struct {
 	samples    []Sample
-	compare    Compare
-	references []int // index in samples of each enrolled person's reference, in the order of persons
-	enrolled   []int // index in references by person, or −1
+	score      PersonScore
+	persons    int
+	references []int  // the enrolled persons, ascending
+	place      []int  // of a person in references, or −1
+	enrolled   []bool // by sample
 	sizes      []int
 	thresholds []int
 	draws      [][]int // permutations of references
@@ -70,18 +74,55 @@ type identifier struct {
 	tallies []tally    // by person
 }
 
-// Identify searches galleries of each of the sizes. A size of 0, or above the number of persons,
-// means all.
-func Identify(ctx context.Context, samples []Sample, compare Compare, sizes, thresholds []int) (*Identification, error) {
+// PersonScore returns the score, 0 to 9999, of an acquired sample, given by its index, with an
+// enrolled person. Several goroutines call it.
+type PersonScore func(probe, person int) int
+
+// Enrol returns the samples with which each person is enrolled: the first acquired ones, at most
+// photos, and one fewer than the person has, so that one is left to search with. A person with one
+// acquired sample is enrolled with it.
+func Enrol(samples []Sample, photos int) [][]int {
+	var acquired [][]int
+	for i, s := range samples {
+		for len(acquired) <= s.Person {
+			acquired = append(acquired, nil)
+		}
+		if s.Acquired {
+			acquired[s.Person] = append(acquired[s.Person], i)
+		}
+	}
+	for p, of := range acquired {
+		acquired[p] = of[:min(len(of), max(1, min(photos, len(of)-1)))]
+	}
+	return acquired
+}
+
+// Best returns a score with the best of the samples with which a person is enrolled.
+func (compare Compare) Best(enrolled [][]int) PersonScore {
+	return func(probe, person int) int {
+		best := -1
+		for _, i := range enrolled[person] {
+			best = max(best, compare(probe, i))
+		}
+		return best
+	}
+}
+
+// Identify searches galleries of each of the sizes. Persons are enrolled with samples as Enrol
+// returns them. A size of 0, or above the number of persons, means all.
+func Identify(ctx context.Context, samples []Sample, enrolled [][]int, score PersonScore, sizes, thresholds []int) (*Identification, error) {
 	if len(samples) > SamplesMax || len(sizes) > sizesMax || len(thresholds) > thresholdsMax {
 		return nil, fmt.Errorf("%w: %d photographs, %d sizes, %d thresholds", ErrTooMany, len(samples), len(sizes), len(thresholds))
 	}
-	d := &identifier{samples: samples, compare: compare, thresholds: thresholds}
-	if err := d.enrol(); err != nil {
+	d := &identifier{samples: samples, score: score, thresholds: thresholds}
+	if err := d.enrol(enrolled); err != nil {
 		return nil, err
 	}
-	out := &Identification{Persons: len(d.enrolled)}
-	out.NotEnrolled = Share(int64(len(d.enrolled)-len(d.references)), int64(len(d.enrolled)))
+	out := &Identification{Persons: d.persons}
+	for _, own := range enrolled {
+		out.Photos += len(own)
+	}
+	out.NotEnrolled = Share(int64(d.persons-len(d.references)), int64(d.persons))
 	if len(d.references) == 0 {
 		return out, nil
 	}
@@ -104,24 +145,31 @@ func Identify(ctx context.Context, samples []Sample, compare Compare, sizes, thr
 	return out, nil
 }
 
-func (d *identifier) enrol() error {
+func (d *identifier) enrol(samples [][]int) error {
 	for i, s := range d.samples {
 		if s.Person < 0 || s.Person >= SamplesMax {
 			return fmt.Errorf("identify: photograph %d is of person %d", i, s.Person)
 		}
-		for len(d.enrolled) <= s.Person {
-			d.enrolled = append(d.enrolled, -1)
+		d.persons = max(d.persons, s.Person+1)
+	}
+	d.enrolled = make([]bool, len(d.samples))
+	d.place = make([]int, d.persons)
+	for person := range d.place {
+		d.place[person] = -1
+		if person >= len(samples) || len(samples[person]) == 0 {
+			continue
 		}
-		if s.Acquired && d.enrolled[s.Person] < 0 {
-			d.enrolled[s.Person] = len(d.references)
-			d.references = append(d.references, i)
+		d.place[person] = len(d.references)
+		d.references = append(d.references, person)
+		for _, i := range samples[person] {
+			d.enrolled[i] = true
 		}
 	}
 	return nil
 }
 
 func (d *identifier) searchAll(ctx context.Context) error {
-	d.tallies = make([]tally, len(d.enrolled))
+	d.tallies = make([]tally, d.persons)
 	n := len(d.sizes)
 	for p := range d.tallies {
 		d.tallies[p] = tally{make([]int32, n*d.perSize()), make([]int32, n), make([]int32, n), make([]int32, n)}
@@ -148,14 +196,14 @@ func (d *identifier) drawsOf(size int) int {
 // search searches with one photograph in all galleries; scores is scratch.
 func (d *identifier) search(probe int, scores []int) {
 	person := d.samples[probe].Person
-	own := d.enrolled[person]
-	mate := -1 // no score if the photograph is the reference
-	for r, ref := range d.references {
-		if ref != probe { // the reference's own score is never read
-			scores[r] = d.compare(probe, ref)
+	own := d.place[person]
+	mate := -1 // no score if the photograph is enrolled
+	for r, other := range d.references {
+		if r != own || !d.enrolled[probe] {
+			scores[r] = d.score(probe, other)
 		}
 	}
-	if d.references[own] != probe {
+	if own >= 0 && !d.enrolled[probe] {
 		mate = scores[own]
 	}
 	outcomes := make([]outcome, 0, len(d.draws)*len(d.sizes))

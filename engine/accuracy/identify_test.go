@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,9 @@ func TestSearchesCountedByHand(t *testing.T) {
 		{0, 3}: 8000, {1, 3}: 7500, {2, 3}: 30, // found
 		{0, 4}: 40, {1, 4}: 6000, {2, 4}: 6000, // equal scores: not first
 	}
-	id, err := Identify(t.Context(), samples, func(a, b int) int { return table[[2]int{min(a, b), max(a, b)}] }, []int{0, 99}, []int{6000, 7000, 8000})
+	compare := Compare(func(a, b int) int { return table[[2]int{min(a, b), max(a, b)}] })
+	enrolled := Enrol(samples, 1)
+	id, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{0, 99}, []int{6000, 7000, 8000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +52,8 @@ func TestIndependentSearchesFollowFormula(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := Identify(t.Context(), samples, compare, []int{5, 50, 0}, []int{5000, 6000})
+	enrolled := Enrol(samples, 1)
+	id, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{5, 50, 0}, []int{5000, 6000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ func TestIndependentSearchesFollowFormula(t *testing.T) {
 		t.Errorf("a larger gallery is easier: rank 1 %v and %v, FPIR %v and %v",
 			small.Rank1, large.Rank1, small.At[0].FPIR, large.At[0].FPIR)
 	}
-	again, err := Identify(t.Context(), samples, compare, []int{5, 50, 0}, []int{5000, 6000})
+	again, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{5, 50, 0}, []int{5000, 6000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +83,39 @@ func TestIndependentSearchesFollowFormula(t *testing.T) {
 
 func TestEmptyGalleryHasNoRates(t *testing.T) {
 	t.Parallel()
-	id, err := Identify(t.Context(), []Sample{{Person: 0}}, nil, []int{0}, []int{7000})
+	samples := []Sample{{Person: 0}}
+	id, err := Identify(t.Context(), samples, Enrol(samples, 1), nil, []int{0}, []int{7000})
 	if err != nil || len(id.Sizes) != 0 || id.NotEnrolled.Value != 1 {
 		t.Errorf("got %+v, %v, want nobody enrolled and no sizes", id, err)
+	}
+}
+
+func TestEnrolLeavesOnePhotoToSearchWith(t *testing.T) {
+	t.Parallel()
+	samples := []Sample{
+		{0, false, 1}, {0, true, 1}, {0, true, 1}, {0, true, 1}, {1, true, 1}, {1, true, 1}, {2, true, 1}, {3, false, 1},
+	}
+	for photos, want := range map[int][][]int{1: {{1}, {4}, {6}, nil}, 2: {{1, 2}, {4}, {6}, nil}, 9: {{1, 2}, {4}, {6}, nil}} {
+		got := Enrol(samples, photos)
+		for p := range want {
+			if len(got) != len(want) || !slices.Equal(got[p], want[p]) {
+				t.Errorf("%d photographs: person %d is enrolled with %v, want %v", photos, p, got[p], want[p])
+			}
+		}
+	}
+	// The third photograph of person 0 is like the first and not like the second.
+	compare := Compare(func(a, b int) int {
+		if min(a, b) == 1 && max(a, b) == 3 {
+			return 8000
+		}
+		return 10
+	})
+	enrolled := Enrol(samples, 2)
+	id, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{0}, []int{7000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := id.Sizes[0]; id.Photos != 4 || s.N != 3 || s.Rank1.Trials != 2 || s.Rank1.Events != 1 || s.At[0].FNIR.Events != 1 || s.At[0].FPIR.Events != 0 {
+		t.Errorf("%+v, of %d photographs", s, id.Photos)
 	}
 }

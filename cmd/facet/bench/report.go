@@ -101,9 +101,9 @@ func (d *Document) page() *page {
 	if n := len(d.Identification.Sizes); n > 0 {
 		p.Largest = &d.Identification.Sizes[n-1]
 	}
-	p.IdentificationText = fmt.Sprintf("The first photograph of each person is its reference. Of each size N, %d galleries of persons drawn at random are searched "+
+	p.IdentificationText = fmt.Sprintf("The first photograph of each person is enrolled. Of each size N, %d galleries of persons drawn at random are searched "+
 		"(one of all persons). Mated searches: the other photographs of enrolled persons; FNIR counts those whose mate is below the threshold or not among the first %d candidates, "+
-		"and equal scores count against the mate. Non-mated searches: every photograph, with its own person's reference left out. Persons who can't be enrolled, for none of their photographs has a face: FTE %s (%d of %s).",
+		"and equal scores count against the mate. Non-mated searches: every photograph, with its own person left out. Persons who can't be enrolled, for none of their photographs has a face: FTE %s (%d of %s).",
 		accuracy.GalleryDraws, accuracy.ListLength, accuracy.Format(d.Identification.NotEnrolled.Value), d.Identification.NotEnrolled.Events, number(d.Identification.NotEnrolled.Trials))
 	if d.List != nil {
 		s := section{Title: "The list of pairs", Text: describe(d.List.Verification) + ".", Table: rateTable(d.List.Verification).markdown()}
@@ -175,17 +175,15 @@ func (d *Document) adviceTable() table {
 // leastThreshold returns, as texts, the least threshold whose false match rate is
 // at most fmr, and the FNMR at that threshold.
 func (d *Document) leastThreshold(fmr float64) (threshold, fnmr string) {
-	const step = 50
-	if fmr*float64(d.All.NonMatedPairs) >= accuracy.EventsMin {
-		at := (d.all.ThresholdFor(fmr) + step - 1) / step * step
-		return strconv.Itoa(at), accuracy.Format(d.all.FNMR[min(at, accuracy.Thresholds-1)])
-	}
-	const rounding = 1e-9 // of the logarithm
-	at := stated + int(math.Ceil(1000*math.Log10(d.Pack.FMR7000/fmr)/step-rounding))*step
-	if at > supportedMax {
+	at, byPack := d.least(fmr)
+	if at == 0 {
 		return "none", "–"
 	}
-	return strconv.Itoa(at) + " ‡", accuracy.Format(d.all.FNMR[at])
+	threshold, fnmr = strconv.Itoa(at), accuracy.Format(d.all.FNMR[at])
+	if byPack {
+		threshold += " ‡"
+	}
+	return threshold, fnmr
 }
 
 func discardTable(curve []accuracy.Discard) table {

@@ -20,6 +20,12 @@ import (
 // persons. Scores are normal: non-mated ones around 1000, mated ones around 7500.
 func simulated(t testing.TB) *Document {
 	t.Helper()
+	return simulatedAs(t, Config{})
+}
+
+// simulatedAs is simulated with a configuration.
+func simulatedAs(t testing.TB, cfg Config) *Document {
+	t.Helper()
 	manifest, err := models.Parse(models.Default())
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func simulated(t testing.TB) *Document {
 	for _, measure := range []func() error{
 		func() error { return m.list(t.Context(), d) },
 		func() error { return m.all(t.Context(), d) },
-		func() error { return m.identify(t.Context(), d) },
+		func() error { return m.identify(t.Context(), cfg, d) },
 	} {
 		if err := measure(); err != nil {
 			t.Fatal(err)

@@ -48,6 +48,10 @@ type Config struct {
 	QualityMin float64
 	// Groups is a CSV file with the groups of persons to measure apart, or "".
 	Groups string
+	// Photos is the number of photographs with which a person is enrolled (accuracy.Enrol). 0 is 1.
+	Photos int
+	// Wanted asks for advice on thresholds.
+	Wanted Wanted
 	// Faces says which face of several is taken: FacesMiddle, FacesRefuse or FacesDominant.
 	Faces string
 	// JSON, Plot (.svg) and Report (.md) are files to write, "" for none.
@@ -81,6 +85,8 @@ type Document struct {
 	All            *accuracy.Verification   `json:"allPairs,omitempty"`
 	Groups         []*accuracy.ByGroup      `json:"groups,omitempty"`
 	Identification *accuracy.Identification `json:"identification,omitempty"`
+	// Advice is there if it was asked for.
+	Advice *Advice `json:"advice,omitempty"`
 	// EndToEnd is measured by the rules of the service only.
 	EndToEnd *EndToEnd `json:"endToEnd,omitempty"`
 
@@ -148,7 +154,7 @@ func Accuracy(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if cfg.Report != "" {
-		if err := m.identify(ctx, doc); err != nil {
+		if err := m.identify(ctx, cfg, doc); err != nil {
 			return err
 		}
 	}
@@ -168,7 +174,7 @@ func Identify(ctx context.Context, cfg Config) error {
 	if err := m.all(ctx, doc); err != nil {
 		return err
 	}
-	if err := m.identify(ctx, doc); err != nil {
+	if err := m.identify(ctx, cfg, doc); err != nil {
 		return err
 	}
 	return write(cfg, doc)
@@ -281,12 +287,18 @@ func (m *measured) all(ctx context.Context, doc *Document) error {
 	return nil
 }
 
-func (m *measured) identify(ctx context.Context, doc *Document) error {
-	id, err := accuracy.Identify(ctx, m.samples, m.compare, sizes, thresholds)
+func (m *measured) identify(ctx context.Context, cfg Config, doc *Document) error {
+	enrolled := accuracy.Enrol(m.samples, cfg.Photos)
+	id, err := accuracy.Identify(ctx, m.samples, enrolled, m.compare.Best(enrolled), sizes, thresholds)
 	if err != nil {
 		return fmt.Errorf("search galleries: %w", err)
 	}
 	doc.Identification = id
+	if cfg.Wanted.Searches > 0 {
+		if doc.Advice, err = m.advise(ctx, cfg, doc); err != nil {
+			return err
+		}
+	}
 	if doc.Data.Faces != FacesMiddle {
 		doc.EndToEnd = m.endToEnd()
 	}

@@ -80,6 +80,9 @@ func (d *Document) parts() []part {
 	if d.Identification != nil {
 		parts = append(parts, part{"Identification", sizeTable(d)})
 	}
+	if d.Advice != nil {
+		parts = append(parts, part{d.Advice.title(), d.Advice.table()})
+	}
 	return parts
 }
 
