@@ -6,9 +6,10 @@ import (
 	"math"
 
 	"facet/engine/imaging"
+	"facet/engine/models"
 )
 
-// A face's likeness is the logistic function of the evidence for it. The evidence is the sum of the
+// A face's likeness is the logistic function of the evidence for it (models.FaceEvidence): the
 // detector's log odds, the embedding's norm and the agreement of the landmarks' two passes. The
 // norm is small for subjects that the embedder was not trained on. If doubt remains, the detector
 // looks again, at a view in which a face of this size has the height that it detects best, and the
@@ -16,13 +17,7 @@ import (
 // .98 and more.
 const (
 	oddsMax       = 7.6 // of a score of .9995
-	normWeight    = 2.7
-	normUsual     = 1.39 // in multiples of the pack's least norm
-	doubtWeight   = 3
-	evidenceSure  = 6.5
-	evidenceEven  = 2.7 // for a likeness of .5
-	evidenceSlope = 1.8
-	likenessLeast = .5 // the least likeness of a face
+	likenessLeast = .5  // the least likeness of a face
 
 	secondLook      = 96  // height of the face in pixels of the detector's input
 	secondLookLeast = .01 // least score of a detection, and the score without one
@@ -49,6 +44,23 @@ type sighting struct {
 
 // describe measures the face in a box. It returns errNoFace if there is none.
 func (w *worker) describe(ctx context.Context, b box) (*sighting, error) {
+	s, err := w.measure(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.judge(s); err != nil {
+		return nil, err
+	}
+	if s.likeness < likenessLeast {
+		return nil, errNoFace
+	}
+	w.featuresOf(s)
+	return s, nil
+}
+
+// measure finds the landmarks of the face in a box and makes its template. It returns errNoFace if
+// the landmarks are those of no face.
+func (w *worker) measure(ctx context.Context, b box) (*sighting, error) {
 	s := &sighting{box: b}
 	if err := w.locate(s); err != nil {
 		return nil, err
@@ -65,19 +77,17 @@ func (w *worker) describe(ctx context.Context, b box) (*sighting, error) {
 		return nil, err
 	}
 	s.turn()
-	if err := w.judge(s); err != nil {
-		return nil, err
-	}
-	if s.likeness < likenessLeast {
-		return nil, errNoFace
-	}
+	return s, nil
+}
+
+// featuresOf sets the features of a sighting whose crop the embedder saw last.
+func (w *worker) featuresOf(s *sighting) {
 	seen := lookOf(w.embedder.crop, w.luma, &w.regions)
 	s.features = [len(measured)]float64{
 		s.norm, logistic(s.odds), seen.sharpness, seen.directional, seen.contrast, seen.brightness,
 		math.Log(max(s.eyes, 1)), s.frontal,
 		seen.isotropy, seen.fineness, seen.smear, seen.unevenness, seen.clipped, s.doubt,
 	}
-	return s, nil
 }
 
 // embed makes the template of the face that toImage crops.
@@ -103,23 +113,20 @@ func (w *worker) embed(s *sighting, toImage imaging.Affine) error {
 
 // judge sets the sighting's odds and likeness. The likeness stays 0 below the pack's least norm.
 func (w *worker) judge(s *sighting) error {
-	least := float64(w.manifest.Detector.MinNorm)
-	if s.norm < least {
+	if s.norm < float64(w.manifest.Detector.MinNorm) {
 		return nil
 	}
-	rest := -doubtWeight * s.doubt
-	if least > 0 {
-		rest += normWeight * (s.norm/least - normUsual)
-	}
+	face := &w.evidence.Face
+	rest := face.Rest(s.norm/w.evidence.NormUnit, s.doubt)
 	s.odds = logOdds(s.box.score)
-	if s.odds+rest < evidenceSure {
+	if s.odds+rest < face.Sure {
 		again, err := w.lookAgain(s.box)
 		if err != nil {
 			return err
 		}
 		s.odds = (s.odds + logOdds(again)) / 2
 	}
-	s.likeness = logistic(evidenceSlope * (s.odds + rest - evidenceEven))
+	s.likeness = likeness(face, s.odds, rest)
 	return nil
 }
 
@@ -133,6 +140,11 @@ func (w *worker) lookAgain(b box) (float64, error) {
 		}
 	}
 	return best, err
+}
+
+// likeness returns the probability of a face by the detector's log odds and the other evidence.
+func likeness(f *models.FaceEvidence, odds, rest float64) float64 {
+	return logistic(f.Slope * (odds + rest - f.Even))
 }
 
 func logOdds(p float64) float64 {

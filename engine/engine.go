@@ -202,14 +202,24 @@ func (e *Engine) ExtractLarge(ctx context.Context, image []byte, share float32) 
 }
 
 func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, error) {
+	var faces []Face
+	err := e.withWorker(ctx, image, func(w *worker, x *extraction, head imaging.Config) (err error) {
+		faces, err = w.extract(ctx, x, head, image, s)
+		return err
+	})
+	return faces, err
+}
+
+// withWorker calls do with a worker for the image.
+func (e *Engine) withWorker(ctx context.Context, image []byte, do func(w *worker, x *extraction, head imaging.Config) error) error {
 	// Checking the limits first keeps refused images from waiting for a worker.
 	head, err := imaging.DecodeConfig(image)
 	if err != nil {
-		return nil, fmt.Errorf("extract: %w: %w", ErrImage, err)
+		return fmt.Errorf("extract: %w: %w", ErrImage, err)
 	}
 	w, err := e.take(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("extract: %w", err)
+		return fmt.Errorf("extract: %w", err)
 	}
 	x := &extraction{e: e, memory: lease{from: e.memory, most: e.memoryBytes}, home: e.workers}
 	defer func() {
@@ -219,14 +229,14 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 		x.memory.end()
 		x.home <- w
 	}()
-	faces, err := w.extract(ctx, x, head, image, s)
+	err = do(w, x, head)
 	if errors.Is(err, imaging.ErrDecode) {
 		err = fmt.Errorf("%w: %w", ErrImage, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("extract: %w", err)
+		return fmt.Errorf("extract: %w", err)
 	}
-	return faces, nil
+	return nil
 }
 
 // take waits for a worker, first come, first served.

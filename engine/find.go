@@ -6,6 +6,9 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"facet/engine/imaging"
+	"facet/engine/models"
 )
 
 // A photo may be on its side, upside down or aslant without a mark in the file. The detector looks
@@ -14,13 +17,9 @@ import (
 // its faces.
 //
 // The likeness does not show the orientation: of faces turned by 180°, seven of ten are found, and
-// one of these seven has a likeness of .999, with landmarks as if it were upright. The embedding's
-// norm and the landmarks' two passes do show it. Over 269 such detections on LFW photographs, norm
-// − doubtTurned × doubt reached 1.27. For upright faces it is above 1.28 in 98 %, and always
-// larger than for the same photo's wrong orientations.
+// one of these seven has a likeness of .999. The embedding's norm, the landmarks' two passes and
+// their place in the box do show it; models.UprightEvidence weighs them.
 const (
-	doubtTurned  = 2.8
-	sureUpright  = 1.28
 	turnedLeast  = .9 // least likeness of a face that shows that the photo is turned
 	turnedLevels = 1  // levels of tiles in each orientation
 
@@ -61,7 +60,7 @@ func (w *worker) find(ctx context.Context, s search) ([]*sighting, error) {
 		return nil, err
 	}
 	for _, turns := range [][]float64{quarterTurns, eighthTurns} {
-		if best.sure >= sureUpright {
+		if best.sure >= w.evidence.Upright.Least {
 			break
 		}
 		for _, angle := range turns {
@@ -85,7 +84,7 @@ func (w *worker) find(ctx context.Context, s search) ([]*sighting, error) {
 		if err := w.lookCloser(ctx, s, u, turnedLevels); err != nil {
 			return nil, err
 		}
-		if u.sure >= sureUpright {
+		if u.sure >= w.evidence.Upright.Least {
 			best = u
 		}
 	}
@@ -172,11 +171,18 @@ func rank(seen []*sighting, share float64) []*sighting {
 	return slices.DeleteFunc(seen, func(f *sighting) bool { return float64(f.side()) < share*float64(seen[0].side()) })
 }
 
-// sureness returns how surely a sighting is upright; see sureUpright.
+// sureness returns how surely a sighting is upright.
 func (w *worker) sureness(s *sighting) float64 {
-	norm := normUsual
-	if least := float64(w.manifest.Detector.MinNorm); least > 0 {
-		norm = s.norm / least
+	return w.evidence.Upright.Sum(w.upright(s))
+}
+
+// upright returns the measurements of a sighting that show whether it is upright.
+func (w *worker) upright(s *sighting) models.Upright {
+	centre, height := s.box.centre(), s.box.height()
+	eyes := imaging.Point{X: (s.rightEye.X+s.leftEye.X)/2 - centre.X, Y: (s.rightEye.Y+s.leftEye.Y)/2 - centre.Y}
+	return models.Upright{
+		Norm: s.norm / w.evidence.NormUnit, Doubt: s.doubt,
+		Eyes: s.eyes / height, EyesBelow: turnedPoint(eyes, -s.box.angle).Y / height,
+		Odds: logOdds(s.box.score),
 	}
-	return norm - doubtTurned*s.doubt
 }

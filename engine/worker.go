@@ -101,6 +101,7 @@ func (s *stage) infer(p *picture, m imaging.Affine, edge imaging.Edge) error {
 // worker has all the memory for one image at a time.
 type worker struct {
 	manifest                      *models.Manifest
+	evidence                      models.Evidence
 	detector, landmarks, embedder stage
 	pyramid                       picture
 	luma                          []float32          // of the embedder's crop
@@ -112,7 +113,7 @@ type worker struct {
 
 func newWorker(m *models.Manifest, n *networks) (*worker, error) {
 	w := &worker{
-		manifest: m, pyramid: picture{decoded: &n.decoded},
+		manifest: m, evidence: m.Evidence(), pyramid: picture{decoded: &n.decoded},
 		luma: make([]float32, m.Embedder.Input.Width*m.Embedder.Input.Height), regions: regionsOf(&m.Embedder),
 	}
 	for _, s := range []struct {

@@ -8,8 +8,8 @@
 // manifest. manifest.schema.json is the schema of manifests, docs/formats/pack.md describes them.
 //
 // This package embeds the manifests of the packs that scripts/setup installs, default.json and
-// sface.json; the set-up writes them beside the fetched files. Their numbers (thresholds, quality,
-// calibration) are edited here by hand; see Default.
+// sface.json; the set-up writes them beside the fetched files. `facet models calibrate --write` puts
+// quality, calibration and evidence into them; default.json was released and stays. See Default.
 //
 // It may import internal packages and nothing else of facet.
 package models

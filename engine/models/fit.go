@@ -17,6 +17,9 @@ type Fit struct {
 	Quality     *Quality
 	// Spectrum belongs to the embedder.
 	Spectrum []float64
+	Evidence *Evidence
+	// MinNorm belongs to the detector.
+	MinNorm *float64
 }
 
 // Refit returns the manifest with the parts of the fit; every other byte stays the same. It checks
@@ -52,6 +55,10 @@ func Refit(manifest []byte, fit Fit) ([]byte, error) {
 		if out, err = putSpectrum(out, fit.Spectrum); err != nil {
 			return nil, fmt.Errorf("refit spectrum: %w: %w", ErrManifest, err)
 		}
+	}
+	out, err := putFaces(out, fit)
+	if err != nil {
+		return nil, fmt.Errorf("refit evidence: %w: %w", ErrManifest, err)
 	}
 	if _, err := Parse(out); err != nil {
 		return nil, fmt.Errorf("refit: %w", err)

@@ -17,6 +17,8 @@ const (
 	maxPoints        = 64
 	// spectrumSlack is how far the sum of a spectrum may be from 1.
 	spectrumSlack = .01
+	maxWeight     = 1e6
+	maxNorm       = 1e6
 )
 
 // Role is the purpose of a file. A pack has at most one file of each role.
@@ -131,6 +133,9 @@ type Manifest struct {
 	Pose        *Pose       `json:"pose,omitempty"`
 	Quality     Quality     `json:"quality"`
 	Calibration Calibration `json:"calibration"`
+
+	// OwnEvidence may be missing. Manifest.Evidence returns it, or the usual one.
+	OwnEvidence *Evidence `json:"evidence,omitempty"`
 }
 
 // File is one file of the pack, beside its manifest.

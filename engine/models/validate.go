@@ -55,6 +55,7 @@ func (m *Manifest) validate() error {
 		{"pose", m.validatePose},
 		{"quality", m.Quality.validate},
 		{"calibration", m.Calibration.validate},
+		{"evidence", m.validateEvidence},
 	} {
 		if err := part.check(); err != nil {
 			return fmt.Errorf("%s: %w", part.field, err)
@@ -120,7 +121,7 @@ func (d *Detector) validate() error {
 		within("minScore", float64(d.MinScore), 0, 1),
 		within("minTileScore", float64(d.MinTileScore), 0, 1),
 		within("maxOverlap", float64(d.MaxOverlap), 0, 1),
-		within("minNorm", float64(d.MinNorm), 0, 1e6))
+		within("minNorm", float64(d.MinNorm), 0, maxNorm))
 }
 
 func (l *Landmarks) validate() error {
@@ -222,11 +223,11 @@ func (q *Quality) validate() error {
 		default:
 			return fmt.Errorf("feature %q is unknown", clip(string(f)))
 		}
-		if err := within("weight "+string(f), w, -1e6, 1e6); err != nil {
+		if err := within("weight "+string(f), w, -maxWeight, maxWeight); err != nil {
 			return err
 		}
 	}
-	return errors.Join(within("bias", q.Bias, -1e6, 1e6), text("data", q.Data))
+	return errors.Join(within("bias", q.Bias, -maxWeight, maxWeight), text("data", q.Data))
 }
 
 func (c *Calibration) validate() error {

@@ -1,0 +1,151 @@
+package engine_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"facet/engine"
+	"facet/engine/enginetest"
+	"facet/engine/models"
+)
+
+// changedPack runs the default pack with another manifest.
+func changedPack(t *testing.T, change func(m map[string]any)) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(enginetest.PackOf(t, models.Default(), nil, change), engine.Config{Library: enginetest.Library(t), Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func noLeastNorm(m map[string]any) { m["detector"].(map[string]any)["minNorm"] = 0 }
+
+func uprightPortraits() []string {
+	return append(append([]string{}, enginetest.Obama[:4]...), enginetest.Others...)
+}
+
+// A pack without a least norm knows by the landmarks and the detector that a face is upright. It
+// does not try every orientation.
+func TestNoLeastNormCostsNothing(t *testing.T) {
+	t.Parallel()
+	fitted, without := enginetest.New(t, engine.Config{Workers: 1}), changedPack(t, noLeastNorm)
+	for _, name := range append(uprightPortraits(), "face-api/sample1.jpg", "face-api/sample5.jpg") {
+		data := enginetest.Photo(t, name)
+		before := []engine.Work{fitted.Work(), without.Work()}
+		want, err := fitted.ExtractLarge(context.Background(), data, .35)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := without.ExtractLarge(context.Background(), data, .35)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := fitted.Work(), without.Work()
+		if wantRuns, gotRuns := a.Detector-before[0].Detector, b.Detector-before[1].Detector; gotRuns > wantRuns+int64(len(want)) { // a second look at each face
+			t.Errorf("%s: the detector runs %d times, with the least norm %d times", name, gotRuns, wantRuns)
+		}
+		if wantRuns, gotRuns := a.Embedder-before[0].Embedder, b.Embedder-before[1].Embedder; gotRuns > wantRuns {
+			t.Errorf("%s: the embedder runs %d times, with the least norm %d times", name, gotRuns, wantRuns)
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d faces, with the least norm %d", name, len(got), len(want))
+			continue
+		}
+		for i := range got {
+			if !sameBits(got[i].Template, want[i].Template) {
+				t.Errorf("%s: the template of face %d differs", name, i)
+			}
+		}
+	}
+}
+
+func TestNoLeastNormFindsTurnedFaces(t *testing.T) {
+	t.Parallel()
+	e := changedPack(t, noLeastNorm)
+	for _, name := range uprightPortraits() {
+		im := pixels(t, name)
+		upright := one(t, name)
+		for _, degrees := range []float64{45, 90, 180, 270} {
+			faces, err := e.ExtractLarge(context.Background(), asJPEG(t, turnedFrame(im, degrees)), .35)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(faces) != 1 || e.Compare(faces[0].Template, upright.Template) < 9000 {
+				t.Errorf("%s turned by %v: got %d faces, want the upright one", name, degrees, len(faces))
+			}
+		}
+	}
+}
+
+// A manifest that states what the default pack leaves out gives the same faces, bit for bit.
+func TestStatedEvidenceGivesSameFaces(t *testing.T) {
+	t.Parallel()
+	evidence := enginetest.Pack(t).Manifest.Evidence()
+	evidence.Data = "as without"
+	e := changedPack(t, func(m map[string]any) { m["evidence"] = evidence })
+	for _, name := range append(uprightPortraits(), "face-api/sample5.jpg", "scikit-image/hubble_deep_field.jpg") {
+		data := enginetest.Photo(t, name)
+		want := extract(t, data)
+		got, err := e.Extract(context.Background(), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d faces, want %d", name, len(got), len(want))
+			continue
+		}
+		for i := range got {
+			if !sameBits(got[i].Template, want[i].Template) || got[i].Attributes != want[i].Attributes {
+				t.Errorf("%s: face %d is %+v, want %+v", name, i, got[i].Attributes, want[i].Attributes)
+			}
+		}
+	}
+}
+
+// A fit sees what the engine weighs: the same template, likeness and quality.
+func TestSightingsAreJudgedLikeFaces(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Shared(t)
+	m := e.Pack().Manifest
+	evidence := m.Evidence()
+	for _, name := range uprightPortraits() {
+		faces, err := e.ExtractLarge(context.Background(), enginetest.Photo(t, name), 0)
+		if err != nil || len(faces) != 1 {
+			t.Fatalf("%s: %d faces, error %v", name, len(faces), err)
+		}
+		face := faces[0]
+		seen, err := e.Sightings(context.Background(), enginetest.Photo(t, name), 0)
+		if err != nil || len(seen) == 0 {
+			t.Fatalf("%s: %d sightings, error %v", name, len(seen), err)
+		}
+		s := &seen[0]
+		if !sameBits(s.Template, face.Template) {
+			t.Errorf("%s: the template differs", name)
+		}
+		if got := s.Judge(&evidence); float32(got) != face.Attributes.Score {
+			t.Errorf("%s: likeness %v, want %v", name, got, face.Attributes.Score)
+		}
+		sum := m.Quality.Bias
+		for f, w := range m.Quality.Weights {
+			sum += w * s.Features[f]
+		}
+		if got := 1 / (1 + math.Exp(-sum)); math.Abs(got-float64(face.Attributes.Quality)) > 1e-6 {
+			t.Errorf("%s: quality %v, want %v", name, got, face.Attributes.Quality)
+		}
+		if u := s.Upright; evidence.Upright.Sum(models.Upright{Norm: s.Norm / evidence.NormUnit, Doubt: u.Doubt}) < evidence.Upright.Least {
+			t.Errorf("%s: %+v is not upright", name, u)
+		}
+		turned, err := e.Sightings(context.Background(), enginetest.Photo(t, name), math.Pi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range turned {
+			if evidence.Upright.Sum(models.Upright{Norm: s.Norm / evidence.NormUnit, Doubt: s.Upright.Doubt}) >= evidence.Upright.Least {
+				t.Errorf("%s upside down: %+v is upright", name, s.Upright)
+			}
+		}
+	}
+}
