@@ -189,7 +189,7 @@ func (d *Document) leastThreshold(fmr float64) (threshold, fnmr string) {
 func discardTable(curve []accuracy.Discard) table {
 	t := table{{"discarded", "quality kept from", "FNMR at 7000", "pairs kept"}}
 	for i, c := range curve {
-		if i%2 == 0 {
+		if i%2 == 0 || i == 1 { // from none in tenths, and the first twentieth
 			t = append(t, []string{accuracy.Format(c.Share), fmt.Sprintf("%.2f", c.Quality), accuracy.Format(c.FNMR.Value), number(c.FNMR.Trials)})
 		}
 	}

@@ -82,7 +82,7 @@ func TestNoOtherPersonReaches7000(t *testing.T) {
 			t.Errorf("at %d: FMR %v, FNMR %v, want no error", a.Threshold, a.FMR, a.FNMR)
 		}
 	}
-	for _, want := range []string{"FTA 10.00 % [1.79–40.42]", "15 mated, 21 non-mated compared", "GFRR", "7000"} {
+	for _, want := range []string{"FTA 10.00 % [1.79–40.42]", "15 mated, 21 non-mated compared", "GFRR", "7000", "lowest quality are discarded"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the tables do not say %q:\n%s", want, out.String())
 		}

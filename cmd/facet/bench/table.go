@@ -70,7 +70,8 @@ func (d *Document) parts() []part {
 	if d.All != nil {
 		parts = append(parts,
 			part{"Verification, every pair: " + describe(d.All), rateTable(d.All)},
-			part{"FNMR at the lowest threshold whose FMR is at most", targetTable(d.All)})
+			part{"FNMR at the lowest threshold whose FMR is at most", targetTable(d.All)},
+			part{"FNMR when the mated pairs of the lowest quality are discarded", discardTable(d.All.Discard)})
 	}
 	for _, g := range d.Groups {
 		parts = append(parts,
