@@ -13,7 +13,7 @@ var ErrLogistic = errors.New("accuracy: the cases do not determine a logistic re
 const (
 	// ridge pulls the weights of standardised measurements towards 0, so that cases that a weight
 	// separates without error give finite weights.
-	ridge         = 1e-3
+	ridge         = 1e-4
 	logisticSteps = 100
 	logisticDone  = 1e-9
 )

@@ -41,7 +41,7 @@ type Calibration struct {
 	Images string
 	// Dataset describes the photographs in words.
 	Dataset string
-	// Write is a manifest to write the points and the spectrum into, "" for none.
+	// Write is a manifest to write the fits into, "" for none.
 	Write string
 	// Out gets the result. Progress, if it is a terminal, gets the progress.
 	Out      io.Writer
@@ -59,7 +59,8 @@ type fit struct {
 // Calibrate fits the map from cosines to scores on the photographs of one half of
 // the persons, and reports its false match rates on those of the other half. It
 // does the same with the halves exchanged, and then fits the map on all
-// photographs.
+// photographs. It fits evidence, least norm and quality to some of them and to
+// spoilt copies.
 func (c Calibration) Calibrate(ctx context.Context) error {
 	folder, err := photos.Read(ctx, c.Images)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c Calibration) Calibrate(ctx context.Context) error {
 	if len(folder.Persons) < personsMin {
 		return fmt.Errorf("%d persons are too few to fit a calibration: it needs %d", len(folder.Persons), personsMin)
 	}
-	e, err := c.Open()
+	e, err := c.open(unfit)
 	if err != nil {
 		return err
 	}
@@ -77,33 +78,49 @@ func (c Calibration) Calibrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.calibrate(ctx, x, len(folder.Persons))
-}
-
-// calibrate fits the map to the templates x of the given number of persons.
-func (c Calibration) calibrate(ctx context.Context, x *photos.Extracted, persons int) error {
-	all, err := fitOn(x.Samples, x.Templates)
+	measured, err := c.calibrate(ctx, x, len(folder.Persons))
 	if err != nil {
 		return err
+	}
+	s, err := measure(ctx, e, folder.Photos, x, c.Progress)
+	if err != nil {
+		return err
+	}
+	if err := c.faces(s, measured); err != nil {
+		return err
+	}
+	return c.save(measured)
+}
+
+// unfit takes away what an earlier fit put into the manifest and what finds faces, so that a fit
+// depends on the models and the photographs alone.
+func unfit(m *models.Manifest) { m.Detector.MinNorm, m.OwnEvidence = 0, nil }
+
+// calibrate fits the map to the templates x of the given number of persons.
+func (c Calibration) calibrate(ctx context.Context, x *photos.Extracted, persons int) (*models.Fit, error) {
+	all, err := fitOn(x.Samples, x.Templates)
+	if err != nil {
+		return nil, err
 	}
 	held, err := crossTest(ctx, x, persons)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.print(all, held); err != nil {
-		return err
-	}
+	return &models.Fit{
+		Calibration: &models.Calibration{FMR7000: stated7000, Data: c.data(x, all, held), Points: all.points()},
+		Spectrum:    spectrumOf(x),
+	}, c.print(all, held)
+}
+
+// save writes the fit into the manifest, if one is named.
+func (c Calibration) save(measured *models.Fit) error {
 	if c.Write == "" {
 		return nil
 	}
-	measured := models.Fit{
-		Calibration: &models.Calibration{FMR7000: stated7000, Data: c.data(x, all, held), Points: all.points()},
-		Spectrum:    spectrumOf(x),
-	}
-	if err := write(c.Write, measured); err != nil {
+	if err := write(c.Write, *measured); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.Out, "\nwritten to %s; the pack's identity has changed\n", filepath.Base(c.Write))
+	_, err := fmt.Fprintf(c.Out, "\nwritten to %s; the pack's identity has changed\n", filepath.Base(c.Write))
 	return err
 }
 
@@ -220,10 +237,6 @@ func rate(r accuracy.Rate) string { return fmt.Sprintf("%v, %d pairs", r, r.Even
 
 // data returns the text in the manifest that describes the data behind the points.
 func (c Calibration) data(x *photos.Extracted, all *fit, held [2]heldOut) string {
-	name := c.Dataset
-	if name == "" {
-		name = "photographs of persons"
-	}
 	var tests []string
 	for _, h := range held {
 		for i, a := range anchors {
@@ -236,7 +249,14 @@ func (c Calibration) data(x *photos.Extracted, all *fit, held [2]heldOut) string
 		"Scores 4000 to 8000 stand for false match rates of 1e-2 to 1e-6: to 1e-3 counted, beyond by a generalised Pareto distribution fitted to the most alike 1e-3 "+
 		"(probability-weighted moments; shape %.3f). Tested by fits on one half of the persons: on the other half 7000 has the FMR %s (all pairs with the same weight). "+
 		"Written by facet models calibrate.",
-		name, len(x.Samples)-x.Failed(), len(x.Samples), all.persons, all.pairs, all.tail.Shape, strings.Join(tests, " and "))
+		c.name(), len(x.Samples)-x.Failed(), len(x.Samples), all.persons, all.pairs, all.tail.Shape, strings.Join(tests, " and "))
+}
+
+func (c Calibration) name() string {
+	if c.Dataset == "" {
+		return "photographs of persons"
+	}
+	return c.Dataset
 }
 
 // spectrumOf returns the share of the squared norm that each value of the templates

@@ -193,7 +193,11 @@ func TestCalibrateKeepsTheManifestsRest(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c := Calibration{Dataset: "random directions", Write: file, Out: &out}
-	if err := c.calibrate(t.Context(), vectors(300, 192), 300); err != nil {
+	fit, err := c.calibrate(t.Context(), vectors(300, 192), 300)
+	if err == nil {
+		err = c.save(fit)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)

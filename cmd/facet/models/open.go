@@ -25,7 +25,10 @@ type Source struct {
 
 // Open opens the face engine. Its errors are sentences for the person who named the
 // source.
-func (s Source) Open() (*engine.Engine, error) {
+func (s Source) Open() (*engine.Engine, error) { return s.open(func(*models.Manifest) {}) }
+
+// open opens the face engine with a change of the pack's manifest.
+func (s Source) open(change func(m *models.Manifest)) (*engine.Engine, error) {
 	dir, err := Choose(s.Pack, s.Identity)
 	if err != nil {
 		return nil, err
@@ -34,6 +37,7 @@ func (s Source) Open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, packError(dir, err)
 	}
+	change(pack.Manifest)
 	if _, err := os.Stat(s.ONNXRuntime); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
 	}

@@ -101,6 +101,9 @@ func Info(w io.Writer, dir string) error {
 		return err
 	}
 	fmt.Fprintf(w, "\ncalibration: %s\n\nquality: %s\n", m.Calibration.Data, m.Quality.Data)
+	if m.OwnEvidence != nil {
+		fmt.Fprintf(w, "\nevidence: %s\n", m.OwnEvidence.Data)
+	}
 	if m.Note != "" {
 		fmt.Fprintf(w, "\nnote: %s\n", m.Note)
 	}
