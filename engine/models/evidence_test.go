@@ -106,7 +106,7 @@ func TestParseNamesInvalidEvidence(t *testing.T) {
 			for part, names := range map[string]string{
 				"face": "norm normUsual doubt sure even slope", "upright": "norm doubt eyes eyesBelow odds least",
 			} {
-				for _, name := range strings.FieldsSeq(names) {
+				for name := range strings.FieldsSeq(names) {
 					e[part].(object)[name] = 1
 				}
 			}

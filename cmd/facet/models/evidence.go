@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"facet/engine"
 	"facet/engine/accuracy"
@@ -11,8 +12,8 @@ import (
 )
 
 const (
-	// sureOfFace is the likeness from which the detector does not look a second time.
-	sureOfFace = .999
+	// likenessLeast is the least likeness of a face that the engine reports.
+	likenessLeast = .5
 	// wrongWayMost is the share of detections of the wrong way up that may count as upright.
 	wrongWayMost = 1e-3
 	// uncomparable is the probability to reach 7000 at the least norm: a face of less norm is
@@ -34,7 +35,9 @@ type faceFit struct {
 	// normAUC is how well the norm tells which faces can be compared, refused the share of the
 	// photographs' faces below the least norm.
 	normAUC, refused float64
-	faceAUC          float64
+	// Shares of detections that count as faces: of the photographs, of the spoilt copies and of
+	// those whose blocks are shuffled.
+	found, foundCopies, foundShuffled float64
 }
 
 // fitFaces fits the evidence and the least norm. cosine is that of score 7000.
@@ -49,16 +52,19 @@ func fitFaces(s *specimens, cosine float64) (*faceFit, error) {
 			norms = append(norms, face.Norm)
 		}
 	}
-	f.evidence.NormUnit = rounded(quantile(norms, .5))
 	if err := f.fitMinNorm(s, cosine, norms); err != nil {
 		return nil, fmt.Errorf("fit the least norm: %w", err)
+	}
+	// The detector and the landmarks decide the weights for a face. The embedder has its part in the
+	// unit of the norm.
+	f.evidence.NormUnit, f.evidence.Face = f.minNorm, models.UsualFace()
+	if f.minNorm == 0 {
+		f.evidence.NormUnit, f.evidence.Face.Norm = rounded(quantile(norms, .5)), 0
 	}
 	if err := f.fitUpright(s); err != nil {
 		return nil, fmt.Errorf("fit the evidence for an upright face: %w", err)
 	}
-	if err := f.fitFace(s); err != nil {
-		return nil, fmt.Errorf("fit the evidence for a face: %w", err)
-	}
+	f.rateFaces(s)
 	return f, nil
 }
 
@@ -149,43 +155,31 @@ func uprightOf(right, wrong [][]float64) (models.UprightEvidence, float64, error
 	return u, float64(n) / float64(len(right)), nil
 }
 
-// fitFace fits the evidence for a face. Spoilt faces are faces, too; shuffled and turned ones are
-// not.
-func (f *faceFit) fitFace(s *specimens) error {
-	measures := func(t *engine.Sighting) []float64 {
-		return []float64{(t.Looks[0] + t.Looks[1]) / 2, t.Norm / f.evidence.NormUnit, t.Upright.Doubt}
-	}
-	var photographs, spoilt, turned, shuffled [][]float64
-	for i := range s.faces {
-		if x := measures(&s.faces[i].Sighting); s.faces[i].kind == asPhotographed {
-			photographs = append(photographs, x)
+// rateFaces sets the shares of detections that count as faces.
+func (f *faceFit) rateFaces(s *specimens) {
+	var photographs, copies []engine.Sighting
+	for _, face := range s.faces {
+		if face.kind == asPhotographed {
+			photographs = append(photographs, face.Sighting)
 		} else {
-			spoilt = append(spoilt, x)
+			copies = append(copies, face.Sighting)
 		}
 	}
-	for i := range s.turned {
-		turned = append(turned, measures(&s.turned[i]))
+	share := func(list []engine.Sighting) float64 {
+		n := 0
+		for i := range list {
+			if f.isFace(&list[i]) {
+				n++
+			}
+		}
+		return float64(n) / float64(max(1, len(list)))
 	}
-	for i := range s.shuffled {
-		shuffled = append(shuffled, measures(&s.shuffled[i]))
-	}
-	cases := slices.Concat(casesOf(photographs, 1, .25), casesOf(spoilt, 1, .25), casesOf(turned, 0, .25), casesOf(shuffled, 0, .25))
-	l, err := accuracy.FitLogistic(cases)
-	if err != nil {
-		return err
-	}
-	f.faceAUC = l.AUC(cases)
-	slope := l.Weights[0]
-	if !(slope > 0) {
-		return fmt.Errorf("the detector's score does not tell faces from other things: its weight is %v", slope)
-	}
-	f.evidence.Face = models.FaceEvidence{
-		Norm: rounded(l.Weights[1] / slope), NormUsual: 1, Doubt: rounded(l.Weights[2] / slope),
-		Even:  rounded(-(l.Bias + l.Weights[1]) / slope),
-		Slope: rounded(slope),
-	}
-	f.evidence.Face.Sure = rounded(f.evidence.Face.Even + math.Log(sureOfFace/(1-sureOfFace))/slope)
-	return nil
+	f.found, f.foundCopies, f.foundShuffled = share(photographs), share(copies), share(s.shuffled)
+}
+
+// isFace reports whether the engine reports the detection.
+func (f *faceFit) isFace(s *engine.Sighting) bool {
+	return s.Norm >= f.minNorm && s.Judge(&f.evidence) >= likenessLeast
 }
 
 // casesOf returns cases of equal weight, which is weight together.
@@ -199,11 +193,8 @@ func casesOf(list [][]float64, share, weight float64) []accuracy.Case {
 
 // rounded rounds to three significant digits.
 func rounded(v float64) float64 {
-	if v == 0 {
-		return 0
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
-	return math.Round(v/unit) * unit
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // of a number of ours
+	return short
 }
 
 // quantile returns the value below which the share of the values lies.

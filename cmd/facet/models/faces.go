@@ -42,10 +42,12 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 func (c Calibration) evidenceData(s *specimens, f *faceFit) string {
 	return fmt.Sprintf("%s: %d faces as photographed and %d spoilt copies, %d detections on the photographs turned by 90, 180 and 270 degrees, "+
-		"%d on copies with shuffled blocks. Logistic fits, each kind with the same weight. At most 1 in 1000 detections of the wrong way up counts as upright; %s of the "+
-		"photographs do at once, without the norm %s. The likeness tells faces from the rest with an AUC of %.4f. Least norm: where one comparison in 50 reaches 7000, "+
-		"or where 1 in 1000 photographs is refused, if that is less; from %d comparisons, whose success the norm tells with an AUC of %.3f. Written by facet models calibrate.",
-		c.name(), s.photographs(), len(s.faces)-s.photographs(), len(s.turned), len(s.shuffled), percent(f.upright), percent(f.byShape), f.faceAUC, s.pairs, f.normAUC)
+		"%d on copies with shuffled blocks. Upright: logistic fit; at most 1 in 1000 detections of the wrong way up counts as upright; %s of the "+
+		"photographs do at once, without the norm %s. Least norm, the unit of norms: where one comparison in 50 reaches 7000, "+
+		"or where 1 in 1000 photographs is refused, if that is less; from %d comparisons, whose success the norm tells with an AUC of %.3f. Face: not fitted but for that unit; %s of the "+
+		"photographs, %s of the copies and %s of the shuffled ones count as faces. Written by facet models calibrate.",
+		c.name(), s.photographs(), len(s.faces)-s.photographs(), len(s.turned), len(s.shuffled), percent(f.upright), percent(f.byShape), s.pairs, f.normAUC,
+		percent(f.found), percent(f.foundCopies), percent(f.foundShuffled))
 }
 
 func (c Calibration) qualityData(q *qualityFit) string {
@@ -74,7 +76,6 @@ func (c Calibration) printFaces(s *specimens, f *faceFit, q *qualityFit) error {
 	row("fitted", "value", "from")
 	row("least norm", fmt.Sprintf("%.3g", f.minNorm),
 		fmt.Sprintf("%d comparisons of %d faces, AUC %.3f; refuses %s of the photographs", s.pairs, len(s.faces), f.normAUC, percent(f.refused)))
-	row("usual norm", fmt.Sprintf("%.3g", e.NormUnit), fmt.Sprintf("%d photographs", s.photographs()))
 	upright := func(what string, u models.UprightEvidence, share float64) {
 		row(what, fmt.Sprintf("norm %.3g, doubt %.3g, eyes %.3g, below %.3g, odds %.3g, least %.3g", u.Norm, u.Doubt, u.Eyes, u.EyesBelow, u.Odds, u.Least),
 			fmt.Sprintf("%d photographs, %s at once; %d of the wrong way up", s.photographs(), percent(share), len(s.turned)))
@@ -82,7 +83,8 @@ func (c Calibration) printFaces(s *specimens, f *faceFit, q *qualityFit) error {
 	upright("upright", e.Upright, f.upright)
 	upright("upright without norm", f.shape, f.byShape)
 	row("face", fmt.Sprintf("norm %.3g, doubt %.3g, sure %.3g, even %.3g, slope %.3g", e.Face.Norm, e.Face.Doubt, e.Face.Sure, e.Face.Even, e.Face.Slope),
-		fmt.Sprintf("%d faces, %d of the wrong way up, %d shuffled, AUC %.4f", len(s.faces), len(s.turned), len(s.shuffled), f.faceAUC))
+		fmt.Sprintf("norm in units of %.3g; faces are %s of the photographs, %s of %d copies, %s of %d shuffled",
+			e.NormUnit, percent(f.found), percent(f.foundCopies), len(s.faces)-s.photographs(), percent(f.foundShuffled), len(s.shuffled)))
 	row("quality", fmt.Sprintf("bias %.3f", q.Bias),
 		fmt.Sprintf("%d comparisons of %d faces of %d persons; on the other halves AUC %.3f", q.comparisons, q.faces, q.persons, q.auc))
 	for i, w := range q.Weights {

@@ -19,9 +19,6 @@ var weighed = []models.Feature{
 	models.FeatureBrightness, models.FeatureUnevenness, models.FeatureClipped, models.FeatureDoubt,
 }
 
-// qualityLeast is the likeness of a face that the engine reports.
-const qualityLeast = .5
-
 // grades are the bounds of the qualities for which the rates are told.
 var grades = []float64{0, .1, .3, .45, .6, .8, .9, 1}
 
@@ -51,7 +48,7 @@ func fitQuality(s *specimens, cosine float64, f *faceFit) (*qualityFit, error) {
 	persons := make(map[int]bool)
 	for i := range s.faces {
 		face := &s.faces[i]
-		if face.Norm < f.minNorm || face.Judge(&f.evidence) < qualityLeast {
+		if !f.isFace(&face.Sighting) {
 			continue
 		}
 		x := make([]float64, len(weighed))
