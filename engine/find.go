@@ -60,7 +60,7 @@ func (w *worker) find(ctx context.Context, s search) ([]*sighting, error) {
 		return nil, err
 	}
 	for _, turns := range [][]float64{quarterTurns, eighthTurns} {
-		if best.sure >= w.evidence.Upright.Least {
+		if best.sure >= w.evidence.Upright.Least || w.measured == candidatesMax {
 			break
 		}
 		for _, angle := range turns {
