@@ -34,6 +34,7 @@ func newBenchAccuracy() *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 	}
 	cmd.Flags().StringVar(&cfg.Pairs, "pairs", bench.PairsAll, "file with a list of pairs, or all")
+	cmd.Flags().BoolVar(&cfg.CrossFit, "cross-fit", false, "score each comparison by a fit to other persons than the two, instead of the pack's own")
 	cmd.Flags().StringVar(&cfg.Groups, "groups", "", "CSV file with the groups of persons to measure apart: the header person,ATTRIBUTE,… and a line for each folder")
 	cmd.Flags().StringVar(&cfg.Report, "report", "", "Markdown page to write, with its plots in pictures/ beside it: all that can be measured")
 	return onPhotos(cmd, &cfg, bench.Accuracy)

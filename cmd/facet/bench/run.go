@@ -46,6 +46,9 @@ type Config struct {
 	Dataset string
 	// QualityMin is the least quality, 0 to 1, of an acquired photograph.
 	QualityMin float64
+	// CrossFit takes scores that were fitted on other persons than the compared ones
+	// (models.CrossFitted) instead of the pack's.
+	CrossFit bool
 	// Groups is a CSV file with the groups of persons to measure apart, or "".
 	Groups string
 	// Photos is the number of photographs with which a person is enrolled (accuracy.Enrol). 0 is 1.
@@ -124,6 +127,8 @@ type Data struct {
 	Aside      int     `json:"notTheMiddleOne"`
 	Faces      string  `json:"faces"`
 	QualityMin float64 `json:"qualityMin"`
+	// CrossFit is true if the scores are those of models.CrossFitted.
+	CrossFit bool `json:"crossFit,omitzero"`
 }
 
 // List contains the result of a list of pairs.
@@ -204,7 +209,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 		if m.places, err = f.Resolve(m.pairs); err != nil {
 			return nil, nil, err
 		}
-		if cfg.Report == "" && cfg.Groups == "" {
+		if cfg.Report == "" && cfg.Groups == "" && !cfg.CrossFit {
 			f.Keep(m.places)
 		}
 	}
@@ -219,6 +224,12 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	}
 	m.persons, m.samples = f.Persons, x.Samples
 	m.compare = func(a, b int) int { return e.Compare(x.Templates[a], x.Templates[b]) }
+	if cfg.CrossFit {
+		if m.compare, err = packs.CrossFitted(x, len(f.Persons)); err != nil {
+			e.Close()
+			return nil, nil, err
+		}
+	}
 	manifest := e.Pack().Manifest
 	doc.Pack = Pack{
 		Name: manifest.Title(), Version: manifest.Version, ID: e.Pack().ID, Dim: e.Dim(),
@@ -227,7 +238,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	doc.Data = Data{
 		Name: cfg.Dataset, Persons: len(f.Persons), Photos: len(f.Photos),
 		FTA:      accuracy.Share(int64(x.Failed()), int64(len(f.Photos))),
-		Faceless: x.Faceless, Unreadable: x.Unreadable, Poor: x.Poor, Several: x.Several, Chosen: x.Chosen, Aside: x.Aside, Faces: cfg.Faces, QualityMin: cfg.QualityMin,
+		Faceless: x.Faceless, Unreadable: x.Unreadable, Poor: x.Poor, Several: x.Several, Chosen: x.Chosen, Aside: x.Aside, Faces: cfg.Faces, QualityMin: cfg.QualityMin, CrossFit: cfg.CrossFit,
 	}
 	in := accuracy.Wilson(doc.Data.FTA.Events, doc.Data.FTA.Trials)
 	doc.Data.FTA.Interval = &in

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	packs "facet/cmd/facet/models"
 	"facet/engine/accuracy"
 )
 
@@ -40,6 +41,9 @@ func (d *Document) print(w io.Writer) error {
 		d.Pack.Name, d.Pack.Version, d.Pack.ID[:12], d.Data.Persons, d.Data.Photos, d.Data.FTA.Events, d.Data.FTA)
 	fmt.Fprintf(w, "without a face %d, unreadable %d, poor %d, several faces %d; one of several taken %d; another one than the middle one taken %d\n",
 		d.Data.Faceless, d.Data.Unreadable, d.Data.Poor, d.Data.Several, d.Data.Chosen, d.Data.Aside)
+	if d.Data.CrossFit {
+		fmt.Fprintf(w, "scores fitted in %d parts of the persons, each comparison by a fit that saw neither person\n", packs.Folds)
+	}
 	if d.EndToEnd != nil {
 		fmt.Fprintln(w, d.EndToEnd.line(d.Data.Faces, d.Data.QualityMin))
 	}
