@@ -219,6 +219,9 @@ type NewGallery struct {
 	Size              int
 	// RetentionDays is how long events stay after their last update, or 0 for ever.
 	RetentionDays int
+	// SubjectTemplates gives each subject with two or more events a template of its own, the mean of
+	// theirs.
+	SubjectTemplates bool
 }
 
 // Gallery is a gallery as the tenant management interface shows it.
@@ -227,6 +230,7 @@ type Gallery struct {
 	Name, Description string
 	Size              int
 	RetentionDays     int // 0 is for ever
+	SubjectTemplates  bool
 	// Count is the number of active events. Only Router.Gallery and
 	// Router.Galleries set it.
 	Count int

@@ -38,6 +38,7 @@ type GalleryPatch struct {
 	Name, Description *string
 	Size              *int // may only grow
 	RetentionDays     *int // 0 is for ever
+	SubjectTemplates  *bool
 }
 
 // ApplicationPatch contains the changes to an application. A nil field changes

@@ -42,6 +42,11 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, err
 		}
 	}
+	if gallery.SubjectTemplates = n.SubjectTemplates; n.SubjectTemplates {
+		if err := r.averagable(); err != nil {
+			return Gallery{}, err
+		}
+	}
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
 	mustRandom(dataKey)
@@ -63,7 +68,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, deletedSince("", "application")
 		}
 		g, err := r.galleryWith(a.Gallery, a.Application)
-		g.Name, g.Description, g.Size, g.RetentionDays = n.Name, n.Description, n.Size, n.RetentionDays // of the first try
+		// Of the first try:
+		g.Name, g.Description, g.Size, g.RetentionDays, g.SubjectTemplates = n.Name, n.Description, n.Size, n.RetentionDays, n.SubjectTemplates
 		return g, err
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("", "gallery")
@@ -261,7 +267,10 @@ func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
 }
 
 func galleryOf(g metafsm.Gallery, count int) Gallery {
-	return Gallery{ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays), Count: count}
+	return Gallery{
+		ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays),
+		SubjectTemplates: g.SubjectTemplates, Count: count,
+	}
 }
 
 func (r *galleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {

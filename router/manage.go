@@ -40,6 +40,12 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		days := uint32(*patch.RetentionDays)
 		c.RetentionDays = &days
 	}
+	if patch.SubjectTemplates != nil {
+		if err := r.averagable(); err != nil {
+			return Gallery{}, err
+		}
+		c.SubjectTemplates = patch.SubjectTemplates
+	}
 	of := deletion{tenant: tenant}
 	set(&of.name, patch.Name)
 	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
@@ -53,7 +59,11 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		set(&g.Description, patch.Description)
 		set(&g.Size, patch.Size)
 		set(&g.RetentionDays, patch.RetentionDays)
-		return g, nil
+		set(&g.SubjectTemplates, patch.SubjectTemplates)
+		if patch.SubjectTemplates != nil {
+			err = known(ctx)
+		}
+		return g, err
 	case metafsm.BeingDeleted:
 		return Gallery{}, nameInUse()
 	case metafsm.Exists:

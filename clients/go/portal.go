@@ -14,9 +14,12 @@ type Gallery struct {
 	Size        int    `json:"size"`  // capacity in events
 	Count       int    `json:"count"` // active events
 	// RetentionDays is how long after its last update an event expires, or 0 for never.
-	RetentionDays int                `json:"retentionDays,omitzero"`
-	Applications  []ApplicationEntry `json:"applications,omitzero"`
-	APIKey        string             `json:"apiKey,omitzero"`
+	RetentionDays int `json:"retentionDays,omitzero"`
+	// SubjectTemplates reports that a subject with two or more events is also compared by the mean of
+	// their templates.
+	SubjectTemplates bool               `json:"subjectTemplates,omitzero"`
+	Applications     []ApplicationEntry `json:"applications,omitzero"`
+	APIKey           string             `json:"apiKey,omitzero"`
 }
 
 // ApplicationEntry is an application in a list.
@@ -55,6 +58,7 @@ type NewGallery struct {
 	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"` // 0.45 to 1
 	Size                    int     `json:"size"`
 	RetentionDays           int     `json:"retentionDays,omitzero"` // 0 is for ever
+	SubjectTemplates        bool    `json:"subjectTemplates,omitzero"`
 }
 
 // GalleryChange contains changes to a gallery. A nil field changes nothing.
@@ -64,6 +68,8 @@ type GalleryChange struct {
 	Size        *int    `json:"size,omitzero"` // it can only grow
 	// RetentionDays counts for the events that exist, too. 0 is for ever.
 	RetentionDays *int `json:"retentionDays,omitzero"`
+	// SubjectTemplates counts for the subjects that exist, too.
+	SubjectTemplates *bool `json:"subjectTemplates,omitzero"`
 }
 
 // NewApplication describes an application to create. A nil field takes the default.

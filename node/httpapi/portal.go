@@ -13,19 +13,20 @@ import (
 
 // postGalleries serves POST galleries: a gallery and its first application.
 func postGalleries(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays")
+	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates")
 	if err != nil {
 		return answer{}, err
 	}
 	var g router.NewGallery
 	var w router.Write
-	var errs [6]error
+	var errs [7]error
 	g.Name, errs[0] = o.name()
 	g.Description, errs[1] = o.description()
 	g.MinimumQuality, errs[2] = o.quality()
 	g.Size, errs[3] = o.size()
 	w, errs[4] = c.write()
 	g.RetentionDays, errs[5] = o.retentionDays()
+	g.SubjectTemplates, errs[6] = o.subjectTemplates()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -77,14 +78,15 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays")
+	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.GalleryPatch
 	var w router.Write
-	var errs [5]error
+	var errs [6]error
 	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
+	p.SubjectTemplates, errs[5] = present(o, "subjectTemplates", o.subjectTemplates)
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.Size, errs[2] = present(o, "size", o.size)
@@ -246,6 +248,9 @@ func (o object) verifyThreshold() (int, error) {
 
 // guard reads whether an application guards its enrolments.
 func (o object) guard() (bool, error) { return o.boolean("enrolmentGuard") }
+
+// subjectTemplates reads whether the subjects of a gallery have templates of their own.
+func (o object) subjectTemplates() (bool, error) { return o.boolean("subjectTemplates") }
 
 // guardThreshold reads the threshold of an application's guard.
 func (o object) guardThreshold() (int, error) {

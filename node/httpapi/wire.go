@@ -223,6 +223,7 @@ type galleryBody struct {
 	Description  string             `json:"description"`
 	Size         int                `json:"size"`
 	Retention    int                `json:"retentionDays,omitzero"`
+	Averaged     bool               `json:"subjectTemplates,omitzero"`
 	Count        *int               `json:"count,omitzero"`
 	Applications *[]applicationLine `json:"applications,omitzero"`
 	APIKey       string             `json:"apiKey,omitzero"`
@@ -230,7 +231,7 @@ type galleryBody struct {
 
 // wireGallery returns the fields that every view of a gallery has.
 func wireGallery(g router.Gallery) galleryBody {
-	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size, Retention: g.RetentionDays}
+	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size, Retention: g.RetentionDays, Averaged: g.SubjectTemplates}
 }
 
 type galleriesBody struct {

@@ -103,6 +103,9 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 	if c.RetentionDays != nil {
 		g.RetentionDays = *c.RetentionDays
 	}
+	if c.SubjectTemplates != nil {
+		g.SubjectTemplates = *c.SubjectTemplates
+	}
 	if c.Size != nil && *c.Size > g.Size {
 		g.Size = *c.Size
 		if c.Shards > g.Shards {

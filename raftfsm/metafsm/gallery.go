@@ -96,6 +96,8 @@ type UpdateGallery struct {
 	Shards int `cbor:"7,keyasint,omitempty"`
 	// RetentionDays is that of Gallery. It is sent from LevelSubjects on.
 	RetentionDays *uint32 `cbor:"25,keyasint,omitempty"`
+	// SubjectTemplates is that of Gallery. It is sent from LevelSubjects on.
+	SubjectTemplates *bool `cbor:"28,keyasint,omitempty"`
 }
 
 // GalleryAnswer answers UpdateGallery and DeleteGallery. The status of UpdateGallery is
@@ -140,6 +142,7 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 	}
 	change(&g.Description, c.Description)
 	change(&g.RetentionDays, c.RetentionDays)
+	change(&g.SubjectTemplates, c.SubjectTemplates)
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
 	}

@@ -114,7 +114,7 @@ func (st *state) restore(record []byte) Status {
 	case c.Gallery != nil && st.deleting(c.Gallery.Tenant), c.AccessKey != nil && st.deleting(c.AccessKey.Tenant):
 		return Conflict
 	case c.Gallery != nil:
-		if c.Gallery.RetentionDays > 0 && st.levelNow() < LevelSubjects {
+		if (c.Gallery.RetentionDays > 0 || c.Gallery.SubjectTemplates) && st.levelNow() < LevelSubjects {
 			return Conflict // as by older software, which can't read the record
 		}
 		c.Gallery.Seq = st.next()

@@ -232,16 +232,18 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
-// Older software can't read a gallery with a retention or an application with a rule on faces.
+// Older software can't read a gallery with a retention or with subject templates, or an application
+// with a rule on faces.
 func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	t.Parallel()
-	f := func(level uint32, days uint32, rule FaceRule, want ...Status) {
+	f := func(level uint32, set func(*Gallery, *Application), want ...Status) {
 		t.Helper()
 		m := New()
 		statusOf(t, m, RaiseLevel{level})
 		statusOf(t, m, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}})
 		g, a := testCreation(2, 1).Gallery, testCreation(2, 1).Application
-		g.RetentionDays, a.MultipleFaces, a.Gallery = days, rule, g.ID
+		a.Gallery = g.ID
+		set(&g, &a)
 		for i, records := range [][][]byte{nil, {Copied{Gallery: &g}.Encode()}, {Copied{Application: &a}.Encode()}} {
 			load := Load{Backup: [32]byte{9}, Records: records, Have: uint64(max(i, 1) - 1)}
 			if got := status(t, m, LoadOp, load, func(a LoadAnswer) Status { return a.Status }); i > 0 && got != want[i-1] {
@@ -252,10 +254,17 @@ func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 			}
 		}
 	}
-	f(LevelSubjects-1, 0, 0, Done, Done)
-	f(LevelSubjects-1, 30, 0, Conflict)
-	f(LevelSubjects-1, 0, 1, Done, Conflict)
-	f(LevelSubjects, 30, 1, Done, Done)
+	none := func(*Gallery, *Application) {}
+	retention := func(g *Gallery, _ *Application) { g.RetentionDays = 30 }
+	templates := func(g *Gallery, _ *Application) { g.SubjectTemplates = true }
+	rule := func(_ *Gallery, a *Application) { a.MultipleFaces = 1 }
+	f(LevelSubjects-1, none, Done, Done)
+	f(LevelSubjects-1, retention, Conflict)
+	f(LevelSubjects-1, templates, Conflict)
+	f(LevelSubjects-1, rule, Done, Conflict)
+	for _, set := range []func(*Gallery, *Application){retention, templates, rule} {
+		f(LevelSubjects, set, Done, Done)
+	}
 }
 
 // Older software can't read a tenant with quotas, whether or not it knows the tenant.

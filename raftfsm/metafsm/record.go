@@ -192,6 +192,9 @@ type Gallery struct {
 	// RetentionDays is how long events stay after their last update. 0 is for ever. It is
 	// set from LevelSubjects on.
 	RetentionDays uint32 `cbor:"25,keyasint,omitempty"`
+	// SubjectTemplates gives each subject with two or more events the mean of their templates
+	// beside them. It is set from LevelSubjects on.
+	SubjectTemplates bool `cbor:"28,keyasint,omitempty"`
 }
 
 // Application is an access identity of a gallery.

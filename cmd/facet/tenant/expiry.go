@@ -91,6 +91,17 @@ func expiresAt(t time.Time) string {
 // retentionHelp is the help of --retention-days.
 const retentionHelp = "remove photos so many days after their last update; 0: never"
 
+// averagesHelp is the help of --subject-templates.
+const averagesHelp = "compare a person with several photos by the mean of their templates, too"
+
+// averaged returns for people whether a gallery has templates of subjects.
+func averaged(on bool) string {
+	if on {
+		return "on"
+	}
+	return ""
+}
+
 // kept returns for people how long a gallery keeps photos.
 func kept(days int) string {
 	switch days {

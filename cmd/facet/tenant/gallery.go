@@ -59,6 +59,7 @@ func newGalleryCreate() *cobra.Command {
 	f.StringVar(&g.Description, "description", "", "what the gallery is for")
 	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", QualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
 	f.IntVar(&g.RetentionDays, "retention-days", 0, retentionHelp)
+	f.BoolVar(&g.SubjectTemplates, "subject-templates", false, averagesHelp)
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		g.Name = args[0]
 		made, err := s.CreateGallery(ctx, g)
@@ -69,7 +70,7 @@ func newGalleryCreate() *cobra.Command {
 			return err
 		}
 		return s.print(made, func(w io.Writer) error {
-			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "API key", made.APIKey,
+			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "subject templates", averaged(made.SubjectTemplates), "API key", made.APIKey,
 				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags()))
 		})
 	})
@@ -90,7 +91,7 @@ func newGalleryShow() *cobra.Command {
 			return err
 		}
 		return s.print(g, func(w io.Writer) error {
-			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "description", g.Description)
+			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "description", g.Description)
 			if err != nil {
 				return err
 			}
@@ -111,16 +112,18 @@ func newGalleryUpdate() *cobra.Command {
 	name := f.String("name", "", "another name")
 	description := f.String("description", "", "what the gallery is for")
 	days := f.Int("retention-days", 0, retentionHelp)
+	averages := f.Bool("subject-templates", false, averagesHelp)
 	change := func() (c client.GalleryChange, some bool) {
 		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
 		pick(&c.Name, name, set("name"))
 		pick(&c.Description, description, set("description"))
 		pick(&c.RetentionDays, days, set("retention-days"))
+		pick(&c.SubjectTemplates, averages, set("subject-templates"))
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description or --retention-days"))
+			return cli.Misuse(errors.New("name what changes: --name, --description, --retention-days or --subject-templates"))
 		}
 		return nil
 	}
@@ -136,7 +139,7 @@ func newGalleryUpdate() *cobra.Command {
 		}
 		g.Count = entry.Count // the answer has none
 		return s.print(g, func(w io.Writer) error {
-			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "description", g.Description)
+			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "description", g.Description)
 		})
 	})
 }

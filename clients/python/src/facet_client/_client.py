@@ -436,16 +436,19 @@ class Client:
         face_minimum_quality_score: float = 0.45,
         description: str = "",
         retention_days: int | None = None,
+        subject_templates: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
         """Creates a gallery and an application for it. The answer contains its API key. Events
-        expire retention_days after their last update; None is never."""
+        expire retention_days after their last update; None is never. With subject_templates, a
+        subject with two or more events is also compared by the mean of their templates."""
         body = _given(
             name=name,
             size=size,
             faceMinimumQualityScore=face_minimum_quality_score,
             description=description,
             retentionDays=retention_days,
+            subjectTemplates=subject_templates,
         )
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
@@ -457,11 +460,18 @@ class Client:
         description: str | None = None,
         size: int | None = None,
         retention_days: int | None = None,
+        subject_templates: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
-        """Changes the fields that are not None. size can only grow. retention_days counts for the
-        events that exist, too; 0 removes it."""
-        body = _given(name=name, description=description, size=size, retentionDays=retention_days)
+        """Changes the fields that are not None. size can only grow. retention_days and
+        subject_templates count for what exists, too; 0 days are for ever."""
+        body = _given(
+            name=name,
+            description=description,
+            size=size,
+            retentionDays=retention_days,
+            subjectTemplates=subject_templates,
+        )
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
 
     def delete_gallery(self, gallery_id: str) -> None:

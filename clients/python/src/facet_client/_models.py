@@ -278,6 +278,7 @@ class Gallery:
     applications: list[ApplicationEntry] = field(default_factory=list)
     api_key: str = ""
     retention_days: int = 0
+    subject_templates: bool = False
 
 
 @dataclass(frozen=True)
