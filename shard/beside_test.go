@@ -134,7 +134,7 @@ func TestHangingSearchBlocksNothing(t *testing.T) {
 		}
 		s.Freeze()
 		s.Listing().List(testGallery, 0, 10, Ascending)
-		if _, ok, err := s.Best(testGallery, key, first.Subject, axis(1)); ok || err != nil {
+		if _, ok, err := s.Best(testGallery, key, first.Subject, Query{Probe: axis(1)}); ok || err != nil {
 			t.Errorf("an erased subject is compared with: %v, %v", ok, err)
 		}
 	}()
@@ -226,7 +226,7 @@ func TestCloseWaitsForSearches(t *testing.T) {
 	}
 	receive(t, closed, "the end of Close")
 	s.Close()
-	if _, _, err := s.Best(testGallery, key, e.Subject, axis(1)); !errors.Is(err, ErrClosed) {
+	if _, _, err := s.Best(testGallery, key, e.Subject, Query{Probe: axis(1)}); !errors.Is(err, ErrClosed) {
 		t.Errorf("best after Close: %v", err)
 	}
 	if err := s.Erase(Erasure{testGallery, 1, e.Subject, 9}); err != nil {

@@ -289,7 +289,7 @@ func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 		if diff := cmp.Diff([]Hit{{Subject: e.Subject, Event: e.Event, Score: score.Max}}, hits); err != nil || diff != "" {
 			t.Errorf("%s: search of what is pending: %v (-want +got):\n%s", name, err, diff)
 		}
-		if _, ok, err := s.Best(testGallery, key, e.Subject, axis(1)); ok || err != nil {
+		if _, ok, err := s.Best(testGallery, key, e.Subject, Query{Probe: axis(1)}); ok || err != nil {
 			t.Errorf("%s: compared with a pending subject: %v, %v", name, ok, err)
 		}
 		if _, err := s.Pending().Search(context.Background(), testGallery, 1, testKey(t, 2), Query{Probe: axis(1), Limit: 1}); !errors.Is(err, seal.ErrOpen) {

@@ -71,7 +71,7 @@ func (st *state) discard(sl *slice) {
 	for _, c := range sl.pending { // any order will do
 		st.pending.Delete(c.sequence)
 	}
-	sl.templates.drop()
+	sl.drop()
 	delete(st.slices, sl.gallery)
 }
 

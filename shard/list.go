@@ -211,7 +211,7 @@ func (s *Slots) Stats() Stats {
 		out.Deleted += int(u.Deleted)
 		out.Pending += int(u.Pending)
 		out.SealedBytes += sl.sealedBytes
-		out.TemplateBytes += sl.templates.bytes()
+		out.TemplateBytes += sl.templates.bytes() + sl.means.Load().bytes()
 	}
 	for _, f := range s.state.fences.of {
 		out.Purging += f.remains.Len()

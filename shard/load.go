@@ -254,7 +254,7 @@ func (s *Shard) Replace(l *Loader) {
 	set := s.sealed.swap(l.set)
 	l.set = nil
 	for _, sl := range old.slices {
-		sl.templates.drop()
+		sl.drop()
 	}
 	s.mu.Unlock()
 	set.Release()

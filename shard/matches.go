@@ -11,10 +11,11 @@ import (
 	"facet/shard/seal"
 )
 
-// Match is a subject with an event at or above a threshold.
+// Match is a subject with an event, or with a template of its own, at or above a threshold.
 type Match struct {
 	Subject id.Subject
-	// Events has the best of these events, in the order of scan.Compare. Total counts all of them.
+	// Events has the best of these events, in the order of scan.Compare. Total counts all of them. If
+	// only the subject's template reaches the threshold, Events has its best event, and Total is 0.
 	Events []Hit
 	Total  int
 }
@@ -27,6 +28,8 @@ type MatchQuery struct {
 	After id.Subject
 	// Limit is the most subjects, and EventsMax the most events of each.
 	Limit, EventsMax int
+	// Means asks for the subjects' own templates, too.
+	Means bool
 }
 
 // Matches returns the first q.Limit subjects after q.After, in the order of ids, that have an event
@@ -34,7 +37,7 @@ type MatchQuery struct {
 // event while all pages of a run are read is on exactly one of them, whatever other writes do. The
 // list may be shorter than q.Limit although more follow. Errors are those of Search.
 func (s *Shard) Matches(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q MatchQuery) (list []Match, next id.Subject, err error) {
-	hits, err := s.Search(ctx, g, generation, key, Query{Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, After: &q.After})
+	hits, err := s.Search(ctx, g, generation, key, Query{Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, After: &q.After, Means: q.Means})
 	if err != nil {
 		return nil, next, err
 	}
@@ -46,7 +49,7 @@ func (s *Shard) Matches(ctx context.Context, g id.Gallery, generation uint32, ke
 		if err != nil {
 			return nil, next, fmt.Errorf("compare with subject %s: %w", h.Subject, err)
 		}
-		if m.Total > 0 { // else it went since the search
+		if len(m.Events) > 0 { // else it went since the search
 			list = append(list, m)
 		}
 	}
@@ -81,7 +84,28 @@ func (s *Shard) match(g id.Gallery, generation uint32, key *seal.Key, subject id
 		}
 	}
 	m.Events = bestOf(m.Events, q.EventsMax)
-	return m, nil
+	if q.Means {
+		err = s.matchSubject(&m, sl, key, q)
+	}
+	return m, err
+}
+
+// matchSubject compares the probe with the template of a subject whose events are compared.
+func (s *Shard) matchSubject(m *Match, sl *slice, key *seal.Key, q *MatchQuery) error {
+	first := sl.subjects[m.Subject]
+	points, ok, err := s.subjectScore(sl, key, first, q.Probe)
+	if err != nil || !ok || m.Total == 0 && points < q.Threshold {
+		return err
+	}
+	if m.Total == 0 {
+		best, err := s.bestEvent(sl, key, first, &Query{Probe: q.Probe})
+		if err != nil {
+			return err
+		}
+		m.Events = []Hit{best}
+	}
+	m.Events[0].SubjectScore = points
+	return nil
 }
 
 // bestOf sorts hits and cuts them to limit.

@@ -12,6 +12,9 @@ const (
 	entryBytes = 230
 	// expiryBytes is the Go heap of an entry's time of expiry (BenchmarkTimetable).
 	expiryBytes = 60
+	// meanBytes is the Go heap of a subject's own template: its row and the row's place among the
+	// subjects (BenchmarkMeanBytes).
+	meanBytes = 230
 	// templateNum ÷ templateDen is the size of a template in the matrix divided by the size of its
 	// sealed face. These are 1,068 and 877 bytes at 192 numbers. The ratio is smaller for larger
 	// templates.
@@ -31,25 +34,37 @@ func (s *Slots) Memory() (bytes int64) {
 	defer s.mu.RUnlock()
 	stored := s.sealed.last()
 	for _, sl := range s.state.slices {
-		t := &sl.templates
-		t.mu.Lock()
-		waiting := int64(len(t.waiting))
-		if t.matrix != nil {
-			held := t.matrix.Bytes()
-			bytes += held - min(t.matrix.FreeBytes(), held/freeShare)
-		}
-		t.mu.Unlock()
+		held, waiting := sl.templates.memory()
+		bytes += held
 		active := int64(sl.entries.Len() - sl.deleted.Len())
 		entries := int64(sl.entries.Len() + len(sl.pending))
 		face := sl.sealedBytes / max(active+int64(len(sl.pending)), 1)
 		heap := entries*entryBytes + face*int64(after(sl.entries, stored)+len(sl.pending))
 		heap += expiryBytes * int64(sl.times.len())
+		if m := sl.means.Load(); m != nil {
+			heap += int64(len(m.of)) * meanBytes
+			for kind := range m.rows {
+				held, more := m.rows[kind].memory()
+				bytes, waiting = bytes+held, waiting+more
+			}
+		}
 		bytes += heapGrowth*heap + waiting*face*templateNum/templateDen
 	}
 	for _, f := range s.state.fences.of {
 		bytes += heapGrowth * int64(f.remains.Len()) * entryBytes
 	}
 	return bytes
+}
+
+// memory returns the bytes of the matrix that count, and the number of templates that wait.
+func (t *templates) memory() (held, waiting int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.matrix != nil {
+		held = t.matrix.Bytes()
+		held -= min(t.matrix.FreeBytes(), held/freeShare)
+	}
+	return held, int64(len(t.waiting))
 }
 
 // after returns the number of entries after a sequence.

@@ -24,17 +24,28 @@ const openTogether = 16 * openBatch
 // templates that other goroutines open. It returns the error of the first template that can't be
 // opened, the error of ctx, or ErrClosed.
 func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
-	sl.templates.mu.Lock()
-	waiting := len(sl.templates.waiting)
-	sl.templates.mu.Unlock()
+	return together(ctx, sl.templates.waitingNow(), func(ctx context.Context) error { return s.openSome(ctx, sl, key) })
+}
+
+// openAll does the work of open and of derive. m may be nil.
+func (s *Shard) openAll(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
+	err := s.open(ctx, sl, key)
+	if err == nil && m != nil {
+		err = s.derive(ctx, sl, m, key)
+	}
+	return err
+}
+
+// together runs work once, or on all processors if enough templates wait.
+func together(ctx context.Context, waiting int, work func(context.Context) error) error {
 	if waiting < openTogether {
-		return s.openSome(ctx, sl, key)
+		return work(ctx)
 	}
-	work, ctx := errgroup.WithContext(ctx)
+	all, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
-		work.Go(func() error { return s.openSome(ctx, sl, key) })
+		all.Go(func() error { return work(ctx) })
 	}
-	return work.Wait()
+	return all.Wait()
 }
 
 // openSome does the work of open on one goroutine. Several may run at once.
@@ -106,7 +117,7 @@ func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel
 			return m, n, err
 		}
 		if m == nil || m.Dim() != len(template) {
-			m, err = sl.templates.matrixOf(s, len(template))
+			m, err = sl.templates.matrixOf(s, s.table, len(template))
 		}
 		if err == nil {
 			err = m.Prepare(&faces[n], template)
@@ -156,12 +167,13 @@ func (u *unsealer) clear() {
 }
 
 // Warm opens the templates of a slice, so that the next search need not. It yields often, and opens
-// many templates on all processors. Without a slice it does nothing. Errors are those of Search.
+// many templates on all processors. It derives the means of a slice that has them. Without a slice it
+// does nothing. Errors are those of Search.
 func (s *Shard) Warm(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key) error {
 	sl, done, err := s.enter(g, generation)
 	if err == nil && sl != nil {
 		defer done()
-		err = s.open(ctx, sl, key)
+		err = s.openAll(ctx, sl, sl.means.Load(), key)
 	}
 	if err != nil {
 		return fmt.Errorf("open templates of gallery %s: %w", g, err)
@@ -169,7 +181,7 @@ func (s *Shard) Warm(ctx context.Context, g id.Gallery, generation uint32, key *
 	return nil
 }
 
-// Cold is a slice with templates that are not open yet.
+// Cold is a slice with templates, means included, that are not open yet.
 type Cold struct {
 	Gallery    id.Gallery
 	Generation uint32
@@ -182,10 +194,7 @@ func (s *Shard) Cold() []Cold {
 	defer s.mu.RUnlock()
 	var list []Cold
 	for _, sl := range s.state.slices {
-		sl.templates.mu.Lock()
-		n := len(sl.templates.waiting)
-		sl.templates.mu.Unlock()
-		if n > 0 {
+		if n := sl.templates.waitingNow() + sl.means.Load().waiting(); n > 0 {
 			list = append(list, Cold{sl.gallery, sl.generation, n})
 		}
 	}

@@ -29,6 +29,10 @@ type Hit = scan.Hit
 // a slice there are no hits. If key does not open one of the templates, the whole search fails.
 // Other errors wrap ErrGeneration, ErrQuery, ErrClosed, kernel.ErrBusy, or the error of ctx.
 //
+// With q.Means it also compares the subjects' own templates. The best event of a subject whose
+// template has a higher score then has the place of that score, and is a hit even if its own score is
+// below the threshold. With tags this counts only for subjects all of whose events match.
+//
 // Search scans rows without a lock and then looks up what changed. It compares each new event, and
 // drops hits whose events are gone. It scans again only if a dropped hit leaves room for a row that
 // the scan did not keep.
@@ -72,38 +76,38 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 		return nil, true, err
 	}
 	defer leave()
+	parts := s.partsOf(sl, q)
 	changes := sl.changes.Load()
-	if err := s.open(ctx, sl, key); err != nil {
+	if err := s.openAll(ctx, sl, parts.means, key); err != nil {
 		return nil, false, err
 	}
-	now := sl.templates.begin()
-	defer sl.templates.end()
-	if now.queue == nil { // all events went
-		return nil, false, nil
-	}
-	if hits, err = queued(ctx, now.queue, q); err != nil {
+	defer parts.end()
+	if err := parts.scan(ctx); err != nil {
 		return nil, false, err
 	}
-	if s.still(sl, changes) {
-		return hits, true, nil
-	}
-	if err := s.open(ctx, sl, key); err != nil {
-		return nil, false, err
+	if !s.still(sl, changes) {
+		if err := s.openAll(ctx, sl, parts.means, key); err != nil {
+			return nil, false, err
+		}
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if same, err := s.state.slice(g, generation); err != nil || same != sl {
-		return nil, false, err
+	if sl.changes.Load() != changes {
+		if same, err := s.state.slice(g, generation); err != nil || same != sl || !parts.current() {
+			return nil, false, err
+		}
+		if err := s.openAll(ctx, sl, parts.means, key); err != nil { // the few that came meanwhile
+			return nil, false, err
+		}
+		if !parts.settle() {
+			return nil, false, nil
+		}
 	}
-	if err := s.open(ctx, sl, key); err != nil { // the few that came meanwhile
-		return nil, false, err
-	}
-	came, ok := sl.templates.since(now.from, s.table, q)
-	if !ok {
+	if !parts.current() {
 		return nil, false, nil
 	}
-	hits, done = settled(hits, came, q, func(h Hit) bool { return sl.find(h.Subject, h.Event) != nil })
-	return hits, done, nil
+	hits, err = s.combine(parts, key)
+	return hits, true, err
 }
 
 // still reports whether the slice's count of changes is the given one. It waits for a write under
@@ -125,12 +129,16 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 	if err != nil || sl == nil || len(sl.subjects) == 0 {
 		return nil, err
 	}
-	if err := s.open(ctx, sl, key); err != nil {
+	// Without means the setting was turned off a moment ago: this search needs the lock to make them.
+	parts := newParts(s, sl, sl.means.Load(), q)
+	if err := s.openAll(ctx, sl, parts.means, key); err != nil {
 		return nil, err
 	}
-	now := sl.templates.begin()
-	defer sl.templates.end()
-	return queued(ctx, now.queue, q)
+	defer parts.end()
+	if err := parts.scan(ctx); err != nil {
+		return nil, err
+	}
+	return s.combine(parts, key)
 }
 
 func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
@@ -183,9 +191,10 @@ func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bo
 	return now[:min(len(now), q.Limit)], true
 }
 
-// Best returns the highest score of the probe with the active events of a subject. ok is false if
-// the subject has none. Errors are those of Search.
-func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engine.Template) (best int, ok bool, err error) {
+// Best returns the highest score of the probe with the active events of a subject, and with q.Means
+// also with the subject's own template. ok is false if the subject has no event. Best reads no other
+// field of q than Probe and Means. Errors are those of Search.
+func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (best int, ok bool, err error) {
 	s.mu.RLock() // for the few comparisons with one subject
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -195,17 +204,33 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engi
 	if sl == nil || sl.subjects[subject] == nil {
 		return 0, false, nil
 	}
-	if err := finite(probe); err != nil {
+	if err := finite(q.Probe); err != nil {
 		return 0, false, err
 	}
-	for e := range sl.of(subject) {
-		similarity, err := s.compare(sl, key, e, probe)
-		if err != nil {
-			return 0, false, fmt.Errorf("compare with subject %s: %w", subject, err)
-		}
-		best = max(best, s.table.Score(similarity))
+	h, err := s.bestEvent(sl, key, sl.subjects[subject], &q)
+	if err == nil && q.Means {
+		h.SubjectScore, _, err = s.subjectScore(sl, key, sl.subjects[subject], q.Probe)
 	}
-	return best, true, nil
+	if err != nil {
+		return 0, false, fmt.Errorf("compare with subject %s: %w", subject, err)
+	}
+	return h.Rank(), true, nil
+}
+
+// bestEvent returns the event of a subject that is most similar to the probe, whether or not it
+// reaches the threshold. Shard.mu is held for reading.
+func (s *Shard) bestEvent(sl *slice, key *seal.Key, first *entry, q *Query) (best Hit, err error) {
+	for e := first; e != nil; e = e.further {
+		similarity, err := s.compare(sl, key, e, q.Probe)
+		if err != nil {
+			return best, err
+		}
+		h := Hit{Subject: e.Subject, Event: e.Event, Score: s.table.Score(similarity)}
+		if e == first || scan.Compare(h, best) < 0 {
+			best = h
+		}
+	}
+	return best, nil
 }
 
 // compare returns the similarity of a probe and an active entry, and decrypts the entry if it is

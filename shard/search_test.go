@@ -226,7 +226,7 @@ func TestNonFiniteTemplateIsRefused(t *testing.T) {
 		q := Query{Probe: bad, Limit: 1}
 		_, active := search(s, key, bad)
 		_, pending := s.Pending().Search(t.Context(), testGallery, 1, key, q)
-		_, _, best := s.Best(testGallery, key, e.Subject, bad)
+		_, _, best := s.Best(testGallery, key, e.Subject, Query{Probe: bad})
 		for name, err := range map[string]error{"search": active, "search of what is pending": pending, "best": best} {
 			if !errors.Is(err, ErrQuery) {
 				t.Errorf("%s for %v: got %v, want ErrQuery", name, x, err)

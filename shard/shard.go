@@ -150,7 +150,7 @@ func (s *Shard) Close() {
 	s.mu.Lock()
 	set := s.sealed.swap(nil)
 	for _, sl := range s.state.slices {
-		sl.templates.drop()
+		sl.drop()
 	}
 	s.mu.Unlock()
 	set.Release()

@@ -85,7 +85,7 @@ func TestSearchFindsEarlierPuts(t *testing.T) {
 		if want := []Hit{{Subject: e.Subject, Event: e.Event, Score: score.Max}}; err != nil || !slices.Equal(hits, want) {
 			t.Fatalf("search %d: got %v, %v, want %v", n, hits, err, want)
 		}
-		best, ok, err := s.Best(testGallery, key, e.Subject, axis(n))
+		best, ok, err := s.Best(testGallery, key, e.Subject, Query{Probe: axis(n)})
 		if best != score.Max || !ok || err != nil {
 			t.Fatalf("best of subject %d: got %d, %v, %v", n, best, ok, err)
 		}
@@ -111,16 +111,16 @@ func TestBestOpensOwnTemplatesOnly(t *testing.T) {
 	s, key := newTestShard(t, 100), testKey(t, 1)
 	good := put(t, s, newEvent(key, 1, axis(1)))
 	bad := put(t, s, newEvent(testKey(t, 2), 2, axis(2)))
-	if best, ok, err := s.Best(testGallery, key, good.Subject, axis(1)); best != score.Max || !ok || err != nil {
+	if best, ok, err := s.Best(testGallery, key, good.Subject, Query{Probe: axis(1)}); best != score.Max || !ok || err != nil {
 		t.Errorf("readable subject: got %d, %v, %v", best, ok, err)
 	}
-	if _, _, err := s.Best(testGallery, key, bad.Subject, axis(1)); !errors.Is(err, seal.ErrOpen) {
+	if _, _, err := s.Best(testGallery, key, bad.Subject, Query{Probe: axis(1)}); !errors.Is(err, seal.ErrOpen) {
 		t.Errorf("unreadable subject: got %v, want seal.ErrOpen", err)
 	}
-	if _, ok, err := s.Best(testGallery, key, id.Subject{}, axis(1)); ok || err != nil {
+	if _, ok, err := s.Best(testGallery, key, id.Subject{}, Query{Probe: axis(1)}); ok || err != nil {
 		t.Errorf("unknown subject: got %v, %v", ok, err)
 	}
-	if _, ok, err := s.Best(id.Gallery{}, key, good.Subject, axis(1)); ok || err != nil {
+	if _, ok, err := s.Best(id.Gallery{}, key, good.Subject, Query{Probe: axis(1)}); ok || err != nil {
 		t.Errorf("unknown gallery: got %v, %v", ok, err)
 	}
 }
@@ -332,7 +332,7 @@ func TestUnfitQueryIsRefused(t *testing.T) {
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	_, noLimit := s.Search(context.Background(), testGallery, 1, key, Query{Probe: axis(1)})
 	_, short := search(s, key, axis(1)[:8])
-	_, _, best := s.Best(testGallery, key, e.Subject, axis(1)[:8])
+	_, _, best := s.Best(testGallery, key, e.Subject, Query{Probe: axis(1)[:8]})
 	for name, err := range map[string]error{"no limit": noLimit, "short probe": short, "short probe of best": best} {
 		if !errors.Is(err, ErrQuery) {
 			t.Errorf("%s: got %v, want ErrQuery", name, err)
@@ -392,7 +392,7 @@ func TestReadsBesideWritesSeeWholeStates(t *testing.T) {
 					t.Errorf("search: got %v, %v", hits, err)
 					return
 				}
-				if best, ok, err := s.Best(testGallery, key, keep.Subject, axis(0)); best != score.Max || !ok || err != nil {
+				if best, ok, err := s.Best(testGallery, key, keep.Subject, Query{Probe: axis(0)}); best != score.Max || !ok || err != nil {
 					t.Errorf("best: got %d, %v, %v", best, ok, err)
 				}
 				if u := s.Slots().Usage(testGallery); u.Active+u.Deleted > u.Granted {

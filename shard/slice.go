@@ -64,6 +64,9 @@ type slice struct {
 	// writing.
 	changes   atomic.Uint64
 	templates templates
+	// means has the subjects' own templates, or nil if the slice has none. It is stored with Shard.mu
+	// held for writing.
+	means atomic.Pointer[means]
 	// models has the models of the templates, those of pending events included.
 	models models
 }
@@ -110,8 +113,10 @@ func (sl *slice) enter(e *entry) {
 	sl.sealedBytes += int64(e.sealedLen)
 }
 
-// leave removes an active entry and zeroes its template. The caller updates subjects.
+// leave removes an active entry and zeroes its template and its subject's own. The caller updates
+// subjects.
 func (sl *slice) leave(e *entry) {
+	sl.means.Load().leave(e.Subject)
 	sl.templates.leave(e)
 	sl.changes.Add(1)
 	sl.entries.Delete(e.sequence)
@@ -128,6 +133,12 @@ func (sl *slice) dropOldestDeleted() bool {
 		sl.tombstones.add(sequence)
 	}
 	return ok
+}
+
+// drop zeroes all templates and frees their memory.
+func (sl *slice) drop() {
+	sl.templates.drop()
+	sl.means.Load().drop()
 }
 
 // ref returns the place that the face of e is sealed for.

@@ -54,15 +54,17 @@ func (sl *slice) join(e *entry) { sl.link(sl.subjects[e.Subject], e) }
 
 // link does what join does. before is the first entry of the subject's list, or nil.
 func (sl *slice) link(before, e *entry) {
+	first := before
 	if before == nil || before.first > e.first {
-		e.further = before
+		first, e.further = e, before
 		sl.subjects[e.Subject] = e
-		return
+	} else {
+		for before.further != nil && before.further.first <= e.first {
+			before = before.further
+		}
+		e.further, before.further = before.further, e
 	}
-	for before.further != nil && before.further.first <= e.first {
-		before = before.further
-	}
-	e.further, before.further = before.further, e
+	sl.means.Load().enter(first)
 }
 
 // part unlinks e from its subject's list. A subject without events is removed.
@@ -81,4 +83,5 @@ func (sl *slice) part(e *entry) {
 		delete(sl.subjects, e.Subject)
 	}
 	e.further = nil
+	sl.means.Load().enter(sl.subjects[e.Subject])
 }

@@ -70,6 +70,13 @@ func (t *templates) wait(e *entry) {
 	t.waiting = append(t.waiting, e)
 }
 
+// waitingNow returns the number of entries that wait.
+func (t *templates) waitingNow() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting)
+}
+
 // leave zeroes the template of an entry that goes.
 func (t *templates) leave(e *entry) {
 	t.mu.Lock()
@@ -122,9 +129,9 @@ func (t *templates) take() (mine *opening, others []*opening) {
 	return mine, nil
 }
 
-// matrixOf returns the matrix for templates of dim numbers. The first template decides the
+// matrixOf returns the matrix for templates of dim numbers, whose scores come from table. The first template decides the
 // dimension, as long as there is any.
-func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
+func (t *templates) matrixOf(s *Shard, table *score.Table, dim int) (*kernel.Matrix, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.matrix != nil && t.matrix.Dim() != dim && t.matrix.Len() == 0 {
@@ -139,7 +146,7 @@ func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
 		if t.dropped { // nobody will use it
 			return m, nil
 		}
-		t.matrix, t.queue = m, kernel.NewQueue(m, s.table, s.passes)
+		t.matrix, t.queue = m, kernel.NewQueue(m, table, s.passes)
 	}
 	if d := t.matrix.Dim(); d != dim {
 		return nil, fmt.Errorf("template of %d numbers among those of %d", dim, d)
@@ -204,7 +211,8 @@ func (t *templates) put(m *kernel.Matrix, e *entry, face *kernel.Prepared, first
 type scanning struct {
 	queue *kernel.Queue
 	// from is the number of the first entry that may have been added too late for the search.
-	from uint64
+	from  uint64
+	begun bool
 }
 
 // begin notes the start of a search. The caller calls end. Without a matrix the queue is nil.
@@ -212,7 +220,7 @@ func (t *templates) begin() scanning {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.scans++
-	return scanning{t.queue, t.addedFirst + uint64(len(t.added))}
+	return scanning{t.queue, t.addedFirst + uint64(len(t.added)), true}
 }
 
 func (t *templates) end() {
@@ -229,7 +237,13 @@ func (t *templates) end() {
 func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if from < t.addedFirst || t.matrix == nil || len(q.Probe) != t.matrix.Dim() {
+	if from < t.addedFirst || t.dropped {
+		return nil, false
+	}
+	if t.matrix == nil { // nothing was ever added
+		return nil, true
+	}
+	if len(q.Probe) != t.matrix.Dim() {
 		return nil, false
 	}
 	for _, e := range t.added[from-t.addedFirst:] {

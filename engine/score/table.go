@@ -29,6 +29,26 @@ type Point struct {
 // safe for concurrent use.
 type Table struct {
 	least [Max + 1]float32 // least[0] is −Inf
+	// means has the tables of each kind of mean, or nil.
+	means Means
+}
+
+// Means are tables for each kind of mean.
+type Means [Kinds]*Table
+
+// With returns t with tables for means. A kind without one has t.
+func (t *Table) With(means Means) *Table {
+	with := *t
+	with.means = means
+	return &with
+}
+
+// OfMean returns the table for means of a kind.
+func (t *Table) OfMean(kind int) *Table {
+	if of := t.means[kind]; of != nil {
+		return of
+	}
+	return t
 }
 
 // NewTable returns the table of the curve that runs straight from point to point. There are at most

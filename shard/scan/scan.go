@@ -37,6 +37,8 @@ type Query struct {
 	// instead of the best ones. It implies BySubject. Pages of such hits miss no subject and repeat
 	// none, however scores change between them.
 	After *id.Subject
+	// Means asks Shard.Search to compare the templates of subjects, too. TopK ignores it.
+	Means bool
 }
 
 // OneEach reports whether a subject has at most one hit.
@@ -62,13 +64,19 @@ type Hit struct {
 	Event   id.Event
 	// Score is 0 to score.Max.
 	Score int
+	// SubjectScore is the score of the subject's own template, or 0 if it has none. Only Shard.Search
+	// sets it, in the best hit of the subject.
+	SubjectScore int `cbor:",omitempty"`
 }
 
-// Compare orders hits totally, best first: score descending, then subject id,
+// Rank returns the larger of both scores.
+func (h Hit) Rank() int { return max(h.Score, h.SubjectScore) }
+
+// Compare orders hits totally, best first: rank descending, then subject id,
 // then event id.
 func Compare(a, b Hit) int {
 	return cmp.Or(
-		cmp.Compare(b.Score, a.Score),
+		cmp.Compare(b.Rank(), a.Rank()),
 		bytes.Compare(a.Subject.UUID[:], b.Subject.UUID[:]),
 		bytes.Compare(a.Event.UUID[:], b.Event.UUID[:]),
 	)
@@ -88,7 +96,7 @@ func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 			continue
 		}
 		if s := table.Score(similarity); s >= q.Threshold { // a NaN is not below least
-			keep.offer(Hit{row.Subject, row.Event, s})
+			keep.offer(Hit{Subject: row.Subject, Event: row.Event, Score: s})
 		}
 	}
 	return keep.sorted()

@@ -1,0 +1,305 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"facet/engine"
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/shard/kernel"
+	"facet/shard/seal"
+)
+
+// errClosedTemplate is returned when a mean needs a template that is not open yet.
+var errClosedTemplate = errors.New("shard: a template is not open")
+
+// means are the subjects' own templates in a slice: the unit mean of the events' templates, for each
+// subject with two or more events. They are derived from opened templates, lie in memory only, and
+// are no part of the state.
+//
+//	a write:  leave → the events change → enter: a new row waits
+//	a search: opens the events, then derives the rows that wait
+//
+// A row is an entry without event and sequence. Its revision is the number of the subject's events.
+type means struct {
+	// of has the row of each subject that has one. Shard.mu guards it.
+	of map[id.Subject]*entry
+	// rows has the templates by the kind of mean.
+	rows [score.Kinds]templates
+
+	// mu guards sources and patterns. It is taken before the mu of rows.
+	mu sync.Mutex
+	// sources has the events of each row that is not derived yet, in order of registration.
+	sources  map[*entry][]*entry
+	patterns patterns
+}
+
+// kindOf returns the rows to which a row belongs.
+func (m *means) kindOf(row *entry) *templates { return &m.rows[score.Kind(int(row.revision))] }
+
+// leave removes the row of a subject whose events are about to change, and zeroes it. m may be nil.
+func (m *means) leave(subject id.Subject) {
+	if m == nil || m.of[subject] == nil {
+		return
+	}
+	row := m.of[subject]
+	delete(m.of, subject)
+	m.kindOf(row).leave(row)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.sources, row)
+	m.patterns.release(row.Tags)
+}
+
+// enter adds a row for a subject whose events have changed, if it has two or more. first is the
+// first of them, or nil. m may be nil.
+func (m *means) enter(first *entry) {
+	if m == nil || first == nil {
+		return
+	}
+	m.leave(first.Subject)
+	if first.further == nil {
+		return
+	}
+	var events []*entry
+	for e := first; e != nil; e = e.further {
+		events = append(events, e)
+	}
+	row := &entry{Owner: kernel.Owner{Subject: first.Subject}, revision: uint32(len(events))}
+	m.mu.Lock()
+	row.Tags = m.patterns.take(events)
+	m.sources[row] = events
+	m.mu.Unlock()
+	m.of[first.Subject] = row
+	m.kindOf(row).enter(row)
+}
+
+// drop zeroes all rows and frees their memory. m may be nil.
+func (m *means) drop() {
+	if m == nil {
+		return
+	}
+	for i := range m.rows {
+		m.rows[i].drop()
+	}
+}
+
+// bytes returns the memory of the matrices. m may be nil.
+func (m *means) bytes() (n int64) {
+	if m == nil {
+		return 0
+	}
+	for i := range m.rows {
+		n += m.rows[i].bytes()
+	}
+	return n
+}
+
+// waiting returns the number of rows that are to be derived. m may be nil.
+func (m *means) waiting() (n int) {
+	if m == nil {
+		return 0
+	}
+	for i := range m.rows {
+		n += m.rows[i].waitingNow()
+	}
+	return n
+}
+
+// average gives the slice means. Shard.mu is held for writing.
+func (sl *slice) average() {
+	m := &means{of: make(map[id.Subject]*entry), sources: make(map[*entry][]*entry)}
+	for _, first := range sl.subjects {
+		m.enter(first)
+	}
+	sl.means.Store(m)
+	sl.changes.Add(1)
+}
+
+// Average gives the slices means that want names, and takes them from the others. It costs little
+// if nothing changes.
+func (s *Shard) Average(want func(id.Gallery) bool) {
+	for _, g := range s.averages(want) {
+		s.setAverage(g, want(g))
+	}
+}
+
+// averages returns the galleries for which want differs from what they have.
+func (s *Shard) averages(want func(id.Gallery) bool) (list []id.Gallery) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for g, sl := range s.state.slices {
+		if want(g) != (sl.means.Load() != nil) {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+func (s *Shard) setAverage(g id.Gallery, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl := s.state.slices[g]
+	if sl == nil || s.closed || on == (sl.means.Load() != nil) {
+		return
+	}
+	if on {
+		sl.average()
+		return
+	}
+	sl.means.Swap(nil).drop()
+	sl.changes.Add(1)
+}
+
+// averaged returns the means of a slice and makes them if there are none.
+func (s *Shard) averaged(sl *slice) *means {
+	if m := sl.means.Load(); m != nil {
+		return m
+	}
+	s.setAverage(sl.gallery, true)
+	return sl.means.Load()
+}
+
+// derive derives every row of m that waits at the time of the call, and opens the events for it. Its
+// errors are those of open.
+func (s *Shard) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
+	for kind := range m.rows {
+		rows := &m.rows[kind]
+		err := together(ctx, rows.waitingNow(), func(ctx context.Context) error { return s.deriveSome(ctx, sl, m, kind, key) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deriveSome derives rows of one kind on one goroutine. Several may run at once.
+func (s *Shard) deriveSome(ctx context.Context, sl *slice, m *means, kind int, key *seal.Key) error {
+	rows := &m.rows[kind]
+	var faces []kernel.Prepared
+	for {
+		mine, others := rows.take()
+		if mine == nil {
+			again, err := await(ctx, others)
+			if err != nil || !again {
+				return err
+			}
+			continue
+		}
+		if faces == nil {
+			faces = make([]kernel.Prepared, openBatch)
+		}
+		matrix, n, err := s.prepareMeans(sl, m, kind, mine.entries, faces)
+		err = rows.settle(mine, matrix, faces[:n], err)
+		for i := range faces[:n] {
+			faces[i].Clear()
+		}
+		m.derived(rows, mine.entries)
+		if errors.Is(err, errClosedTemplate) {
+			err = s.open(ctx, sl, key)
+		}
+		if err == nil {
+			err = s.going(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// derived forgets the events of those rows that are in the matrix.
+func (m *means) derived(of *templates, rows []*entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	for _, row := range rows {
+		if row.place >= 0 {
+			delete(m.sources, row)
+		}
+	}
+}
+
+// prepareMeans encodes the means of rows for their matrix. It stops at the first that it can't
+// derive.
+func (s *Shard) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
+	var mean score.Mean
+	defer mean.Clear()
+	for _, row := range rows {
+		m.mu.Lock()
+		events := m.sources[row]
+		m.mu.Unlock()
+		mean.Clear()
+		if len(events) == 0 || !sl.templates.sum(&mean, events) { // without events the row is gone
+			return matrix, n, fmt.Errorf("%w, of subject %s", errClosedTemplate, row.Subject)
+		}
+		unit := mean.Unit()
+		if matrix == nil || matrix.Dim() != len(unit) {
+			matrix, err = m.rows[kind].matrixOf(s, s.table.OfMean(kind), len(unit))
+		}
+		if err == nil {
+			err = matrix.Prepare(&faces[n], unit)
+		}
+		clear(unit)
+		if err != nil {
+			return matrix, n, fmt.Errorf("derive the template of subject %s: %w", row.Subject, err)
+		}
+		n++
+	}
+	return matrix, n, nil
+}
+
+// sum adds the templates of events to mean. It returns false if one of them is not open.
+func (t *templates) sum(mean *score.Mean, events []*entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range events {
+		if e.place < 0 {
+			return false
+		}
+		mean.Add(t.matrix.At(int(e.place)))
+	}
+	return true
+}
+
+// subjectScore returns the score of the probe with a subject's own template, whether or not it is
+// derived. A subject with one event has none: ok is false. Shard.mu is held for reading.
+func (s *Shard) subjectScore(sl *slice, key *seal.Key, first *entry, probe engine.Template) (points int, ok bool, err error) {
+	if first == nil || first.further == nil {
+		return 0, false, nil
+	}
+	if m := sl.means.Load(); m != nil {
+		if row := m.of[first.Subject]; row != nil {
+			similarity, open, err := m.kindOf(row).compare(row, probe)
+			if open || err != nil {
+				return s.table.OfMean(score.Kind(int(row.revision))).Score(similarity), true, err
+			}
+		}
+	}
+	var mean score.Mean
+	defer mean.Clear()
+	u := unsealer{store: &s.sealed, key: key}
+	defer u.clear()
+	for e := first; e != nil; e = e.further {
+		if sl.templates.sum(&mean, []*entry{e}) {
+			continue
+		}
+		template, err := u.open(nil, sl.ref(e), e)
+		if err == nil {
+			err = alike(len(probe), len(template))
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		mean.Add(template)
+	}
+	unit := mean.Unit()
+	defer clear(unit)
+	if err := alike(len(probe), len(unit)); err != nil {
+		return 0, false, err
+	}
+	return s.table.OfMean(score.Kind(mean.Len())).Score(score.Dot(probe, unit)), true, nil
+}

@@ -1,0 +1,275 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/engine"
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/shard/kernel"
+	"facet/shard/scan"
+)
+
+// newMeansTwin returns a twin whose kinds of means have different tables.
+func newMeansTwin(t testing.TB, seed uint64, dim int) *twin {
+	t.Helper()
+	w := newTwin(t, seed, dim, 2000)
+	var of score.Means
+	for kind := range of[:2] {
+		table, err := score.NewTable([]score.Point{
+			{Cosine: -1}, {Cosine: .1 * float64(kind+1), Score: 2000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[kind] = table
+	}
+	w.table = w.table.With(of)
+	return w
+}
+
+// subjects returns the rows by subject in order of registration: that of the events' ids.
+func (w *twin) subjects() map[id.Subject][]scan.Row {
+	of := map[id.Subject][]scan.Row{}
+	for _, event := range slices.SortedFunc(maps.Keys(w.rows), func(a, b id.Event) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }) {
+		row := w.rows[event]
+		of[row.Subject] = append(of[row.Subject], row)
+	}
+	return of
+}
+
+// plainMean is the definition of a subject's template.
+func plainMean(rows []scan.Row) []float32 {
+	sum := make([]float64, len(rows[0].Template))
+	for _, row := range rows {
+		for i, x := range row.Template {
+			sum[i] += float64(x)
+		}
+	}
+	var square float64
+	for _, x := range sum {
+		square += float64(x * x)
+	}
+	unit := make([]float32, len(sum))
+	for i, x := range sum {
+		if square > 0 {
+			unit[i] = float32(x / math.Sqrt(square))
+		}
+	}
+	return unit
+}
+
+// plain is the definition of a search with means.
+func (w *twin) plain(q Query) (list []Hit) {
+	for subject, rows := range w.subjects() {
+		var hits []Hit
+		for _, row := range rows {
+			if scan.Tagged(row.Tags, q.Tags) {
+				hits = append(hits, Hit{Subject: subject, Event: row.Event, Score: w.table.Score(score.Dot(q.Probe, row.Template))})
+			}
+		}
+		if len(hits) == 0 || q.Passed(subject) {
+			continue
+		}
+		slices.SortFunc(hits, scan.Compare)
+		if len(rows) > 1 && len(hits) == len(rows) {
+			table := w.table.OfMean([]int{0, 0, 0, 1, 2}[min(len(rows), 4)])
+			hits[0].SubjectScore = table.Score(score.Dot(q.Probe, plainMean(rows)))
+		}
+		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Rank() < q.Threshold })
+		if q.OneEach() {
+			hits = hits[:min(len(hits), 1)]
+		}
+		list = append(list, hits...)
+	}
+	slices.SortFunc(list, q.Compare)
+	return list[:min(len(list), q.Limit)]
+}
+
+// agreeMeans demands what the definition gives.
+func (w *twin) agreeMeans(t testing.TB, q Query) {
+	t.Helper()
+	q.Means = true
+	want := w.plain(q)
+	got, err := w.Search(context.Background(), testGallery, 1, w.key, q)
+	if diff := cmp.Diff(want, got); err != nil || len(want)+len(got) > 0 && diff != "" {
+		t.Fatalf("%d rows, %+v: %v (-want +got):\n%s", len(w.rows), q, err, diff)
+	}
+	still, err := w.searchStill(context.Background(), testGallery, 1, w.key, &q)
+	if diff := cmp.Diff(got, still); err != nil || len(want) > 0 && diff != "" {
+		t.Fatalf("%d rows, %+v, without writes: %v (-want +got):\n%s", len(w.rows), q, err, diff)
+	}
+	for _, h := range got[:min(len(got), 3)] {
+		best, _, err := w.Best(testGallery, w.key, h.Subject, Query{Probe: q.Probe, Means: true})
+		one := q
+		one.Threshold, one.Limit, one.Tags, one.After, one.BySubject = 0, len(w.rows), nil, nil, false
+		all := w.plain(one)
+		at := slices.IndexFunc(all, func(of Hit) bool { return of.Subject == h.Subject })
+		if err != nil || best != all[at].Rank() {
+			t.Fatalf("best of subject %s: %d, %v, want %d", h.Subject, best, err, all[at].Rank())
+		}
+	}
+}
+
+// The setting goes off and on meanwhile, and the state through a snapshot.
+func TestSearchWithMeansEqualsPlainScan(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(24) {
+		w := newMeansTwin(t, seed, []int{1, 7, 16, 64, 192}[seed%5])
+		for step := range []int{30, 300, 900}[seed%3] {
+			w.write(t)
+			if w.rand.IntN(1+step/20) == 0 {
+				w.agreeMeans(t, w.query())
+			}
+			switch w.rand.IntN(60) {
+			case 0:
+				w.Average(func(id.Gallery) bool { return false })
+			case 1:
+				w.Average(func(id.Gallery) bool { return true })
+			case 2:
+				w.agree(t, w.query())
+			}
+		}
+		for range 40 {
+			w.agreeMeans(t, w.query())
+		}
+		w.Close()
+	}
+}
+
+func TestMatchesWithMeansEqualPlainScan(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		w := newMeansTwin(t, seed, []int{7, 64}[seed%2])
+		for range 400 {
+			w.write(t)
+		}
+		for range 30 {
+			q := MatchQuery{Probe: w.template(), Threshold: 1000 * w.rand.IntN(9), Limit: 1 + w.rand.IntN(9), EventsMax: 3, Means: true}
+			all := w.plain(Query{Probe: q.Probe, Limit: len(w.rows)})
+			var want []Match
+			for subject := range w.subjects() {
+				m := Match{Subject: subject}
+				for _, h := range all {
+					if h.Subject == subject && h.Rank() >= q.Threshold {
+						m.Events = append(m.Events, h)
+					}
+					if h.Subject == subject && h.Score >= q.Threshold {
+						m.Total++
+					}
+				}
+				if m.Events = m.Events[:min(len(m.Events), q.EventsMax)]; len(m.Events) > 0 {
+					want = append(want, m)
+				}
+			}
+			slices.SortFunc(want, func(a, b Match) int { return bytes.Compare(a.Subject.UUID[:], b.Subject.UUID[:]) })
+			if diff := cmp.Diff(want, w.pages(t, q)); diff != "" {
+				t.Fatalf("seed %d, threshold %d, pages of %d (-want +got):\n%s", seed, q.Threshold, q.Limit, diff)
+			}
+		}
+		w.Close()
+	}
+}
+
+// Beside the searches the events of each person change in turn, but each person is always enrolled,
+// and only the mean of two events reaches the threshold.
+func TestSearchNeverMissesSubjectWithMean(t *testing.T) {
+	t.Parallel()
+	const persons = 6
+	s, key := newTestShard(t, 4000), testKey(t, 1)
+	left, right, probe := axis(1), axis(1), axis(1)
+	left[1], left[2], right[1], right[2] = .8, .6, .8, -.6
+	threshold := s.table.Score(.9)
+	for n := range 1500 { // makes the scans longer
+		put(t, s, newEvent(key, 10_000+n, axis(0)))
+	}
+	var second [persons]Event
+	for n := range second {
+		first := put(t, s, newEvent(key, n, left))
+		second[n] = further(key, first, 100+n, right)
+		if err := s.Add(second[n], FreeSlots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := Query{Probe: probe, Threshold: threshold, Limit: persons + 1, BySubject: true, Means: true}
+	var done atomic.Bool
+	var searches atomic.Int64
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for !done.Load() {
+				hits, err := s.Search(t.Context(), testGallery, 1, key, q)
+				if err != nil || len(hits) != persons {
+					t.Errorf("%d hits, %v, want %d", len(hits), err, persons)
+					return
+				}
+				searches.Add(1)
+			}
+		})
+	}
+	for round := 0; round < 300 || searches.Load() < 200 && round < 20_000; round++ {
+		e := second[round%persons]
+		of, _ := s.Events(testGallery, 1, e.Subject)
+		r := replacement(key, e, 20_000, right)
+		r.Revision = of[1].Revision + 1
+		r.Sealed = SealFace(key, FaceRef{testGallery, 1, r.Subject, r.Event, r.Revision}, engine.Face{Template: right})
+		update(t, s, r)
+	}
+	done.Store(true)
+	wg.Wait()
+}
+
+// A mean counts once it is due, as much before it is derived as afterwards, and in no count of events.
+func TestMemoryEstimateCoversMeans(t *testing.T) {
+	t.Parallel()
+	const n, dim = 3000, 192
+	s, key := newTestShard(t, 2*n), testKey(t, 1)
+	s.arena = kernel.NewArena(0)
+	template := make(engine.Template, dim)
+	template[3] = 1
+	for i := range n {
+		e := put(t, s, newEvent(key, i, template))
+		if err := s.Add(further(key, e, 10_000+i, template), FreeSlots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warm := func() int64 {
+		t.Helper()
+		if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
+			t.Fatal(err)
+		}
+		return s.Slots().Memory()
+	}
+	without := warm()
+	s.Average(func(id.Gallery) bool { return true })
+	due := s.Slots().Memory()
+	if cold := s.Cold(); len(cold) != 1 || cold[0].Templates != n {
+		t.Errorf("%v wait, want %d means", cold, n)
+	}
+	with := warm()
+	if least, most := int64(n*4*dim), int64(n*3*4*dim); with-without < least || with-without > most {
+		t.Errorf("%d means count %d bytes, want %d to %d", n, with-without, least, most)
+	}
+	if ratio := float64(due-without) / float64(with-without); ratio < .8 || ratio > 1.25 {
+		t.Errorf("they count %d bytes before they are derived, %d afterwards", due-without, with-without)
+	}
+	if used := s.arena.Used(); used > with {
+		t.Errorf("%d bytes of the arena are used, more than the estimate %d", used, with)
+	}
+	if u := s.Slots().Usage(testGallery); u.Active != 2*n {
+		t.Errorf("%d events count, want %d", u.Active, 2*n)
+	}
+	s.Average(func(id.Gallery) bool { return false })
+	if off := s.Slots().Memory(); off != without {
+		t.Errorf("%d bytes when it is off again, %d before", off, without)
+	}
+}

@@ -1,0 +1,174 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/shard/scan"
+	"facet/shard/seal"
+)
+
+// parts are the scans of one search: that of the events and, if the search uses means, one of each
+// kind of mean. The first q.Limit hits of all parts together hold the first q.Limit of the search. A
+// hit by an event's own score has fewer than q.Limit events before it, and a hit by a subject's
+// template fewer than q.Limit subjects.
+type parts struct {
+	sl    *slice
+	means *means // nil if the search uses none
+	query *Query
+	list  []part
+}
+
+// part is a scan of one matrix. kind is eventRows or a kind of mean.
+type part struct {
+	rows  *templates
+	kind  int
+	table *score.Table
+	query Query
+	now   scanning
+	hits  []Hit
+}
+
+// eventRows is the kind of the rows that are no means.
+const eventRows = -1
+
+// partsOf returns the parts of a search, and makes means if the search needs them and there are
+// none. Shard.mu is not held.
+func (s *Shard) partsOf(sl *slice, q *Query) *parts {
+	var m *means
+	if q.Means {
+		m = s.averaged(sl)
+	}
+	return newParts(s, sl, m, q)
+}
+
+func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
+	p := &parts{sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: s.table, query: *q}}}
+	if q.Means && m != nil {
+		p.means = m
+		for kind := range m.rows {
+			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: s.table.OfMean(kind), query: m.query(q)})
+		}
+	}
+	return p
+}
+
+// query returns the query for rows of means. A subject has one row, and its tags are a pattern.
+func (m *means) query(q *Query) Query {
+	of := *q
+	of.BySubject = false
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of.Tags = m.patterns.matching(q.Tags)
+	return of
+}
+
+// current reports whether the slice has the means that the search scans.
+func (p *parts) current() bool {
+	return !p.query.Means || p.means != nil && p.sl.means.Load() == p.means
+}
+
+// scan scans all parts. The caller calls end afterwards, whatever scan returns.
+func (p *parts) scan(ctx context.Context) error {
+	for i := range p.list {
+		p.list[i].now = p.list[i].rows.begin()
+	}
+	for i := range p.list {
+		at := &p.list[i]
+		if at.now.queue == nil { // nothing was opened yet, or all rows went
+			continue
+		}
+		var err error
+		if at.hits, err = queued(ctx, at.now.queue, &at.query); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parts) end() {
+	for i := range p.list {
+		if p.list[i].now.begun {
+			p.list[i].rows.end()
+		}
+	}
+}
+
+// settle brings the hits up to date. It returns false if another scan is needed. Shard.mu is held
+// for reading, and all templates are open.
+func (p *parts) settle() bool {
+	for i := range p.list {
+		at := &p.list[i]
+		if at.kind != eventRows {
+			at.query = p.means.query(p.query) // the patterns may be others by now
+		}
+		came, ok := at.rows.since(at.now.from, at.table, &at.query)
+		if ok {
+			at.hits, ok = settled(at.hits, came, &at.query, func(h Hit) bool { return p.there(at.kind, h) })
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// there reports whether the row of a hit is still there.
+func (p *parts) there(kind int, h Hit) bool {
+	if kind == eventRows {
+		return p.sl.find(h.Subject, h.Event) != nil
+	}
+	row := p.means.of[h.Subject]
+	return row != nil && p.means.kindOf(row) == &p.means.rows[kind]
+}
+
+// combine returns the hits of a search whose parts are of one moment. Shard.mu is held for reading.
+func (s *Shard) combine(p *parts, key *seal.Key) ([]Hit, error) {
+	hits := p.list[0].hits
+	if p.means == nil {
+		return hits, nil
+	}
+	seen := make(map[id.Subject]bool, len(hits))
+	for i := range hits { // the best event of a subject is its first hit
+		h := &hits[i]
+		if seen[h.Subject] {
+			continue
+		}
+		seen[h.Subject] = true
+		if err := s.scoreSubject(p, key, h); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range p.list[1:] {
+		for _, of := range part.hits {
+			if seen[of.Subject] {
+				continue
+			}
+			h, err := s.bestEvent(p.sl, key, p.sl.subjects[of.Subject], p.query)
+			if err != nil {
+				return nil, fmt.Errorf("compare with subject %s: %w", of.Subject, err)
+			}
+			h.SubjectScore = of.Score
+			hits = append(hits, h)
+		}
+	}
+	slices.SortFunc(hits, p.query.Compare)
+	return hits[:min(len(hits), p.query.Limit)], nil
+}
+
+// scoreSubject sets the score of a hit's subject, if the search may use its template.
+func (s *Shard) scoreSubject(p *parts, key *seal.Key, h *Hit) (err error) {
+	first := p.sl.subjects[h.Subject]
+	for e := first; e != nil; e = e.further {
+		if !scan.Tagged(e.Tags, p.query.Tags) {
+			return nil
+		}
+	}
+	if h.SubjectScore, _, err = s.subjectScore(p.sl, key, first, p.query.Probe); err != nil {
+		err = fmt.Errorf("compare with subject %s: %w", h.Subject, err)
+	}
+	return err
+}
