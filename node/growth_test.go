@@ -135,7 +135,7 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 			}
 		}
 		f("verification", func(r *router.Router) error {
-			_, err := r.VerifySubject(ctx, g.access, s.Subject, face)
+			_, err := r.VerifySubject(ctx, g.access, s.Subject, router.Probe{face})
 			return err
 		})
 		f("events", func(r *router.Router) error {

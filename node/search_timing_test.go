@@ -44,7 +44,7 @@ func BenchmarkSearchMillion(b *testing.B) {
 
 	search := router.SearchQuery{
 		Access: router.Access{Tenant: tenant, Application: g.Applications[0].ID, Gallery: g.ID},
-		Probe:  []byte("a stranger"), Threshold: 7000, Limit: 10,
+		Probe:  router.Probe{[]byte("a stranger")}, Threshold: 7000, Limit: 10,
 	}
 	key, generation, err := first.Node.DataKey(g.ID)
 	if err != nil {

@@ -157,9 +157,9 @@ type Listing struct {
 // SearchQuery asks which subjects of a gallery the probe may show.
 type SearchQuery struct {
 	Access    Access
-	Probe     []byte // image bytes
-	Threshold int    // 0 to ThresholdMax, inclusive
-	Limit     int    // 1 to SearchLimitMax, in units of Count
+	Probe     Probe
+	Threshold int // 0 to ThresholdMax, inclusive
+	Limit     int // 1 to SearchLimitMax, in units of Count
 	Tags      []string
 	// Count is the unit of Limit.
 	Count Counting
@@ -181,8 +181,13 @@ const (
 // best first, then by id.
 type Candidate struct {
 	Subject id.Subject
-	Score   int
-	Events  []CandidateEvent // best first
+	// Score is the larger of SubjectScore and the best event's.
+	Score int
+	// SubjectScore is that of the subject's own template, or 0 if the search used none.
+	SubjectScore int
+	// Events are the matching events, best first. If only the subject's own template reaches the
+	// threshold, it is the best event with its lower score.
+	Events []CandidateEvent
 	// Note is the subject's, or nil. Only a search that counts events returns it.
 	Note *Note
 
@@ -198,9 +203,11 @@ type CandidateEvent struct {
 // SearchResult is a complete candidate list. It may be empty.
 type SearchResult struct {
 	Candidates []Candidate
-	Attributes engine.Attributes // of the probe
+	Attributes engine.Attributes // of the probe, or its first photo
 	// Ignored are other faces on the probe, the largest first.
 	Ignored []engine.Attributes
+	// Probes has each photo of a probe of several. Ignored has no faces then.
+	Probes []Probed
 }
 
 // Verification is the outcome of a verification that reached its threshold.
@@ -210,6 +217,8 @@ type Verification struct {
 	Note *Note
 	// Ignored are other faces on the probe, the largest first.
 	Ignored []engine.Attributes
+	// Probes has each photo of a probe of several. Ignored has no faces then.
+	Probes []Probed
 }
 
 // NewGallery describes a gallery to create, with its first application.

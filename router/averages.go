@@ -15,7 +15,7 @@ func (r *cluster) averagable() error {
 	}
 	return &Error{
 		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "subjectTemplates and probes work as soon as all nodes run this version: finish the upgrade, then try again",
+		Message: "subjectTemplates works as soon as all nodes run this version: finish the upgrade, then try again",
 	}
 }
 

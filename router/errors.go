@@ -40,6 +40,7 @@ const (
 	ReasonUnknownSource   = "UnknownSource"
 	ReasonMerging         = "Merging"
 	ReasonUnknownCursor   = "UnknownCursor"
+	ReasonProbesDisagree  = "ProbesDisagree"
 )
 
 // Errorf returns an *Error.

@@ -33,32 +33,35 @@ func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 // VerifyFace compares the faces of two images. It knows no application, so it refuses an image of
 // several faces. Below ThresholdDefault the error is
 // NotVerified and contains the score.
-func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
+func (r *faceRequests) VerifyFace(ctx context.Context, face []byte, probe Probe) (Verification, error) {
 	a, err := r.probe(ctx, face, portrait.Refuse)
 	if err != nil {
 		return Verification{}, err
 	}
-	b, err := r.probe(ctx, probe, portrait.Refuse)
+	b, err := r.probes(ctx, probe, portrait.Refuse)
 	if err != nil {
 		return Verification{}, err
 	}
-	return atThreshold(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
+	v, err := atThreshold(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
+	v.Probes = b.all
+	return v, err
 }
 
-// VerifySubject compares the probe with each active event of a subject and returns
-// the best score. Below the application's verify threshold the error is
+// VerifySubject compares the probe with each active event of a subject, and with the
+// subject's own template if its gallery wants these, and returns the best score. Below the application's verify threshold the error is
 // NotVerified.
-func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
+func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, images Probe) (Verification, error) {
 	g, app, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
 	}
-	probe, err := r.probe(ctx, image, portrait.Rule(app.MultipleFaces))
+	probe, err := r.probes(ctx, images, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return Verification{}, err
 	}
 	best, err := calls.CallLeader(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
+		Means: g.SubjectTemplates,
 	})
 	if err != nil {
 		return Verification{}, err
@@ -67,7 +70,7 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 		return Verification{}, subjectNotFound()
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
-	v.Ignored = probe.Ignored
+	v.Ignored, v.Probes = probe.Ignored, probe.all
 	if err != nil || len(best.Noted.Note) == 0 {
 		return v, err
 	}

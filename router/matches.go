@@ -24,10 +24,11 @@ type MatchQuery struct {
 	After string
 }
 
-// Match is a subject with at least one event at or above the threshold.
+// Match is a subject with at least one event, or a template of its own, at or above the threshold.
 type Match struct {
 	Candidate // its best MatchEventsMax events
-	// EventCount counts all its events at or above the threshold.
+	// EventCount counts all its events at or above the threshold. It is 0 if only the subject's own
+	// template is; Events has the best event then.
 	EventCount int
 }
 
@@ -63,7 +64,7 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([]matchesAnswer, error) {
 		return calls.ScatterAny(ctx, r.calls, shardMatches, g.shards, matchesQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
-			Threshold: q.Threshold, Limit: q.Length, After: after,
+			Threshold: q.Threshold, Limit: q.Length, After: after, Means: g.SubjectTemplates,
 		})
 	})
 	if err != nil {
@@ -104,7 +105,7 @@ func mergeMatches(lists []matchesAnswer, length int) (page []Match, next id.Subj
 		if len(page) == length {
 			return page, page[length-1].Subject
 		}
-		c := Candidate{Subject: m.Subject, Score: m.Events[0].Score, noted: noted[m.Subject]}
+		c := Candidate{Subject: m.Subject, Score: m.Events[0].Rank(), SubjectScore: m.Events[0].SubjectScore, noted: noted[m.Subject]}
 		for _, h := range m.Events {
 			c.Events = append(c.Events, CandidateEvent{Event: h.Event, Score: h.Score})
 		}
@@ -125,6 +126,7 @@ type matchesQuery struct {
 	Threshold  int        `cbor:"6,keyasint"`
 	Limit      int        `cbor:"7,keyasint"`
 	After      id.Subject `cbor:"8,keyasint,omitzero"`
+	Means      bool       `cbor:"9,keyasint,omitempty"` // as in searchQuery
 }
 
 type matchesAnswer struct {
@@ -148,7 +150,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	}
 	a.Matches, a.Next, err = s.Matches(ctx, q.Gallery, q.Generation, key, shard.MatchQuery{
 		Probe: q.Probe, Threshold: q.Threshold, After: q.After,
-		Limit: min(q.Limit, MatchLengthMax), EventsMax: MatchEventsMax,
+		Limit: min(q.Limit, MatchLengthMax), EventsMax: MatchEventsMax, Means: q.Means,
 	})
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return matchesAnswer{}, other

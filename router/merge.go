@@ -25,7 +25,9 @@ func merge(lists [][]notedHit, limit int) []Candidate {
 			candidates[at].Events = append(candidates[at].Events, event)
 			continue
 		}
-		candidates = append(candidates, Candidate{Subject: h.Subject, Score: h.Score, Events: []CandidateEvent{event}, noted: h.Noted})
+		candidates = append(candidates, Candidate{
+			Subject: h.Subject, Score: h.Rank(), SubjectScore: h.SubjectScore, Events: []CandidateEvent{event}, noted: h.Noted,
+		})
 	}
 	return candidates
 }

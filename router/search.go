@@ -25,20 +25,20 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	begin := time.Now()
-	probe, err := r.probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
 	lists, err := r.scatter(ctx, g, searchQuery{
 		Probe: probe.Template, Model: probe.Model, Threshold: q.Threshold, Limit: q.Limit, Tags: tags,
-		BySubject: q.Count == CountSubjects, Notes: q.Count == CountEvents,
+		BySubject: q.Count == CountSubjects, Notes: q.Count == CountEvents, Means: g.SubjectTemplates,
 	})
 	if err != nil {
 		return SearchResult{}, err
 	}
 	searched := time.Now()
-	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes, Ignored: probe.Ignored}
+	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all}
 	err = r.openCandidates(g, result.Candidates)
 	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
 	return result, err
@@ -98,6 +98,8 @@ type searchQuery struct {
 	Model id.Model `cbor:"10,keyasint"`
 	// Notes asks for notes. Nodes below metafsm.LevelSubjects ignore it.
 	Notes bool `cbor:"11,keyasint,omitempty"`
+	// Means asks for the subjects' own templates. Nodes below metafsm.LevelSubjects ignore it.
+	Means bool `cbor:"12,keyasint,omitempty"`
 }
 
 var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]notedHit, error) {
@@ -118,7 +120,7 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 	}
 	begin := time.Now()
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
-		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject,
+		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject, Means: q.Means,
 	})
 	err = tooBusy(err)
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
@@ -168,6 +170,8 @@ type bestQuery struct {
 	Subject    id.Subject `cbor:"3,keyasint"`
 	Probe      []float32  `cbor:"4,keyasint"`
 	Model      id.Model   `cbor:"5,keyasint"` // of the probe
+	// Means asks for the subject's own template, too.
+	Means bool `cbor:"6,keyasint,omitempty"`
 }
 
 type bestAnswer struct {
@@ -182,7 +186,7 @@ var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *
 	if err != nil {
 		return bestAnswer{}, err
 	}
-	best, known, err := s.Best(q.Gallery, key, q.Subject, q.Probe)
+	best, known, err := s.Best(q.Gallery, key, q.Subject, shard.Query{Probe: q.Probe, Means: q.Means})
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return bestAnswer{}, other
 	}

@@ -9,12 +9,17 @@ import (
 
 // Warm opens the templates of this node's replica of a shard that are not open yet.
 // The first search after a start, or after a change of leader, is then as quick as
-// any. Warm skips galleries that this node's replica of meta does not know.
+// any. Warm also derives the templates of subjects where their galleries want them, and drops them
+// where they don't any more. It skips galleries that this node's replica of meta does not know.
 func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 	m, here := r.groups.Shard(group)
 	if !here {
 		return nil
 	}
+	m.Shard().Average(func(gallery id.Gallery) bool {
+		g, known := r.groups.Meta().Gallery(gallery)
+		return known && g.SubjectTemplates
+	})
 	for _, cold := range m.Shard().Cold() {
 		g, known := r.groups.Meta().Gallery(cold.Gallery)
 		if !known || g.Generation != cold.Generation {

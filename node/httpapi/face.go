@@ -54,7 +54,7 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, facesBody{faces}}, nil
 }
 
-// postVerify serves POST v1.1/face/verify: body probe, and face or id. Only a
+// postVerify serves POST v1.1/face/verify: body probe or probes, and face or id. Only a
 // request with id needs an API key.
 func postVerify(ctx context.Context, c *call) (answer, error) {
 	o, err := readVerify(ctx, c)
@@ -71,18 +71,18 @@ func postVerify(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	probe, err := o.image("probe")
+	probe, err := c.probe(o)
 	if err != nil {
 		return answer{}, err
 	}
 	verified, err := c.service.VerifyFace(ctx, face, probe)
-	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score}}, err
+	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score, Probes: c.probed(verified.Probes)}}, err
 }
 
 // readVerify reads the body of a verification. It checks the API key when the body
 // has an id.
 func readVerify(ctx context.Context, c *call) (object, error) {
-	o, err := readObject(c.body.bytes, "probe", "face", "id")
+	o, err := readObject(c.body.bytes, "probe", "probes", "face", "id")
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 	if text == "" {
 		return answer{}, invalid("", "id must not be empty.")
 	}
-	probe, err := o.image("probe")
+	probe, err := c.probe(o)
 	if err != nil {
 		return answer{}, err
 	}
@@ -134,13 +134,15 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 		}
 		return answer{}, err
 	}
-	return answer{fasthttp.StatusOK, verifiedBody{subject.String(), verified.Score, c.note(verified.Note), c.ignored(verified.Ignored)}}, nil
+	return answer{fasthttp.StatusOK, verifiedBody{
+		subject.String(), verified.Score, c.probed(verified.Probes), c.note(verified.Note), c.ignored(verified.Ignored),
+	}}, nil
 }
 
-// postSearch serves POST face/search: body probe, threshold, limit, and tags in
-// version 1.1.
+// postSearch serves POST face/search: body probe, threshold, limit, and in version 1.1
+// tags, and probes instead of probe.
 func postSearch(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "probe", "threshold", "limit", "tags")
+	o, err := readObject(c.body.bytes, "probe", "probes", "threshold", "limit", "tags")
 	if err != nil {
 		return answer{}, err
 	}
@@ -153,7 +155,7 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	} else {
 		q.Tags, errs[2] = o.tags()
 	}
-	q.Probe, errs[3] = o.image("probe")
+	q.Probe, errs[3] = c.probe(o)
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -164,6 +166,7 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	c.miss = c.server.cfg.Miss()
 	text := searchBody{
 		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
+		Probes: c.probed(result.Probes),
 	}
 	for i, found := range result.Candidates {
 		text.Candidates[i] = wireCandidate(found, c.version)

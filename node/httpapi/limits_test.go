@@ -68,6 +68,9 @@ var bounds = []bound{
 	{"MatchesRequest.length", 1, 200, "200", "length must be a whole number from 1 to 200"},
 	{"MatchesRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
 	{"RegisterRequest.externalId", noLeast, 128, "200", "externalId must be at most 128 characters"},
+	{"SearchProbesRequest.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
+	{"SearchProbesRequest.tags", noLeast, 64, `"candidates":`, "A gallery has at most 64 tags"},
+	{"SearchProbesRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
 	{"SearchRequest.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
 	{"SearchRequest.tags", noLeast, 64, `"candidates":`, "A gallery has at most 64 tags"},
 	{"SearchRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
@@ -76,6 +79,7 @@ var bounds = []bound{
 	{"Start", 0, 1<<31 - 1, `"total":`, "start must be a whole number from 0 to 2147483647"},
 	{"TagName", 1, 128, "200", "name must "},
 	{"Tags", noLeast, 64, "201", "A gallery has at most 64 tags"},
+	{"VerifySubjectProbesRequest.id", 1, 128, "404", "id must "},
 	{"VerifySubjectRequest.id", 1, 128, "404", "id must "},
 	{"VerifyRequestV1.id", 1, 128, "404", "id must "},
 }
@@ -230,18 +234,20 @@ func everyBound(t *testing.T, n tenant) {
 	probe := map[string]any{"probe": image}
 	search := map[string]any{"probe": image, "threshold": 0}
 	bodies := map[string]request{
-		"ApplicationCreate":    {n.admin, http.MethodPost, "/api/applications", newApp},
-		"ApplicationUpdate":    {n.admin, http.MethodPatch, "/api/applications/" + app.ID, nil},
-		"GalleryUpdate":        {n.admin, http.MethodPatch, "/api/galleries/" + small.ID, nil},
-		"RegisterRequest":      {c, http.MethodPut, "/v1.1/subjects/" + subject.ID, person("a")},
-		"CheckRequest":         {c, http.MethodPost, "/v1.1/face/checks/" + check.ID, map[string]any{"row": 1, "face": image}},
-		"ExtractRequest":       {c, http.MethodPost, "/v1.1/face/extract", map[string]any{"faces": image}},
-		"SearchRequest":        {c, http.MethodPost, "/v1.1/face/search", search},
-		"SearchRequestV1":      {c, http.MethodPost, "/v1/face/search", search},
-		"MatchesRequest":       {&manager, http.MethodPost, "/v1.1/face/matches", search},
-		"VerifySubjectRequest": {c, http.MethodPost, "/v1.1/face/verify", probe},
-		"VerifyRequestV1":      {c, http.MethodPost, "/v1/face/verify", probe},
-		"BulkRequest":          {c, http.MethodPost, "/v1.1/jobs/bulkregister", nil},
+		"ApplicationCreate":          {n.admin, http.MethodPost, "/api/applications", newApp},
+		"ApplicationUpdate":          {n.admin, http.MethodPatch, "/api/applications/" + app.ID, nil},
+		"GalleryUpdate":              {n.admin, http.MethodPatch, "/api/galleries/" + small.ID, nil},
+		"RegisterRequest":            {c, http.MethodPut, "/v1.1/subjects/" + subject.ID, person("a")},
+		"CheckRequest":               {c, http.MethodPost, "/v1.1/face/checks/" + check.ID, map[string]any{"row": 1, "face": image}},
+		"ExtractRequest":             {c, http.MethodPost, "/v1.1/face/extract", map[string]any{"faces": image}},
+		"SearchRequest":              {c, http.MethodPost, "/v1.1/face/search", search},
+		"SearchProbesRequest":        {c, http.MethodPost, "/v1.1/face/search", map[string]any{"probes": []string{image, image}, "threshold": 0}},
+		"SearchRequestV1":            {c, http.MethodPost, "/v1/face/search", search},
+		"MatchesRequest":             {&manager, http.MethodPost, "/v1.1/face/matches", search},
+		"VerifySubjectProbesRequest": {c, http.MethodPost, "/v1.1/face/verify", map[string]any{"probes": []string{image, image}}},
+		"VerifySubjectRequest":       {c, http.MethodPost, "/v1.1/face/verify", probe},
+		"VerifyRequestV1":            {c, http.MethodPost, "/v1/face/verify", probe},
+		"BulkRequest":                {c, http.MethodPost, "/v1.1/jobs/bulkregister", nil},
 	}
 	send := func(member string, size int, value any) nodetest.Answer {
 		of, name, _ := strings.Cut(member, ".")

@@ -176,6 +176,11 @@ func (o object) image(name string) ([]byte, error) {
 	if !ok {
 		return nil, missing(name)
 	}
+	return imageOf(name, raw)
+}
+
+// imageOf reads the image of a member, as image does.
+func imageOf(name string, raw jsontext.Value) ([]byte, error) {
 	if raw.Kind() != '"' {
 		return nil, invalid("", name+" must be a string, a base64 image.")
 	}

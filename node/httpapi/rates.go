@@ -36,30 +36,30 @@ func newRates(tenant, application Rate) *rates {
 	return &rates{tenants: newBuckets(tenant), applications: newBuckets(application)}
 }
 
-// blocked returns how long tenant has to wait for its next request, 0 when it need
+// blocked returns how long tenant has to wait for its next n requests, 0 when it need
 // not wait. It takes no token.
-func (r *rates) blocked(now time.Time, tenant id.Tenant) time.Duration {
+func (r *rates) blocked(now time.Time, tenant id.Tenant, n int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tenants.wait(now, tenant.UUID)
+	return r.tenants.wait(now, tenant.UUID, n)
 }
 
-// take takes a token of tenant and, unless it is zero, one of application, and
-// returns 0. When either has none, it takes neither and returns how long to wait.
-func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application) time.Duration {
+// take takes n tokens of tenant and, unless it is zero, of application, and returns 0. When
+// either has too few, it takes none and returns how long to wait.
+func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application, n int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := application != id.Application{}
-	wait := r.tenants.wait(now, tenant.UUID)
+	wait := r.tenants.wait(now, tenant.UUID, n)
 	if known {
-		wait = max(wait, r.applications.wait(now, application.UUID))
+		wait = max(wait, r.applications.wait(now, application.UUID, n))
 	}
 	if wait > 0 {
 		return wait
 	}
-	r.tenants.take(now, tenant.UUID)
+	r.tenants.take(now, tenant.UUID, n)
 	if known {
-		r.applications.take(now, application.UUID)
+		r.applications.take(now, application.UUID, n)
 	}
 	return 0
 }
@@ -110,13 +110,13 @@ func (b *buckets) get(name id.UUID) (*rate.Limiter, bucketSize) {
 	return l, size
 }
 
-// wait returns the time until name's bucket has a token.
-func (b *buckets) wait(now time.Time, name id.UUID) time.Duration {
+// wait returns the time until name's bucket has n tokens, or is full.
+func (b *buckets) wait(now time.Time, name id.UUID, n int) time.Duration {
 	l, size := b.get(name)
 	if l == nil {
 		return 0
 	}
-	lacking := 1 - l.TokensAt(now)
+	lacking := float64(min(n, size.burst)) - l.TokensAt(now)
 	if lacking <= 0 {
 		return 0
 	}
@@ -124,8 +124,8 @@ func (b *buckets) wait(now time.Time, name id.UUID) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// take takes a token from name's bucket. The caller knows that it has one.
-func (b *buckets) take(now time.Time, name id.UUID) {
+// take takes n tokens, or all, from name's bucket. The caller knows that it has them.
+func (b *buckets) take(now time.Time, name id.UUID, n int) {
 	l, size := b.get(name)
 	if size.perSecond == 0 {
 		return
@@ -137,7 +137,7 @@ func (b *buckets) take(now time.Time, name id.UUID) {
 		l = rate.NewLimiter(size.perSecond, size.burst)
 		b.of[name] = l
 	}
-	l.AllowN(now, 1)
+	l.AllowN(now, min(n, size.burst))
 }
 
 // makeRoom drops the full buckets. If none is full it drops any one: its owner gets

@@ -54,8 +54,8 @@ type Service interface {
 
 	// Extract returns at most limit faces, largest first.
 	Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error)
-	VerifyFace(ctx context.Context, face, probe []byte) (router.Verification, error)
-	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe []byte) (router.Verification, error)
+	VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error)
+	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe router.Probe) (router.Verification, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 	Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error)
 

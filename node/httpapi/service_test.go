@@ -107,7 +107,7 @@ func (s *standIn) Extract(ctx context.Context, image []byte, _ int) ([]engine.At
 }
 
 func (s *standIn) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
-	_, err := s.Extract(ctx, q.Probe, 1)
+	_, err := s.Extract(ctx, q.Probe[0], 1)
 	return router.SearchResult{}, err
 }
 
@@ -116,7 +116,7 @@ func (s *standIn) Matches(ctx context.Context, q router.MatchQuery) (router.Matc
 	return router.Matched{}, err
 }
 
-func (s *standIn) VerifyFace(context.Context, []byte, []byte) (router.Verification, error) {
+func (s *standIn) VerifyFace(context.Context, []byte, router.Probe) (router.Verification, error) {
 	return router.Verification{Score: 9999}, nil
 }
 

@@ -159,8 +159,9 @@ type faceBody struct {
 // verifiedBody is the answer to a verification. ID is set when a subject was
 // verified.
 type verifiedBody struct {
-	ID       string `json:"id,omitzero"`
-	Score    int    `json:"score"`
+	ID       string       `json:"id,omitzero"`
+	Score    int          `json:"score"`
+	Probes   []probedBody `json:"probes,omitzero"`
 	noteBody `json:",inline"`
 	Ignored  []ignoredBody `json:"ignoredFaces,omitzero"`
 }
@@ -171,6 +172,21 @@ type searchBody struct {
 	Candidates []candidate    `json:"candidates"`
 	Attributes attributesBody `json:"attributes"`
 	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
+	Probes     []probedBody   `json:"probes,omitzero"`
+}
+
+// probedBody is one photo of a probe of several.
+type probedBody struct {
+	Attributes attributesBody `json:"attributes"`
+	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
+}
+
+// probed returns the photos of a probe of several.
+func (c *call) probed(photos []router.Probed) (list []probedBody) {
+	for _, p := range photos {
+		list = append(list, probedBody{wireAttributes(p.Attributes), c.ignored(p.Ignored)})
+	}
+	return list
 }
 
 // matchesBody is a page of matches.
@@ -189,9 +205,10 @@ type matchBody struct {
 
 // candidate is a candidate of a search. Version 1 has no events.
 type candidate struct {
-	ID     string           `json:"id"`
-	Score  int              `json:"score"`
-	Events []candidateEvent `json:"events,omitzero"`
+	ID           string           `json:"id"`
+	Score        int              `json:"score"`
+	SubjectScore int              `json:"subjectScore,omitzero"`
+	Events       []candidateEvent `json:"events,omitzero"`
 
 	noteBody `json:",inline"`
 }
@@ -207,7 +224,7 @@ func wireCandidate(c router.Candidate, v version) candidate {
 	if v == v1 {
 		return w
 	}
-	w.noteBody = wireNote(c.Note)
+	w.SubjectScore, w.noteBody = c.SubjectScore, wireNote(c.Note)
 	w.Events = make([]candidateEvent, len(c.Events))
 	for i, e := range c.Events {
 		w.Events[i] = candidateEvent{ID: e.Event.String(), Score: e.Score}

@@ -70,6 +70,9 @@ func (d document) strip(v any) any {
 		if required, ok := v["required"].([]any); ok {
 			out["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return d.marked(properties[name.(string)]) })
 		}
+		if list, ok := out["oneOf"].([]any); ok && len(out) == 1 && len(list) == 1 {
+			return list[0] // the others were marked
+		}
 		return out
 	case []any:
 		out := []any{}
