@@ -292,8 +292,22 @@ func (e *Engine) Work() Work {
 }
 
 func tableOf(m *models.Manifest) (*score.Table, error) {
-	points := make([]score.Point, len(m.Calibration.Points))
-	for i, p := range m.Calibration.Points {
+	table, err := tableOfPoints(m.Calibration.Points)
+	if err != nil {
+		return nil, err
+	}
+	var means score.Means
+	for _, of := range m.Calibration.Subjects {
+		if means[score.Kind(of.Photos)], err = tableOfPoints(of.Points); err != nil {
+			return nil, fmt.Errorf("subjects of %d photos: %w", of.Photos, err)
+		}
+	}
+	return table.With(means), nil
+}
+
+func tableOfPoints(from []models.CalibrationPoint) (*score.Table, error) {
+	points := make([]score.Point, len(from))
+	for i, p := range from {
 		points[i] = score.Point(p)
 	}
 	return score.NewTable(points)

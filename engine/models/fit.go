@@ -3,6 +3,7 @@ package models
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -121,6 +122,9 @@ func valueOf(data []byte, field string) (from, to int64, err error) {
 	return 0, 0, fmt.Errorf("there is no %q", field)
 }
 
+// pointText matches a calibration point.
+var pointText = regexp.MustCompile(`\{\s*"cosine":\s*([^,\s]+),\s*"score":\s*(\d+)\s*\}`)
+
 // manifestText returns the JSON of a section in the layout of this package's manifests: a field a
 // line, indented as a member of the whole, each calibration point on one line.
 func manifestText(section any) ([]byte, error) {
@@ -128,24 +132,5 @@ func manifestText(section any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := section.(*Calibration); ok {
-		var lines bytes.Buffer
-		for i, p := range c.Points {
-			point, err := json.Marshal(p)
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				lines.WriteByte(',')
-			}
-			lines.WriteString("\n      ")
-			lines.Write(point)
-		}
-		from, to, err := valueOf(text, "points")
-		if err != nil {
-			return nil, err
-		}
-		text = bytes.Join([][]byte{text[:from], []byte("["), lines.Bytes(), []byte("\n    ]"), text[to:]}, nil)
-	}
-	return text, nil
+	return pointText.ReplaceAll(text, []byte(`{"cosine":$1,"score":$2}`)), nil
 }

@@ -15,6 +15,9 @@ const (
 	minDim           = 16
 	maxDim           = 2048
 	maxPoints        = 64
+	// Means of photosMin to photosMax photos have points of their own.
+	photosMin = 2
+	photosMax = 4
 	// spectrumSlack is how far the sum of a spectrum may be from 1.
 	spectrumSlack = .01
 	maxWeight     = 1e6
@@ -238,6 +241,21 @@ type Calibration struct {
 	// Points have strictly rising cosines, the first −1 and the last 1, and scores from 0 to 9999
 	// that never fall. One of them has score 7000. A cosine of SameImageCosine or more has the
 	// score 9999.
+	Points []CalibrationPoint `json:"points"`
+	// Subjects, which may be missing, has points for the templates of subjects with several photos.
+	// Without those of a number of photos, Points counts for them.
+	Subjects []SubjectCalibration `json:"subjects,omitempty"`
+}
+
+// SubjectCalibration maps the cosines of means to scores.
+type SubjectCalibration struct {
+	// Photos is the number of templates in a mean: 2, 3, or 4, which stands for more. It rises
+	// strictly in Calibration.Subjects.
+	Photos int `json:"photos"`
+	// FMR7000 is the false match rate at score 7000, between 0 and 1, of the larger of the mean's
+	// and the best photo's score, as measured.
+	FMR7000 float64 `json:"fmr7000"`
+	// Points are of the form of Calibration.Points.
 	Points []CalibrationPoint `json:"points"`
 }
 

@@ -231,23 +231,44 @@ func (q *Quality) validate() error {
 }
 
 func (c *Calibration) validate() error {
-	if c.FMR7000 <= 0 || c.FMR7000 >= 1 {
-		return fmt.Errorf("fmr7000 %g is not between 0 and 1", c.FMR7000)
+	if err := errors.Join(validateRate(c.FMR7000), validatePoints(c.Points)); err != nil {
+		return err
 	}
-	n := len(c.Points)
+	before := photosMin - 1
+	for _, of := range c.Subjects {
+		if of.Photos <= before || of.Photos > photosMax {
+			return fmt.Errorf("subjects: photos %d do not rise from %d to %d", of.Photos, photosMin, photosMax)
+		}
+		before = of.Photos
+		if err := errors.Join(validateRate(of.FMR7000), validatePoints(of.Points)); err != nil {
+			return fmt.Errorf("subjects of %d photos: %w", of.Photos, err)
+		}
+	}
+	return text("data", c.Data)
+}
+
+func validateRate(fmr7000 float64) error {
+	if !(fmr7000 > 0 && fmr7000 < 1) {
+		return fmt.Errorf("fmr7000 %g is not between 0 and 1", fmr7000)
+	}
+	return nil
+}
+
+func validatePoints(points []CalibrationPoint) error {
+	n := len(points)
 	if n < 3 || n > maxPoints {
 		return fmt.Errorf("%d points, not from 3 to %d", n, maxPoints)
 	}
-	if c.Points[0].Cosine != -1 || c.Points[n-1].Cosine != 1 {
+	if points[0].Cosine != -1 || points[n-1].Cosine != 1 {
 		return errors.New("points do not go from cosine −1 to 1")
 	}
 	has7000 := false
-	for i, p := range c.Points {
+	for i, p := range points {
 		has7000 = has7000 || p.Score == 7000
 		switch {
 		case p.Score < 0 || p.Score > MaxScore:
 			return fmt.Errorf("point %d: score %d is not from 0 to %d", i, p.Score, MaxScore)
-		case i > 0 && (p.Cosine <= c.Points[i-1].Cosine || p.Score < c.Points[i-1].Score):
+		case i > 0 && (p.Cosine <= points[i-1].Cosine || p.Score < points[i-1].Score):
 			return fmt.Errorf("point %d: cosine does not rise or score falls", i)
 		case p.Cosine >= SameImageCosine && p.Score != MaxScore:
 			return fmt.Errorf("point %d: cosine %g has score %d, not %d", i, p.Cosine, p.Score, MaxScore)
@@ -256,11 +277,11 @@ func (c *Calibration) validate() error {
 	if !has7000 {
 		return errors.New("no point has score 7000")
 	}
-	if last := c.Points[n-2]; last.Cosine < SameImageCosine && last.Score < MaxScore {
+	if last := points[n-2]; last.Cosine < SameImageCosine && last.Score < MaxScore {
 		// The line to cosine 1 would pass SameImageCosine below MaxScore.
 		return fmt.Errorf("no point gives cosine %g the score %d", SameImageCosine, MaxScore)
 	}
-	return text("data", c.Data)
+	return nil
 }
 
 const (

@@ -102,14 +102,26 @@ func (c Calibration) calibrate(ctx context.Context, x *photos.Extracted, persons
 	if err != nil {
 		return nil, err
 	}
-	held, err := crossTest(ctx, x, persons)
+	subjects, err := fitSubjects(x.Samples, x.Templates)
 	if err != nil {
 		return nil, err
 	}
+	held, rule, err := crossTest(ctx, x, persons)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.print(all, held); err != nil {
+		return nil, err
+	}
+	if err := rule.print(c.Out); err != nil {
+		return nil, err
+	}
 	return &models.Fit{
-		Calibration: &models.Calibration{FMR7000: stated7000, Data: c.data(x, all, held), Points: all.points()},
-		Spectrum:    spectrumOf(x),
-	}, c.print(all, held)
+		Calibration: &models.Calibration{
+			FMR7000: stated7000, Data: c.data(x, all, held), Points: all.points(), Subjects: subjects.calibrations(rule),
+		},
+		Spectrum: spectrumOf(x),
+	}, nil
 }
 
 // save writes the fit into the manifest, if one is named.
@@ -182,8 +194,9 @@ type heldOut struct {
 	*accuracy.Verification
 }
 
-// crossTest fits on either half of the persons and tests on the other.
-func crossTest(ctx context.Context, x *photos.Extracted, persons int) ([2]heldOut, error) {
+// crossTest fits on either half of the persons and tests on the other. The rule's rates are of both
+// halves together.
+func crossTest(ctx context.Context, x *photos.Extracted, persons int) ([2]heldOut, *ruleTest, error) {
 	var half [2]struct {
 		samples   []accuracy.Sample
 		templates []engine.Template
@@ -200,25 +213,35 @@ func crossTest(ctx context.Context, x *photos.Extracted, persons int) ([2]heldOu
 		ask.Thresholds = append(ask.Thresholds, a.score)
 	}
 	var out [2]heldOut
+	rule := new(ruleTest)
 	for i, from := range half {
 		f, err := fitOn(from.samples, from.templates)
 		if err != nil {
-			return out, err
+			return out, nil, err
 		}
 		table, err := f.table()
 		if err != nil {
-			return out, err
+			return out, nil, err
 		}
 		on := half[1-i]
+		subjects, err := fitSubjects(from.samples, from.templates)
+		if err != nil {
+			return out, nil, err
+		}
+		with, err := subjects.with(table)
+		if err != nil {
+			return out, nil, err
+		}
+		rule.test(with, on.samples, on.templates)
 		evidence, err := accuracy.CompareAll(ctx, on.samples, func(a, b int) int {
 			return table.Score(score.Dot(on.templates[a], on.templates[b]))
 		})
 		if err != nil {
-			return out, fmt.Errorf("test the fit: %w", err)
+			return out, nil, fmt.Errorf("test the fit: %w", err)
 		}
 		out[i] = heldOut{f, evidence.Verify(ask)}
 	}
-	return out, nil
+	return out, rule, nil
 }
 
 func (c Calibration) print(all *fit, held [2]heldOut) error {

@@ -157,7 +157,7 @@ func vectors(persons, dim int) *photos.Extracted {
 func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	t.Parallel()
 	x := vectors(900, 24)
-	held, err := crossTest(t.Context(), x, 900)
+	held, _, err := crossTest(t.Context(), x, 900)
 	if err != nil {
 		t.Fatal(err)
 	}

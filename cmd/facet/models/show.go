@@ -97,6 +97,9 @@ func Info(w io.Writer, dir string) error {
 	for _, point := range m.Calibration.Points {
 		line("", "cosine %g has score %d", point.Cosine, point.Score)
 	}
+	for _, of := range m.Calibration.Subjects {
+		line(fmt.Sprintf("%d photos", of.Photos), "score 7000 of the best of them and their mean: false match rate %.1e", of.FMR7000)
+	}
 	if err := tabs.Flush(); err != nil {
 		return err
 	}
