@@ -273,7 +273,10 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return score(c.VerifySubject(ctx, s, image)) },
 		func() (any, error) { return c.Verify(ctx, client.External("staff/4711"), image) },
 		func() (any, error) { return score(c.VerifyFaces(ctx, image, image)) },
+		func() (any, error) { return c.VerifyProbes(ctx, s, [][]byte{image, image}) },
+		func() (any, error) { return c.VerifyFaceProbes(ctx, image, [][]byte{image, image}) },
 		func() (any, error) { return c.Search(ctx, query) },
+		func() (any, error) { return c.Search(ctx, client.SearchQuery{Probes: [][]byte{image, image}}) },
 		func() (any, error) {
 			return c.MatchPage(ctx, client.MatchQuery{Probe: image, Threshold: new(0), Length: 3, After: "AQ"})
 		},
@@ -300,10 +303,10 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { g, err := c.Galleries(ctx); return object{"galleries": g}, err },
 		func() (any, error) { return c.Gallery(ctx, "g") },
 		func() (any, error) {
-			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30})
+			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30, SubjectTemplates: true})
 		},
 		func() (any, error) {
-			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0)})
+			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0), SubjectTemplates: new(false)})
 		},
 		func() (any, error) { return none(c.DeleteGallery(ctx, "g")) },
 		func() (any, error) { a, err := c.Applications(ctx); return object{"applications": a}, err },

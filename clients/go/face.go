@@ -45,9 +45,10 @@ func notNil(image []byte) []byte {
 }
 
 type verifyBody struct {
-	ID    string `json:"id,omitzero"`
-	Face  []byte `json:"face,omitzero"`
-	Probe []byte `json:"probe"`
+	ID     string   `json:"id,omitzero"`
+	Face   []byte   `json:"face,omitzero"`
+	Probe  []byte   `json:"probe,omitzero"`
+	Probes [][]byte `json:"probes,omitzero"`
 }
 
 type scored struct {
@@ -70,6 +71,27 @@ type Verified struct {
 	UserData   json.RawMessage `json:"userData"`
 	// IgnoredFaces are as in Registered.
 	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
+	// Probes has the attributes of each photo of several probes.
+	Probes []Probed `json:"probes,omitzero"`
+}
+
+// Probed is a photo of several probes.
+type Probed struct {
+	Attributes Attributes `json:"attributes"`
+	// IgnoredFaces are as in Registered.
+	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
+}
+
+// VerifyProbes does what Verify does, with 2 to 10 photos of one person instead of one. Each
+// counts as a request. The error has the reason ProbesDisagree if two of them don't show the same
+// person.
+func (c *Client) VerifyProbes(ctx context.Context, subjectID string, probes [][]byte) (Verified, error) {
+	return call[Verified](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{ID: subjectID, Probes: probes}})
+}
+
+// VerifyFaceProbes does what VerifyFaces does, with probes as in VerifyProbes.
+func (c *Client) VerifyFaceProbes(ctx context.Context, face []byte, probes [][]byte) (Verified, error) {
+	return call[Verified](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{Face: notNil(face), Probes: probes}})
 }
 
 // Verify does what VerifySubject does, and returns the subject, too.
@@ -89,6 +111,8 @@ func (c *Client) VerifyFaces(ctx context.Context, face, probe []byte) (score int
 type SearchQuery struct {
 	// Probe is an image file with one face.
 	Probe []byte
+	// Probes are 2 to 10 photos of one person, instead of Probe. Version 1 has none.
+	Probes [][]byte
 	// Threshold is the lowest score of a candidate, 0 to 9999. nil means 7000.
 	Threshold *int
 	// Limit is the most events in the answer, 1 to 50. 0 means 10. In version 1 it
@@ -100,7 +124,8 @@ type SearchQuery struct {
 }
 
 type searchBody struct {
-	Probe     []byte   `json:"probe"`
+	Probe     []byte   `json:"probe,omitzero"`
+	Probes    [][]byte `json:"probes,omitzero"`
 	Threshold *int     `json:"threshold,omitzero"`
 	Limit     int      `json:"limit,omitzero"`
 	Tags      []string `json:"tags,omitzero"`
@@ -112,12 +137,14 @@ type Scored struct {
 	Score int    `json:"score"`
 }
 
-// Candidate is a subject that a probe may show. Score is the score of its best
-// event. Version 1 has no events.
+// Candidate is a subject that a probe may show. Score is the larger of SubjectScore
+// and the score of its best event. Version 1 has no events.
 type Candidate struct {
-	ID     string   `json:"id"`
-	Score  int      `json:"score"`
-	Events []Scored `json:"events"`
+	ID    string `json:"id"`
+	Score int    `json:"score"`
+	// SubjectScore is that of the subject's own template, or 0 if the search used none.
+	SubjectScore int      `json:"subjectScore,omitzero"`
+	Events       []Scored `json:"events"`
 	// ExternalID and UserData are the subject's. Version 1 has none.
 	ExternalID string          `json:"externalId"`
 	UserData   json.RawMessage `json:"userData"`
@@ -130,6 +157,8 @@ type SearchResult struct {
 	Attributes Attributes  `json:"attributes"`
 	// IgnoredFaces are as in Registered.
 	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
+	// Probes has the attributes of each of several probes. Attributes are the first one's then.
+	Probes []Probed `json:"probes,omitzero"`
 }
 
 // MatchQuery asks for a page of all subjects that a photo may show.
@@ -199,8 +228,9 @@ func (c *Client) Matches(ctx context.Context, q MatchQuery) iter.Seq2[Match, err
 
 // Search compares a probe with the whole gallery. An empty result is no error.
 func (c *Client) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
-	return call[SearchResult](ctx, c, request{
-		method: http.MethodPost, path: "/v1.1/face/search", empty: "candidates",
-		body: searchBody{notNil(q.Probe), q.Threshold, q.Limit, q.Tags},
-	})
+	body := searchBody{Probes: q.Probes, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags}
+	if q.Probes == nil {
+		body.Probe = notNil(q.Probe)
+	}
+	return call[SearchResult](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/search", empty: "candidates", body: body})
 }

@@ -284,29 +284,38 @@ class Client:
         body = _given(faces=_base64(image), limit=limit)
         return _faces(self._call(Operation("POST", "/v1.1/face/extract", body=body)))
 
-    def verify_subject(self, subject_id: str, probe: bytes) -> int:
+    def verify_subject(self, subject_id: str, probe: bytes | Sequence[bytes]) -> int:
         """Returns the best score of a probe against the subject's events. Raises
-        NotVerified below the application's threshold."""
+        NotVerified below the application's threshold. The probe may be a list of 2 to 10
+        photos of one person; each counts as a request."""
         return self.verify(subject_id, probe).score
 
-    def verify(self, subject_id: str, probe: bytes) -> Verified:
+    def verify(self, subject_id: str, probe: bytes | Sequence[bytes]) -> Verified:
         """Does what verify_subject does, and returns the subject, too."""
-        body = {"id": subject_id, "probe": _base64(probe)}
+        body = {"id": subject_id, **_probe(probe)}
         return read(Verified, self._call(Operation("POST", "/v1.1/face/verify", body=body)))
 
-    def verify_faces(self, face: bytes, probe: bytes) -> int:
+    def verify_faces(self, face: bytes, probe: bytes | Sequence[bytes]) -> int:
         """Returns the score of two photos with one face each. Raises NotVerified below
-        7000. Needs no API key."""
-        body = {"face": _base64(face), "probe": _base64(probe)}
+        7000. Needs no API key. The probe may be a list, as in verify_subject."""
+        body = {"face": _base64(face), **_probe(probe)}
         return int(self._call(Operation("POST", "/v1.1/face/verify", body=body))["score"])
 
     def search(
-        self, probe: bytes, *, threshold: int | None = None, limit: int | None = None, tags: Iterable[str] | None = None
+        self,
+        probe: bytes | Sequence[bytes],
+        *,
+        threshold: int | None = None,
+        limit: int | None = None,
+        tags: Iterable[str] | None = None,
     ) -> SearchResult:
         """Returns the subjects that a photo may show. threshold is the lowest score of a
         candidate (by default 7000), limit the most events in the answer (by default 10).
-        tags limits the search to events with at least one of them."""
-        body = _given(probe=_base64(probe), threshold=threshold, limit=limit, tags=None if tags is None else list(tags))
+        tags limits the search to events with at least one of them. The probe may be a list
+        of 2 to 10 photos of one person; each counts as a request."""
+        body = _given(
+            **_probe(probe), threshold=threshold, limit=limit, tags=None if tags is None else list(tags)
+        )
         return read(SearchResult, self._call(Operation("POST", "/v1.1/face/search", body=body, empty="candidates")))
 
     def match_page(
@@ -585,6 +594,13 @@ class V1:
 def external(external_id: str) -> str:
     """Returns what stands for the id of the subject with an external id, as a subject_id."""
     return f"externalId:{external_id}"
+
+
+def _probe(probe: bytes | Sequence[bytes]) -> dict[str, Any]:
+    """Returns the member that has one photo, or that has several."""
+    if isinstance(probe, (bytes, bytearray, memoryview)):
+        return {"probe": _base64(probe)}
+    return {"probes": [_base64(photo) for photo in probe]}
 
 
 def _base64(image: bytes) -> str:

@@ -121,43 +121,58 @@ class Scored:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A subject that a probe may show. score is the score of its best event."""
+    """A subject that a probe may show. score is the larger of subject_score and the score of its
+    best event. subject_score is that of the subject's own template, or 0 if the search used none."""
 
     id: str
     score: int
     events: list[Scored] = field(default_factory=list)
     external_id: str = ""
     user_data: dict[str, Any] | None = None
+    subject_score: int = 0
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A photo of several probes."""
+
+    attributes: Attributes
+    ignored_faces: list[IgnoredFace] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A subject that a probe shows."""
+    """A subject that a probe shows. probes has the attributes of each of several photos."""
 
     id: str
     score: int
     external_id: str = ""
     user_data: dict[str, Any] | None = None
     ignored_faces: list[IgnoredFace] = field(default_factory=list)
+    probes: list[Probed] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The candidates, best first, and the attributes of the probe."""
+    """The candidates, best first, and the attributes of the probe. With several photos, probes has
+    those of each, and attributes are those of the first."""
 
     candidates: list[Candidate]
     attributes: Attributes
     ignored_faces: list[IgnoredFace] = field(default_factory=list)
+    probes: list[Probed] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Match:
-    """A subject with its best 50 events at or above the threshold. event_count counts all of them."""
+    """A subject with its best 50 events at or above the threshold. event_count counts all of them.
+    subject_score is as in Candidate; if it alone reaches the threshold, events has the best event."""
 
     id: str
     score: int
     events: list[Scored]
     event_count: int
+    subject_score: int = 0
 
 
 @dataclass(frozen=True)
