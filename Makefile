@@ -108,6 +108,10 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (half an hour on two cores; ARGS=-quick: 5 minutes)
 	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) search $(ARGS)
 
+.PHONY: bench-means
+bench-means: ## a search with templates of subjects beside one of equally many events, with a goal (1 minute)
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench 'SearchMeans|MeanBytes' -benchtime 200x ./shard
+
 .PHONY: bench-service
 bench-service: setup ## searches through three nodes and HTTPS beside the kernel alone, and where the time goes (3 minutes)
 	@$(GO) run $(BENCH) service $(ARGS)

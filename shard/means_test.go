@@ -17,6 +17,7 @@ import (
 	"facet/internal/id"
 	"facet/shard/kernel"
 	"facet/shard/scan"
+	"facet/shard/segment"
 )
 
 // newMeansTwin returns a twin whose kinds of means have different tables.
@@ -271,5 +272,48 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	s.Average(func(id.Gallery) bool { return false })
 	if off := s.Slots().Memory(); off != without {
 		t.Errorf("%d bytes when it is off again, %d before", off, without)
+	}
+}
+
+// A shard with means, derived or not, whose faces are in segments or in memory, has the records of
+// one without, and finds the same after a load.
+func TestMeansAreNoPartOfTheState(t *testing.T) {
+	t.Parallel()
+	w := newMeansTwin(t, 5, 64)
+	kept := newKeptShard(t, 2000)
+	kept.table = w.table
+	w.Shard = kept
+	state := func() []byte {
+		t.Helper()
+		v := w.Freeze()
+		defer v.Release()
+		if _, err := v.Settle(segment.Share); err != nil {
+			t.Fatal(err)
+		}
+		return records(t, v)
+	}
+	for range 6 {
+		for range 60 {
+			w.write(t)
+		}
+		w.Average(func(id.Gallery) bool { return false })
+		without := state()
+		w.Average(func(id.Gallery) bool { return true })
+		if !bytes.Equal(state(), without) {
+			t.Error("a shard with means has other records")
+		}
+		w.agreeMeans(t, w.query())
+		if !bytes.Equal(state(), without) {
+			t.Error("a shard with derived means has other records")
+		}
+		l, err := loaded(frozenInto(t, kept, segment.Share), kept.Store())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept.Replace(l)
+		l.Close()
+		for range 20 {
+			w.agreeMeans(t, w.query())
+		}
 	}
 }

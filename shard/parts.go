@@ -82,11 +82,22 @@ func (p *parts) scan(ctx context.Context) error {
 			continue
 		}
 		var err error
+		at.query.Threshold = max(at.query.Threshold, p.floor())
 		if at.hits, err = queued(ctx, at.now.queue, &at.query); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// floor returns the least score with which a mean may get in: that of the last event of a full list,
+// or else 0. A write that takes an event from a full list makes the search scan again.
+func (p *parts) floor() int {
+	hits := p.list[0].hits
+	if p.query.After != nil || len(hits) < p.query.Limit {
+		return 0
+	}
+	return hits[len(hits)-1].Score
 }
 
 func (p *parts) end() {
@@ -103,7 +114,7 @@ func (p *parts) settle() bool {
 	for i := range p.list {
 		at := &p.list[i]
 		if at.kind != eventRows {
-			at.query = p.means.query(p.query) // the patterns may be others by now
+			at.query.Tags = p.means.query(p.query).Tags // the patterns may be others by now
 		}
 		came, ok := at.rows.since(at.now.from, at.table, &at.query)
 		if ok {

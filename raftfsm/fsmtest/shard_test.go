@@ -360,6 +360,19 @@ func wantNoAnswer(t *testing.T, answer []byte) {
 	}
 }
 
+// averaging is a machine whose subjects have templates of their own after each command, or never.
+// Replicas that derive them have the state of those that don't.
+type averaging struct {
+	*shardfsm.Machine
+	on bool
+}
+
+func (m averaging) Apply(index uint64, cmd []byte) []byte {
+	answer := m.Machine.Apply(index, cmd)
+	m.Shard().Average(func(id.Gallery) bool { return m.on })
+	return answer
+}
+
 func TestShardReplicasMatchModel(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, func(t *testing.T, seed uint64) {
@@ -380,21 +393,23 @@ func TestShardReplicasMatchModel(t *testing.T) {
 				t.Logf("seed %d", seed)
 			}
 		}()
+		made := 0
 		machines := fsmtest.Run(t, fsmtest.Case{
-			Rand: r, New: func() raftfsm.Machine { return shardfsm.New(table, arena) }, Commands: commands,
+			Rand: r, New: func() raftfsm.Machine { made++; return averaging{shardfsm.New(table, arena), made%2 == 0} }, Commands: commands,
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
+			m := m.(averaging).Machine
 			for n := range 2 {
 				want := max(w.model.taken(tenantID(n), true), w.model.taken(tenantID(n), false))
-				if got := m.(*shardfsm.Machine).Taken()[tenantID(n)].Writes; got != want {
+				if got := m.Taken()[tenantID(n)].Writes; got != want {
 					t.Fatalf("replica %d: %d writes of tenant %d, want %d", i, got, n, want)
 				}
 			}
-			w.compareMerges(t, i, m.(*shardfsm.Machine).Merges())
-			w.compareExternals(t, i, m.(*shardfsm.Machine).Claims())
+			w.compareMerges(t, i, m.Merges())
+			w.compareExternals(t, i, m.Claims())
 			for g := range galleries {
-				w.compareGallery(t, i, m.(*shardfsm.Machine).Shard(), galleryID(g))
+				w.compareGallery(t, i, m.Shard(), galleryID(g))
 			}
 		}
 	})
