@@ -41,7 +41,10 @@ type describedOperation struct {
 }
 
 type describedContent map[string]struct {
-	Schema   reference
+	Schema struct {
+		reference
+		OneOf []reference
+	}
 	Example  any
 	Examples map[string]struct {
 		Ref   string `json:"$ref"`
@@ -123,8 +126,9 @@ func (s *contract) checkBody(op describedOperation, r *http.Request) {
 	if err := json.Unmarshal(text, &members); err != nil || r.Header.Get("Content-Type") != "application/json" {
 		s.t.Errorf("%s: body %s: %v", op.OperationID, text, err)
 	}
-	schema := s.Components.Schemas[op.RequestBody.Content["application/json"].Schema.name()]
-	for _, one := range schema.OneOf {
+	described := op.RequestBody.Content["application/json"].Schema
+	schema := s.Components.Schemas[described.name()]
+	for _, one := range append(described.OneOf, schema.OneOf...) {
 		alternative := s.Components.Schemas[one.name()]
 		if !slices.ContainsFunc(alternative.Required, func(m string) bool { return members[m] == nil }) {
 			schema = alternative
