@@ -50,7 +50,7 @@ func BenchmarkSearchMillion(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	faces, err := nodetest.HashExtractor{}.Extract(b.Context(), search.Probe)
+	faces, err := nodetest.HashExtractor{}.Extract(b.Context(), search.Probe[0])
 	if err != nil {
 		b.Fatal(err)
 	}
