@@ -257,7 +257,7 @@ func (t *templates) sum(mean *score.Mean, events []*entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range events {
-		if e.place < 0 {
+		if e.place < 0 || t.dropped { // the places of dropped templates stay
 			return false
 		}
 		mean.Add(t.matrix.At(int(e.place)))

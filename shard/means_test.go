@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -315,5 +316,24 @@ func TestMeansAreNoPartOfTheState(t *testing.T) {
 		for range 20 {
 			w.agreeMeans(t, w.query())
 		}
+	}
+}
+
+// A gallery may be deleted after its events were opened and before their means are derived.
+func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
+	t.Parallel()
+	s, key := newTestShard(t, 10), testKey(t, 1)
+	e := put(t, s, newEvent(key, 1, axis(1)))
+	add(t, s, further(key, e, 2, axis(2)))
+	s.Average(func(id.Gallery) bool { return true })
+	sl := s.state.slices[testGallery]
+	if err := s.open(t.Context(), sl, key); err != nil {
+		t.Fatal(err)
+	}
+	sl.templates.drop() // Fence drops the events first
+	m := sl.means.Load()
+	faces := make([]kernel.Prepared, 1)
+	if _, n, err := s.prepareMeans(sl, m, 0, []*entry{m.of[e.Subject]}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
+		t.Errorf("%d means, %v, want errClosedTemplate", n, err)
 	}
 }
