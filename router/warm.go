@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"facet/internal/id"
+	"facet/shard"
 )
 
 // Warm opens the templates of this node's replica of a shard that are not open yet.
@@ -16,7 +17,7 @@ func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 	if !here {
 		return nil
 	}
-	m.Shard().Average(func(gallery id.Gallery) bool {
+	shard.MeansOf(m.Shard()).Average(func(gallery id.Gallery) bool {
 		g, known := r.groups.Meta().Gallery(gallery)
 		return known && g.SubjectTemplates
 	})

@@ -85,20 +85,20 @@ func (s *Shard) match(g id.Gallery, generation uint32, key *seal.Key, subject id
 	}
 	m.Events = bestOf(m.Events, q.EventsMax)
 	if q.Means {
-		err = s.matchSubject(&m, sl, key, q)
+		err = m.compareSubject(s, sl, key, q)
 	}
 	return m, err
 }
 
-// matchSubject compares the probe with the template of a subject whose events are compared.
-func (s *Shard) matchSubject(m *Match, sl *slice, key *seal.Key, q *MatchQuery) error {
+// compareSubject compares the probe with the template of a subject whose events are compared.
+func (m *Match) compareSubject(s *Shard, sl *slice, key *seal.Key, q *MatchQuery) error {
 	first := sl.subjects[m.Subject]
-	points, ok, err := s.subjectScore(sl, key, first, q.Probe)
+	points, ok, err := MeansOf(s).subjectScore(sl, key, first, q.Probe)
 	if err != nil || !ok || m.Total == 0 && points < q.Threshold {
 		return err
 	}
 	if m.Total == 0 {
-		best, err := s.bestEvent(sl, key, first, &Query{Probe: q.Probe})
+		best, err := bestEvent(s, sl, key, first, &Query{Probe: q.Probe})
 		if err != nil {
 			return err
 		}

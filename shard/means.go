@@ -119,16 +119,22 @@ func (sl *slice) average() {
 	sl.changes.Add(1)
 }
 
+// Means derives the means of a Shard.
+type Means Shard
+
+// MeansOf returns the means of s.
+func MeansOf(s *Shard) *Means { return (*Means)(s) }
+
 // Average gives the slices means that want names, and takes them from the others. It costs little
 // if nothing changes.
-func (s *Shard) Average(want func(id.Gallery) bool) {
+func (s *Means) Average(want func(id.Gallery) bool) {
 	for _, g := range s.averages(want) {
 		s.setAverage(g, want(g))
 	}
 }
 
 // averages returns the galleries for which want differs from what they have.
-func (s *Shard) averages(want func(id.Gallery) bool) (list []id.Gallery) {
+func (s *Means) averages(want func(id.Gallery) bool) (list []id.Gallery) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for g, sl := range s.state.slices {
@@ -139,7 +145,7 @@ func (s *Shard) averages(want func(id.Gallery) bool) (list []id.Gallery) {
 	return list
 }
 
-func (s *Shard) setAverage(g id.Gallery, on bool) {
+func (s *Means) setAverage(g id.Gallery, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl := s.state.slices[g]
@@ -155,7 +161,7 @@ func (s *Shard) setAverage(g id.Gallery, on bool) {
 }
 
 // averaged returns the means of a slice and makes them if there are none.
-func (s *Shard) averaged(sl *slice) *means {
+func (s *Means) averaged(sl *slice) *means {
 	if m := sl.means.Load(); m != nil {
 		return m
 	}
@@ -165,7 +171,7 @@ func (s *Shard) averaged(sl *slice) *means {
 
 // derive derives every row of m that waits at the time of the call, and opens the events for it. Its
 // errors are those of open.
-func (s *Shard) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
+func (s *Means) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
 	for kind := range m.rows {
 		rows := &m.rows[kind]
 		err := together(ctx, rows.waitingNow(), func(ctx context.Context) error { return s.deriveSome(ctx, sl, m, kind, key) })
@@ -177,7 +183,7 @@ func (s *Shard) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) 
 }
 
 // deriveSome derives rows of one kind on one goroutine. Several may run at once.
-func (s *Shard) deriveSome(ctx context.Context, sl *slice, m *means, kind int, key *seal.Key) error {
+func (s *Means) deriveSome(ctx context.Context, sl *slice, m *means, kind int, key *seal.Key) error {
 	rows := &m.rows[kind]
 	var faces []kernel.Prepared
 	for {
@@ -199,10 +205,10 @@ func (s *Shard) deriveSome(ctx context.Context, sl *slice, m *means, kind int, k
 		}
 		m.derived(rows, mine.entries)
 		if errors.Is(err, errClosedTemplate) {
-			err = s.open(ctx, sl, key)
+			err = (*Shard)(s).open(ctx, sl, key)
 		}
 		if err == nil {
-			err = s.going(ctx)
+			err = (*Shard)(s).going(ctx)
 		}
 		if err != nil {
 			return err
@@ -225,7 +231,7 @@ func (m *means) derived(of *templates, rows []*entry) {
 
 // prepareMeans encodes the means of rows for their matrix. It stops at the first that it can't
 // derive.
-func (s *Shard) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
+func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
 	var mean score.Mean
 	defer mean.Clear()
 	for _, row := range rows {
@@ -238,7 +244,7 @@ func (s *Shard) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces
 		}
 		unit := mean.Unit()
 		if matrix == nil || matrix.Dim() != len(unit) {
-			matrix, err = m.rows[kind].matrixOf(s, s.table.OfMean(kind), len(unit))
+			matrix, err = m.rows[kind].matrixOf((*Shard)(s), s.table.OfMean(kind), len(unit))
 		}
 		if err == nil {
 			err = matrix.Prepare(&faces[n], unit)
@@ -267,7 +273,7 @@ func (t *templates) sum(mean *score.Mean, events []*entry) bool {
 
 // subjectScore returns the score of the probe with a subject's own template, whether or not it is
 // derived. A subject with one event has none: ok is false. Shard.mu is held for reading.
-func (s *Shard) subjectScore(sl *slice, key *seal.Key, first *entry, probe engine.Template) (points int, ok bool, err error) {
+func (s *Means) subjectScore(sl *slice, key *seal.Key, first *entry, probe engine.Template) (points int, ok bool, err error) {
 	if first == nil || first.further == nil {
 		return 0, false, nil
 	}

@@ -134,9 +134,9 @@ func TestSearchWithMeansEqualsPlainScan(t *testing.T) {
 			}
 			switch w.rand.IntN(60) {
 			case 0:
-				w.Average(func(id.Gallery) bool { return false })
+				MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
 			case 1:
-				w.Average(func(id.Gallery) bool { return true })
+				MeansOf(w.Shard).Average(func(id.Gallery) bool { return true })
 			case 2:
 				w.agree(t, w.query())
 			}
@@ -252,7 +252,7 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 		return s.Slots().Memory()
 	}
 	without := warm()
-	s.Average(func(id.Gallery) bool { return true })
+	MeansOf(s).Average(func(id.Gallery) bool { return true })
 	due := s.Slots().Memory()
 	if cold := s.Cold(); len(cold) != 1 || cold[0].Templates != n {
 		t.Errorf("%v wait, want %d means", cold, n)
@@ -270,7 +270,7 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	if u := s.Slots().Usage(testGallery); u.Active != 2*n {
 		t.Errorf("%d events count, want %d", u.Active, 2*n)
 	}
-	s.Average(func(id.Gallery) bool { return false })
+	MeansOf(s).Average(func(id.Gallery) bool { return false })
 	if off := s.Slots().Memory(); off != without {
 		t.Errorf("%d bytes when it is off again, %d before", off, without)
 	}
@@ -297,9 +297,9 @@ func TestMeansAreNoPartOfTheState(t *testing.T) {
 		for range 60 {
 			w.write(t)
 		}
-		w.Average(func(id.Gallery) bool { return false })
+		MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
 		without := state()
-		w.Average(func(id.Gallery) bool { return true })
+		MeansOf(w.Shard).Average(func(id.Gallery) bool { return true })
 		if !bytes.Equal(state(), without) {
 			t.Error("a shard with means has other records")
 		}
@@ -325,7 +325,7 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	add(t, s, further(key, e, 2, axis(2)))
-	s.Average(func(id.Gallery) bool { return true })
+	MeansOf(s).Average(func(id.Gallery) bool { return true })
 	sl := s.state.slices[testGallery]
 	if err := s.open(t.Context(), sl, key); err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	sl.templates.drop() // Fence drops the events first
 	m := sl.means.Load()
 	faces := make([]kernel.Prepared, 1)
-	if _, n, err := s.prepareMeans(sl, m, 0, []*entry{m.of[e.Subject]}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
+	if _, n, err := MeansOf(s).prepareMeans(sl, m, 0, []*entry{m.of[e.Subject]}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
 		t.Errorf("%d means, %v, want errClosedTemplate", n, err)
 	}
 }

@@ -42,7 +42,7 @@ func BenchmarkSearchMeans(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	s.Average(func(g id.Gallery) bool { return g == testGallery })
+	MeansOf(s).Average(func(g id.Gallery) bool { return g == testGallery })
 	for _, g := range []id.Gallery{plain, testGallery} {
 		if err := s.Warm(b.Context(), g, 1, key); err != nil {
 			b.Fatal(err)
@@ -103,7 +103,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 		return float64(m.HeapAlloc)
 	}
 	before := heap()
-	s.Average(func(id.Gallery) bool { return true })
+	MeansOf(s).Average(func(id.Gallery) bool { return true })
 	m := s.state.slices[testGallery].means.Load()
 	for b.Loop() {
 		b.ReportMetric((heap()-before)/n, "bytes/mean")

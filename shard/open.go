@@ -27,15 +27,6 @@ func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
 	return together(ctx, sl.templates.waitingNow(), func(ctx context.Context) error { return s.openSome(ctx, sl, key) })
 }
 
-// openAll does the work of open and of derive. m may be nil.
-func (s *Shard) openAll(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
-	err := s.open(ctx, sl, key)
-	if err == nil && m != nil {
-		err = s.derive(ctx, sl, m, key)
-	}
-	return err
-}
-
 // together runs work once, or on all processors if enough templates wait.
 func together(ctx context.Context, waiting int, work func(context.Context) error) error {
 	if waiting < openTogether {
@@ -173,7 +164,9 @@ func (s *Shard) Warm(ctx context.Context, g id.Gallery, generation uint32, key *
 	sl, done, err := s.enter(g, generation)
 	if err == nil && sl != nil {
 		defer done()
-		err = s.openAll(ctx, sl, sl.means.Load(), key)
+		if err = s.open(ctx, sl, key); err == nil && sl.means.Load() != nil {
+			err = MeansOf(s).derive(ctx, sl, sl.means.Load(), key)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("open templates of gallery %s: %w", g, err)

@@ -16,6 +16,7 @@ import (
 // hit by an event's own score has fewer than q.Limit events before it, and a hit by a subject's
 // template fewer than q.Limit subjects.
 type parts struct {
+	shard *Shard
 	sl    *slice
 	means *means // nil if the search uses none
 	query *Query
@@ -37,16 +38,16 @@ const eventRows = -1
 
 // partsOf returns the parts of a search, and makes means if the search needs them and there are
 // none. Shard.mu is not held.
-func (s *Shard) partsOf(sl *slice, q *Query) *parts {
+func partsOf(s *Shard, sl *slice, q *Query) *parts {
 	var m *means
 	if q.Means {
-		m = s.averaged(sl)
+		m = MeansOf(s).averaged(sl)
 	}
 	return newParts(s, sl, m, q)
 }
 
 func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
-	p := &parts{sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: s.table, query: *q}}}
+	p := &parts{shard: s, sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: s.table, query: *q}}}
 	if q.Means && m != nil {
 		p.means = m
 		for kind := range m.rows {
@@ -69,6 +70,15 @@ func (m *means) query(q *Query) Query {
 // current reports whether the slice has the means that the search scans.
 func (p *parts) current() bool {
 	return !p.query.Means || p.means != nil && p.sl.means.Load() == p.means
+}
+
+// open opens the events and derives the means that wait at the time of the call.
+func (p *parts) open(ctx context.Context, key *seal.Key) error {
+	err := p.shard.open(ctx, p.sl, key)
+	if err == nil && p.means != nil {
+		err = MeansOf(p.shard).derive(ctx, p.sl, p.means, key)
+	}
+	return err
 }
 
 // scan scans all parts. The caller calls end afterwards, whatever scan returns.
@@ -137,7 +147,7 @@ func (p *parts) there(kind int, h Hit) bool {
 }
 
 // combine returns the hits of a search whose parts are of one moment. Shard.mu is held for reading.
-func (s *Shard) combine(p *parts, key *seal.Key) ([]Hit, error) {
+func (p *parts) combine(key *seal.Key) ([]Hit, error) {
 	hits := p.list[0].hits
 	if p.means == nil {
 		return hits, nil
@@ -149,7 +159,7 @@ func (s *Shard) combine(p *parts, key *seal.Key) ([]Hit, error) {
 			continue
 		}
 		seen[h.Subject] = true
-		if err := s.scoreSubject(p, key, h); err != nil {
+		if err := p.scoreSubject(key, h); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +168,7 @@ func (s *Shard) combine(p *parts, key *seal.Key) ([]Hit, error) {
 			if seen[of.Subject] {
 				continue
 			}
-			h, err := s.bestEvent(p.sl, key, p.sl.subjects[of.Subject], p.query)
+			h, err := bestEvent(p.shard, p.sl, key, p.sl.subjects[of.Subject], p.query)
 			if err != nil {
 				return nil, fmt.Errorf("compare with subject %s: %w", of.Subject, err)
 			}
@@ -171,14 +181,14 @@ func (s *Shard) combine(p *parts, key *seal.Key) ([]Hit, error) {
 }
 
 // scoreSubject sets the score of a hit's subject, if the search may use its template.
-func (s *Shard) scoreSubject(p *parts, key *seal.Key, h *Hit) (err error) {
+func (p *parts) scoreSubject(key *seal.Key, h *Hit) (err error) {
 	first := p.sl.subjects[h.Subject]
 	for e := first; e != nil; e = e.further {
 		if !scan.Tagged(e.Tags, p.query.Tags) {
 			return nil
 		}
 	}
-	if h.SubjectScore, _, err = s.subjectScore(p.sl, key, first, p.query.Probe); err != nil {
+	if h.SubjectScore, _, err = MeansOf(p.shard).subjectScore(p.sl, key, first, p.query.Probe); err != nil {
 		err = fmt.Errorf("compare with subject %s: %w", h.Subject, err)
 	}
 	return err

@@ -76,9 +76,9 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 		return nil, true, err
 	}
 	defer leave()
-	parts := s.partsOf(sl, q)
+	parts := partsOf(s, sl, q)
 	changes := sl.changes.Load()
-	if err := s.openAll(ctx, sl, parts.means, key); err != nil {
+	if err := parts.open(ctx, key); err != nil {
 		return nil, false, err
 	}
 	defer parts.end()
@@ -86,7 +86,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 		return nil, false, err
 	}
 	if !s.still(sl, changes) {
-		if err := s.openAll(ctx, sl, parts.means, key); err != nil {
+		if err := parts.open(ctx, key); err != nil {
 			return nil, false, err
 		}
 	}
@@ -96,7 +96,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 		if same, err := s.state.slice(g, generation); err != nil || same != sl || !parts.current() {
 			return nil, false, err
 		}
-		if err := s.openAll(ctx, sl, parts.means, key); err != nil { // the few that came meanwhile
+		if err := parts.open(ctx, key); err != nil { // the few that came meanwhile
 			return nil, false, err
 		}
 		if !parts.settle() {
@@ -106,7 +106,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	if !parts.current() {
 		return nil, false, nil
 	}
-	hits, err = s.combine(parts, key)
+	hits, err = parts.combine(key)
 	return hits, true, err
 }
 
@@ -131,14 +131,14 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 	}
 	// Without means the setting was turned off a moment ago: this search needs the lock to make them.
 	parts := newParts(s, sl, sl.means.Load(), q)
-	if err := s.openAll(ctx, sl, parts.means, key); err != nil {
+	if err := parts.open(ctx, key); err != nil {
 		return nil, err
 	}
 	defer parts.end()
 	if err := parts.scan(ctx); err != nil {
 		return nil, err
 	}
-	return s.combine(parts, key)
+	return parts.combine(key)
 }
 
 func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
@@ -207,9 +207,9 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (
 	if err := finite(q.Probe); err != nil {
 		return 0, false, err
 	}
-	h, err := s.bestEvent(sl, key, sl.subjects[subject], &q)
+	h, err := bestEvent(s, sl, key, sl.subjects[subject], &q)
 	if err == nil && q.Means {
-		h.SubjectScore, _, err = s.subjectScore(sl, key, sl.subjects[subject], q.Probe)
+		h.SubjectScore, _, err = MeansOf(s).subjectScore(sl, key, sl.subjects[subject], q.Probe)
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("compare with subject %s: %w", subject, err)
@@ -219,7 +219,7 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (
 
 // bestEvent returns the event of a subject that is most similar to the probe, whether or not it
 // reaches the threshold. Shard.mu is held for reading.
-func (s *Shard) bestEvent(sl *slice, key *seal.Key, first *entry, q *Query) (best Hit, err error) {
+func bestEvent(s *Shard, sl *slice, key *seal.Key, first *entry, q *Query) (best Hit, err error) {
 	for e := first; e != nil; e = e.further {
 		similarity, err := s.compare(sl, key, e, q.Probe)
 		if err != nil {

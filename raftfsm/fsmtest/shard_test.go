@@ -369,7 +369,7 @@ type averaging struct {
 
 func (m averaging) Apply(index uint64, cmd []byte) []byte {
 	answer := m.Machine.Apply(index, cmd)
-	m.Shard().Average(func(id.Gallery) bool { return m.on })
+	shard.MeansOf(m.Shard()).Average(func(id.Gallery) bool { return m.on })
 	return answer
 }
 
