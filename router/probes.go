@@ -10,14 +10,15 @@ import (
 	"facet/engine/score"
 )
 
+// ProbesMin and ProbesMax are the least and the most photos of a probe of several.
 const (
-	// ProbesMin and ProbesMax are the least and the most photos of a probe of several.
 	ProbesMin = 2
 	ProbesMax = 10
-	// probesScore is the least score of any two photos of one probe. One in a hundred pairs of two
-	// persons reaches it.
-	probesScore = 4000
 )
+
+// probesScore is the least score of any two photos of one probe. One in a hundred pairs of two
+// persons reaches it.
+const probesScore = 4000
 
 // Probe is the image bytes of one photo, or of up to ProbesMax photos of one person.
 type Probe [][]byte
