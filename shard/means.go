@@ -98,6 +98,13 @@ func (m *means) bytes() (n int64) {
 	return n
 }
 
+// patternsBytes returns the Go heap of the patterns.
+func (m *means) patternsBytes() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.patterns.bytes
+}
+
 // waiting returns the number of rows that are to be derived. m may be nil.
 func (m *means) waiting() (n int) {
 	if m == nil {
@@ -109,14 +116,13 @@ func (m *means) waiting() (n int) {
 	return n
 }
 
-// average gives the slice means. Shard.mu is held for writing.
-func (sl *slice) average() {
+// meansOf returns means of all subjects of a slice, which wait. Shard.mu is held.
+func meansOf(sl *slice) *means {
 	m := &means{of: make(map[id.Subject]*entry), sources: make(map[*entry][]*entry)}
 	for _, first := range sl.subjects {
 		m.enter(first)
 	}
-	sl.means.Store(m)
-	sl.changes.Add(1)
+	return m
 }
 
 // Means derives the means of a Shard.
@@ -152,11 +158,11 @@ func (s *Means) setAverage(g id.Gallery, on bool) {
 	if sl == nil || s.closed || on == (sl.means.Load() != nil) {
 		return
 	}
+	var m *means
 	if on {
-		sl.average()
-		return
+		m = meansOf(sl)
 	}
-	sl.means.Swap(nil).drop()
+	sl.means.Swap(m).drop()
 	sl.changes.Add(1)
 }
 

@@ -42,7 +42,7 @@ func (s *Slots) Memory() (bytes int64) {
 		heap := entries*entryBytes + face*int64(after(sl.entries, stored)+len(sl.pending))
 		heap += expiryBytes * int64(sl.times.len())
 		if m := sl.means.Load(); m != nil {
-			heap += int64(len(m.of)) * meanBytes
+			heap += int64(len(m.of))*meanBytes + m.patternsBytes()
 			for kind := range m.rows {
 				held, more := m.rows[kind].memory()
 				bytes, waiting = bytes+held, waiting+more

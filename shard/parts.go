@@ -51,20 +51,33 @@ func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
 	if q.Means && m != nil {
 		p.means = m
 		for kind := range m.rows {
-			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: s.table.OfMean(kind), query: m.query(q)})
+			of := *q
+			of.BySubject = false // a subject has one row
+			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: s.table.OfMean(kind), query: of})
 		}
 	}
 	return p
 }
 
-// query returns the query for rows of means. A subject has one row, and its tags are a pattern.
-func (m *means) query(q *Query) Query {
-	of := *q
-	of.BySubject = false
+// patterned brings the tags of the queries for means up to date. A query needs every pattern of the
+// rows in its matrix, so patterned follows begin: rows that come later are compared by settle.
+func (p *parts) patterned() {
+	if p.means == nil || len(p.query.Tags) == 0 {
+		return
+	}
+	tags := p.means.matching(p.query.Tags)
+	for i := range p.list {
+		if at := &p.list[i]; at.kind != eventRows {
+			at.query.Tags = tags
+		}
+	}
+}
+
+// matching returns the tags with which a search by tags finds rows all of whose events match.
+func (m *means) matching(tags []uint32) []uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of.Tags = m.patterns.matching(q.Tags)
-	return of
+	return m.patterns.matching(tags)
 }
 
 // current reports whether the slice has the means that the search scans.
@@ -86,6 +99,7 @@ func (p *parts) scan(ctx context.Context) error {
 	for i := range p.list {
 		p.list[i].now = p.list[i].rows.begin()
 	}
+	p.patterned()
 	for i := range p.list {
 		at := &p.list[i]
 		if at.now.queue == nil { // nothing was opened yet, or all rows went
@@ -121,11 +135,9 @@ func (p *parts) end() {
 // settle brings the hits up to date. It returns false if another scan is needed. Shard.mu is held
 // for reading, and all templates are open.
 func (p *parts) settle() bool {
+	p.patterned()
 	for i := range p.list {
 		at := &p.list[i]
-		if at.kind != eventRows {
-			at.query.Tags = p.means.query(p.query).Tags // the patterns may be others by now
-		}
 		came, ok := at.rows.since(at.now.from, at.table, &at.query)
 		if ok {
 			at.hits, ok = settled(at.hits, came, &at.query, func(h Hit) bool { return p.there(at.kind, h) })

@@ -129,8 +129,12 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 	if err != nil || sl == nil || len(sl.subjects) == 0 {
 		return nil, err
 	}
-	// Without means the setting was turned off a moment ago: this search needs the lock to make them.
-	parts := newParts(s, sl, sl.means.Load(), q)
+	m := sl.means.Load()
+	if q.Means && m == nil { // the slice lost them a moment ago, and gets none while the lock is held
+		m = meansOf(sl)
+		defer m.drop()
+	}
+	parts := newParts(s, sl, m, q)
 	if err := parts.open(ctx, key); err != nil {
 		return nil, err
 	}

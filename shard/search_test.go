@@ -31,6 +31,8 @@ type twin struct {
 	rows map[id.Event]scan.Row
 	made int
 	time int64
+	// wrote is the subject of the last write.
+	wrote id.Subject
 }
 
 func newTwin(t testing.TB, seed uint64, dim int, slots uint32) *twin {
@@ -118,6 +120,7 @@ func (w *twin) write(t testing.TB) {
 	if !some {
 		kind = 9
 	}
+	w.wrote = row.Subject
 	switch kind {
 	case 0:
 		check(w.Erase(Erasure{testGallery, 1, row.Subject, w.time}))
@@ -142,6 +145,7 @@ func (w *twin) write(t testing.TB) {
 		check(w.Add(e, OldestDeleted))
 		w.rows[e.Event] = scan.Row{Subject: e.Subject, Event: e.Event, Tags: e.Tags, Template: v}
 	default:
+		w.wrote = e.Subject
 		e.Sealed = w.seal(&e, 0, v)
 		check(w.Put(e, OldestDeleted))
 		w.rows[e.Event] = scan.Row{Subject: e.Subject, Event: e.Event, Tags: e.Tags, Template: v}

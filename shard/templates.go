@@ -129,8 +129,8 @@ func (t *templates) take() (mine *opening, others []*opening) {
 	return mine, nil
 }
 
-// matrixOf returns the matrix for templates of dim numbers, whose scores come from table. The first template decides the
-// dimension, as long as there is any.
+// matrixOf returns the matrix for templates of dim numbers, whose scores come from table. The first
+// template decides the dimension, as long as there is any.
 func (t *templates) matrixOf(s *Shard, table *score.Table, dim int) (*kernel.Matrix, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
