@@ -17,10 +17,7 @@ func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 	if !here {
 		return nil
 	}
-	shard.MeansOf(m.Shard()).Average(func(gallery id.Gallery) bool {
-		g, known := r.groups.Meta().Gallery(gallery)
-		return known && g.SubjectTemplates
-	})
+	shard.MeansOf(m.Shard()).Average(r.groups.Meta().SubjectTemplates)
 	for _, cold := range m.Shard().Cold() {
 		g, known := r.groups.Meta().Gallery(cold.Gallery)
 		if !known || g.Generation != cold.Generation {

@@ -21,6 +21,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/shard"
 	"facet/shard/kernel"
 )
 
@@ -460,10 +461,13 @@ func (r *Replicas) HandOver(ctx context.Context) {
 	work.Wait()
 }
 
-// Memory estimates the bytes that the events of all replicas here take.
+// Memory estimates the bytes that the events of all replicas here take, and the templates of
+// subjects in galleries that want them.
 func (r *Replicas) Memory() (bytes int64) {
 	for _, number := range r.Numbers() {
 		if h, open := r.hosted(number); open {
+			// A gallery that wants means since a moment ago has none yet.
+			shard.MeansOf(h.state.Shard()).Average(r.state.SubjectTemplates)
 			bytes += h.state.Shard().Slots().Memory()
 		}
 	}

@@ -127,6 +127,12 @@ func (m *Machine) Gallery(g id.Gallery) (Gallery, bool) {
 	return find(m, func(st *state) *Gallery { return st.gallery(g) })
 }
 
+// SubjectTemplates reports whether the gallery with that id has the setting of this name.
+func (m *Machine) SubjectTemplates(g id.Gallery) bool {
+	gallery, known := m.Gallery(g)
+	return known && gallery.SubjectTemplates
+}
+
 // GalleryByName returns a tenant's gallery with that name.
 func (m *Machine) GalleryByName(t id.Tenant, name string) (Gallery, bool) {
 	return find(m, func(st *state) *Gallery {
