@@ -50,14 +50,14 @@ func pairOf(accessKey string, from netip.Addr) id.UUID {
 func (f *failures) blocked(now time.Time, pair id.UUID) (wait time.Duration, proven bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.counts.wait(now, pair, 1), f.proven.has(pair)
+	return f.counts.wait(now, pair, one), f.proven.has(pair)
 }
 
 // failed counts a wrong signature.
 func (f *failures) failed(now time.Time, pair id.UUID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counts.take(now, pair, 1)
+	f.counts.take(now, pair, one)
 }
 
 // proved notes a right signature.

@@ -25,7 +25,7 @@ func (c *call) probe(o object) (router.Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	return photos, c.countAll(len(photos) - 1)
+	return photos, c.pay(charge{n: len(photos) - 1, taken: 1})
 }
 
 // probesOf reads an array of base64 images. It decodes them in place, as object.image does.

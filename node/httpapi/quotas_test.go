@@ -60,7 +60,7 @@ func TestChangedRateCountsAtOnce(t *testing.T) {
 	r.tenants.own = func(id.UUID) Rate { return Rate{PerSecond: perSecond} }
 	took := func() (n int) {
 		for range 100 {
-			if r.take(now, tenantNo(1), id.Application{}, 1) == 0 {
+			if r.take(now, tenantNo(1), id.Application{}, one) == 0 {
 				n++
 			}
 		}

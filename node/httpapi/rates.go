@@ -36,30 +36,47 @@ func newRates(tenant, application Rate) *rates {
 	return &rates{tenants: newBuckets(tenant), applications: newBuckets(application)}
 }
 
-// blocked returns how long tenant has to wait for its next n requests, 0 when it need
-// not wait. It takes no token.
-func (r *rates) blocked(now time.Time, tenant id.Tenant, n int) time.Duration {
+// charge is what a request takes of a bucket: n tokens, beyond those that it has taken. A bucket of
+// fewer tokens gives all of them.
+type charge struct{ n, taken int }
+
+// one is the charge of a request without further photos.
+var one = charge{n: 1}
+
+// of returns how many tokens the charge is in a bucket of this size.
+func (c charge) of(size bucketSize) int { return min(c.n, size.burst-c.taken) }
+
+// again returns the charge of the same request when it comes back.
+func (c charge) again() charge { return charge{n: c.n + c.taken} }
+
+// blocked returns how long tenant has to wait for the charge, 0 when it need not wait. It
+// takes no token.
+func (r *rates) blocked(now time.Time, tenant id.Tenant, c charge) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tenants.wait(now, tenant.UUID, n)
+	return r.tenants.wait(now, tenant.UUID, c)
 }
 
-// take takes n tokens of tenant and, unless it is zero, of application, and returns 0. When
-// either has too few, it takes none and returns how long to wait.
-func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application, n int) time.Duration {
+// take takes the charge of tenant and, unless it is zero, of application, and returns 0.
+// When either has too few tokens, it takes none and returns after how long the request
+// may come back.
+func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application, c charge) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := application != id.Application{}
-	wait := r.tenants.wait(now, tenant.UUID, n)
-	if known {
-		wait = max(wait, r.applications.wait(now, application.UUID, n))
+	wait := func(c charge) time.Duration {
+		w := r.tenants.wait(now, tenant.UUID, c)
+		if known {
+			w = max(w, r.applications.wait(now, application.UUID, c))
+		}
+		return w
 	}
-	if wait > 0 {
-		return wait
+	if wait(c) > 0 {
+		return wait(c.again())
 	}
-	r.tenants.take(now, tenant.UUID, n)
+	r.tenants.take(now, tenant.UUID, c)
 	if known {
-		r.applications.take(now, application.UUID, n)
+		r.applications.take(now, application.UUID, c)
 	}
 	return 0
 }
@@ -110,13 +127,13 @@ func (b *buckets) get(name id.UUID) (*rate.Limiter, bucketSize) {
 	return l, size
 }
 
-// wait returns the time until name's bucket has n tokens, or is full.
-func (b *buckets) wait(now time.Time, name id.UUID, n int) time.Duration {
+// wait returns the time until name's bucket has the charge.
+func (b *buckets) wait(now time.Time, name id.UUID, c charge) time.Duration {
 	l, size := b.get(name)
 	if l == nil {
 		return 0
 	}
-	lacking := float64(min(n, size.burst)) - l.TokensAt(now)
+	lacking := float64(c.of(size)) - l.TokensAt(now)
 	if lacking <= 0 {
 		return 0
 	}
@@ -124,8 +141,8 @@ func (b *buckets) wait(now time.Time, name id.UUID, n int) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// take takes n tokens, or all, from name's bucket. The caller knows that it has them.
-func (b *buckets) take(now time.Time, name id.UUID, n int) {
+// take takes the charge from name's bucket. The caller knows that it has it.
+func (b *buckets) take(now time.Time, name id.UUID, c charge) {
 	l, size := b.get(name)
 	if size.perSecond == 0 {
 		return
@@ -137,7 +154,7 @@ func (b *buckets) take(now time.Time, name id.UUID, n int) {
 		l = rate.NewLimiter(size.perSecond, size.burst)
 		b.of[name] = l
 	}
-	l.AllowN(now, min(n, size.burst))
+	l.AllowN(now, c.of(size))
 }
 
 // makeRoom drops the full buckets. If none is full it drops any one: its owner gets

@@ -25,7 +25,7 @@ func TestRateIsABurstThenPerSecond(t *testing.T) {
 	took := func() int {
 		n := 0
 		for range 100 {
-			if r.take(now, tenantNo(1), id.Application{}, 1) == 0 {
+			if r.take(now, tenantNo(1), id.Application{}, one) == 0 {
 				n++
 			}
 		}
@@ -34,7 +34,7 @@ func TestRateIsABurstThenPerSecond(t *testing.T) {
 	if n := took(); n != 3 {
 		t.Errorf("at once: %d requests, want the burst of 3", n)
 	}
-	if wait := r.blocked(now, tenantNo(1), 1); wait != 100*time.Millisecond {
+	if wait := r.blocked(now, tenantNo(1), one); wait != 100*time.Millisecond {
 		t.Errorf("wait %v, want 100ms", wait)
 	}
 	now = now.Add(99 * time.Millisecond)
@@ -63,7 +63,7 @@ func TestRateTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{PerSecond: 1, Burst: 10}, Rate{PerSecond: 1, Burst: 4})
 	take := func(tenant, application int) bool {
-		return r.take(testNow, tenantNo(tenant), applicationNo(application), 1) == 0
+		return r.take(testNow, tenantNo(tenant), applicationNo(application), one) == 0
 	}
 	count := func(tenant, application int) (n int) {
 		for range 1000 {
@@ -92,7 +92,7 @@ func TestUnboundedRateKeepsNoBuckets(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{}, Rate{Burst: 5})
 	for i := range 10_000 {
-		if r.take(testNow, tenantNo(i), applicationNo(i), 1) != 0 {
+		if r.take(testNow, tenantNo(i), applicationNo(i), one) != 0 {
 			t.Fatalf("request %d is refused", i)
 		}
 	}
@@ -114,10 +114,10 @@ func TestRateWithoutBurstAllowsOneSecond(t *testing.T) {
 func TestVeryLowRateIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{PerSecond: 1e-300, Burst: 1}, Rate{PerSecond: math.NaN()})
-	if wait := r.take(testNow, tenantNo(1), applicationNo(1), 1); wait != 0 {
+	if wait := r.take(testNow, tenantNo(1), applicationNo(1), one); wait != 0 {
 		t.Errorf("first request: wait %v", wait)
 	}
-	if wait := r.take(testNow, tenantNo(1), applicationNo(1), 1); wait != retryAfterMax {
+	if wait := r.take(testNow, tenantNo(1), applicationNo(1), one); wait != retryAfterMax {
 		t.Errorf("second request: wait %v, want %v", wait, retryAfterMax)
 	}
 }
@@ -128,24 +128,24 @@ func TestFullBucketsAreDroppedFirst(t *testing.T) {
 	r := newRates(Rate{PerSecond: 1, Burst: 2}, Rate{})
 	now := testNow
 	for i := range bucketsMax - 1 {
-		r.take(now, tenantNo(i), id.Application{}, 1)
+		r.take(now, tenantNo(i), id.Application{}, one)
 	}
 	now = now.Add(time.Minute) // all those are full again
 	busy := tenantNo(bucketsMax)
 	for range 2 {
-		if r.take(now, busy, id.Application{}, 1) != 0 {
+		if r.take(now, busy, id.Application{}, one) != 0 {
 			t.Fatal("the burst is refused")
 		}
 	}
-	r.take(now, tenantNo(bucketsMax+1), id.Application{}, 1)
+	r.take(now, tenantNo(bucketsMax+1), id.Application{}, one)
 	if n := len(r.tenants.of); n != 2 {
 		t.Errorf("%d buckets are kept, want the 2 that are not full", n)
 	}
-	if r.blocked(now, busy, 1) == 0 {
+	if r.blocked(now, busy, one) == 0 {
 		t.Error("the busy tenant was forgotten")
 	}
 	for i := range 2 * bucketsMax { // none of them is full
-		if r.take(now, tenantNo(bucketsMax+2+i), id.Application{}, 1) != 0 {
+		if r.take(now, tenantNo(bucketsMax+2+i), id.Application{}, one) != 0 {
 			t.Fatal("a first request is refused")
 		}
 		if n := len(r.tenants.of); n > bucketsMax {
@@ -309,28 +309,5 @@ func TestRolesPermitWhatD5Says(t *testing.T) {
 		if needsKey := op.key != keyIgnored; portal && needsKey {
 			t.Errorf("%s needs an API key", name)
 		}
-	}
-}
-
-// Each photo of a probe counts. A tenant with fewer tokens than photos pays nothing; one whose burst
-// is smaller than a probe waits until its bucket is full.
-func TestProbesCountEachPhoto(t *testing.T) {
-	t.Parallel()
-	r := newRates(Rate{PerSecond: 1, Burst: 10}, Rate{PerSecond: 1, Burst: 4})
-	f := func(n int, want time.Duration) {
-		t.Helper()
-		if wait := r.take(testNow, tenantNo(1), id.Application{}, n); wait != want {
-			t.Errorf("%d requests: wait %v, want %v", n, wait, want)
-		}
-	}
-	f(7, 0)
-	f(5, 2*time.Second)
-	f(3, 0)
-	f(1, time.Second)
-	if wait := r.take(testNow, tenantNo(2), applicationNo(2), 9); wait != 0 {
-		t.Errorf("an application with a burst of 4 waits %v for 9 requests", wait)
-	}
-	if wait := r.blocked(testNow, tenantNo(2), 1); wait != 0 {
-		t.Errorf("its tenant waits %v for the tenth of a burst of 10", wait)
 	}
 }

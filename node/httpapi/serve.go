@@ -153,7 +153,7 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 		}
 		return nil
 	}
-	if wait := c.server.rates.blocked(c.server.cfg.Now(), c.key.Tenant, 1); wait > 0 {
+	if wait := c.server.rates.blocked(c.server.cfg.Now(), c.key.Tenant, one); wait > 0 {
 		return tenantTooFast(wait)
 	}
 	if c.counted = c.server.requests.Take(c.key.Tenant, 1); !c.counted {
@@ -179,16 +179,16 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 
 // count takes the request from the tenant's rate and, when the API key is known by
 // now, from the application's.
-func (c *call) count() error { return c.countAll(1) }
+func (c *call) count() error { return c.pay(one) }
 
-// countAll takes n requests at once, or none.
-func (c *call) countAll(n int) error {
+// pay takes a charge, or returns the error of a request that may not have it yet.
+func (c *call) pay(of charge) error {
 	now := c.server.cfg.Now()
-	wait := c.server.rates.take(now, c.key.Tenant, c.access.Application, n)
+	wait := c.server.rates.take(now, c.key.Tenant, c.access.Application, of)
 	switch {
 	case wait == 0:
 		return nil
-	case c.server.rates.blocked(now, c.key.Tenant, n) > 0:
+	case c.server.rates.blocked(now, c.key.Tenant, of) > 0:
 		return tenantTooFast(wait)
 	default:
 		return tooFast(wait)
@@ -307,7 +307,7 @@ func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
 	if op == nil || op.takes == aLittle {
 		return nil
 	}
-	if wait := s.rates.blocked(s.cfg.Now(), tenant, 1); wait > 0 {
+	if wait := s.rates.blocked(s.cfg.Now(), tenant, one); wait > 0 {
 		return tenantTooFast(wait)
 	}
 	if op.takes == aSearch && s.searches.full(tenant, s.cfg.Quota(tenant).Searches) {
