@@ -102,7 +102,7 @@ func (c Calibration) calibrate(ctx context.Context, x *photos.Extracted, persons
 	if err != nil {
 		return nil, err
 	}
-	subjects, err := fitSubjects(x.Samples, x.Templates)
+	subjects, err := fitSubjects(x.Samples, x.Templates, all)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func crossTest(ctx context.Context, x *photos.Extracted, persons int) ([2]heldOu
 			return out, nil, err
 		}
 		on := half[1-i]
-		subjects, err := fitSubjects(from.samples, from.templates)
+		subjects, err := fitSubjects(from.samples, from.templates, f)
 		if err != nil {
 			return out, nil, err
 		}

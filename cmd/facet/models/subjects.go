@@ -76,8 +76,10 @@ func meanOf(templates []engine.Template, photos []int) []float32 {
 	return mean.Unit()
 }
 
-// fitSubjects fits the points of means.
-func fitSubjects(samples []accuracy.Sample, templates []engine.Template) (out subjectFit, err error) {
+// fitSubjects fits the points of means. The points of more photographs are nowhere laxer than those of
+// fewer, or than one, the fit of single photographs: few persons have many photographs, and a tail of
+// few persons may seem to end early.
+func fitSubjects(samples []accuracy.Sample, templates []engine.Template, one *fit) (out subjectFit, err error) {
 	rates := make([]float64, len(anchors))
 	for i, a := range anchors {
 		rates[i] = a.fmr
@@ -97,8 +99,8 @@ func fitSubjects(samples []accuracy.Sample, templates []engine.Template) (out su
 			}
 		})
 		f := &fit{pairs: cosines.Pairs, persons: len(persons)}
-		f.cosines, f.tail, err = cosines.CosinesAt(rates)
-		if err == nil {
+		if f.cosines, f.tail, err = cosines.CosinesAt(rates); err == nil {
+			f.noLaxer(one)
 			_, err = f.table()
 		}
 		if errors.Is(err, accuracy.ErrTail) {
@@ -107,9 +109,16 @@ func fitSubjects(samples []accuracy.Sample, templates []engine.Template) (out su
 		if err != nil {
 			return out, fmt.Errorf("fit the means of %d photographs: %w", photos, err)
 		}
-		out[kind] = f
+		out[kind], one = f, f
 	}
 	return out, nil
+}
+
+// noLaxer raises the cosines of f to those of other where they are lower.
+func (f *fit) noLaxer(other *fit) {
+	for i, cosine := range other.cosines {
+		f.cosines[i] = max(f.cosines[i], cosine)
+	}
 }
 
 // photosOf returns how many photographs of each person were acquired.
