@@ -48,8 +48,8 @@ func (r *faceRequests) VerifyFace(ctx context.Context, face []byte, probe Probe)
 }
 
 // VerifySubject compares the probe with each active event of a subject, and with the
-// subject's own template if its gallery wants these, and returns the best score. Below the application's verify threshold the error is
-// NotVerified.
+// subject's own template if its gallery wants these, and returns the best score. Below
+// the application's verify threshold the error is NotVerified.
 func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, images Probe) (Verification, error) {
 	g, app, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
