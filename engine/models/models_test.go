@@ -150,6 +150,24 @@ func TestParseNamesInvalidField(t *testing.T) {
 	f("no point has score 7000", func(m object) { point(m, 5)["score"] = 6999 })
 	code("not 9999", func(m object) { point(m, 7)["score"] = 9000 })
 	code("no point gives cosine 0.999", func(m object) { point(m, 7)["cosine"], point(m, 7)["score"] = .998, 9000 })
+
+	subjects := func(change func(two, four object)) func(m object) {
+		return func(m object) {
+			c := sub(m, "calibration")
+			two := object{"photos": 2, "fmr7000": .1, "points": c["points"]}
+			four := object{"photos": 4, "fmr7000": .1, "points": c["points"]}
+			c["subjects"] = []any{two, four}
+			change(two, four)
+		}
+	}
+	if _, err := Parse(changed(t, subjects(func(object, object) {}))); err != nil {
+		t.Errorf("points of means are refused: %v", err)
+	}
+	f("photos 1 do not rise", subjects(func(two, _ object) { two["photos"] = 1 }))
+	f("photos 5 do not rise", subjects(func(_, four object) { four["photos"] = 5 }))
+	code("photos 2 do not rise", subjects(func(_, four object) { four["photos"] = 2 }))
+	f("subjects of 4 photos: fmr7000", subjects(func(_, four object) { four["fmr7000"] = 1 }))
+	f("subjects of 2 photos: 0 points", subjects(func(two, _ object) { two["points"] = []any{} }))
 }
 
 // shares are equal, but for one.

@@ -132,11 +132,13 @@ func TestVerifyFindsADamagedPack(t *testing.T) {
 
 // vectors returns templates of unit norm, two for each person. Cosines of different
 // persons have a known distribution, which is wide in few dimensions.
-func vectors(persons, dim int) *photos.Extracted {
+func vectors(persons, dim int) *photos.Extracted { return manyVectors(persons, 2, dim) }
+
+func manyVectors(persons, each, dim int) *photos.Extracted {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := new(photos.Extracted)
 	for person := range persons {
-		for range 2 {
+		for range each {
 			v := make(engine.Template, dim)
 			var squares float64
 			for i := range v {
@@ -180,6 +182,33 @@ func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	for i, want := range []float64{.4622, .5879, .6773, .7442} { // P(cosine > want) = 1e-2, 1e-3, 1e-4, 1e-5
 		if got := all.cosines[i]; math.Abs(got-want) > .012 {
 			t.Errorf("score %d has cosine %v, want %v", anchors[i].score, got, want)
+		}
+	}
+}
+
+// Each photo adds a rate of one comparison, and their mean another at most. The points of the means
+// are nowhere laxer than those of one photo.
+func TestMeanAddsOneComparison(t *testing.T) {
+	t.Parallel()
+	x := manyVectors(300, heldPhotos, 24)
+	_, rule, err := crossTest(t.Context(), x, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rule.rule {
+		n := float64(i + 1)
+		if got, best := rule.rule[i].FMR(6000), rule.best[i].FMR(6000); best < n*.6e-4 || best > n*1.6e-4 || got < best || got > best+1.6e-4 {
+			t.Errorf("%g photos: the rule has the FMR %g at 6000, the best photo %g", n, got, best)
+		}
+	}
+	strict := &fit{cosines: []float64{.1, .2, .3, .9, .95}}
+	fits, err := fitSubjects(x.Samples, x.Templates, strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, f := range fits {
+		if f == nil || f.cosines[0] < .4 || f.cosines[3] < .9 || f.cosines[4] < .95 {
+			t.Errorf("kind %d: %+v, want no point laxer than %v", kind, f, strict.cosines)
 		}
 	}
 }
