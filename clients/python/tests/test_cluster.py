@@ -24,6 +24,11 @@ def test_person_is_found_on_another_photo(client: Client) -> None:
     assert [c.id for c in found.candidates] == [made.id] and found.candidates[0].score >= 7000
     assert [e.id for e in found.candidates[0].events] == [made.event_id]
     assert client.search(photo(BIDEN)).candidates == []
+    several = client.search([photo(ANOTHER_OBAMA), photo(OBAMA)])
+    assert [c.id for c in several.candidates] == [made.id] and several.attributes == found.attributes
+    assert [p.attributes.face_area for p in several.probes] == [found.attributes.face_area, a.face_area]
+    with pytest.raises(facet_client.Refusal, match="don't show the same person"):
+        client.search([photo(OBAMA), photo(BIDEN)])
     assert [m.id for m in client.matches(photo(ANOTHER_OBAMA))] == [made.id]
     (stranger,) = client.search(photo(BIDEN), threshold=0, limit=1).candidates
     assert stranger.score < 7000

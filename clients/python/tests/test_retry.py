@@ -320,6 +320,8 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert c.verify_subject("s", b"x") == c.verify_faces(b"x", b"x") == c.v1.verify("s", b"x") == 8731
         found = c.search(b"x", threshold=0, limit=3, tags=["t"])
         assert found.candidates[0].events[0].id == made.event_id and found.attributes == made.attributes
+        assert c.search([b"x", b"y"]).candidates == found.candidates
+        assert c.verify_subject("s", [b"x", b"y"]) == c.verify_faces(b"x", [b"x", b"y"]) == 8731
         (match,) = c.matches(b"x", threshold=0)
         assert match == c.match_page(b"x", length=3, after="AQ").candidates[0] and match.event_count == 1
         begun = c.begin_check()
