@@ -87,7 +87,7 @@ func (d *Document) page() *page {
 		Document: d, Pack: packText{d.Pack, d.Pack.manifest.Note, d.Pack.manifest.Calibration.Data},
 		All: &statedAt{Verification: d.All}, Targets: targetTable(d.All).markdown(),
 		Galleries: d.galleryTable().markdown(), Advice: d.adviceTable().markdown(),
-		Identification: sizeTable(d).markdown(), Discard: discardTable(d.All.Discard).markdown(),
+		Identification: d.sizeTable(d.Identification).markdown(), Discard: discardTable(d.All.Discard).markdown(),
 		EventsMin: accuracy.EventsMin, Resamples: accuracy.Resamples, Draws: accuracy.GalleryDraws,
 	}
 	if strings.HasPrefix(d.Data.Name, "LFW") {

@@ -12,8 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/engine"
 	"facet/engine/accuracy"
 	"facet/engine/models"
+	"facet/engine/score"
 )
 
 // simulated returns a document of made-up persons. There are as many photographs as
@@ -21,6 +23,19 @@ import (
 func simulated(t testing.TB) *Document {
 	t.Helper()
 	return simulatedAs(t, Config{})
+}
+
+func tableOf(t testing.TB, m *models.Manifest) *score.Table {
+	t.Helper()
+	var points []score.Point
+	for _, p := range m.Calibration.Points {
+		points = append(points, score.Point(p))
+	}
+	table, err := score.NewTable(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }
 
 // simulatedAs is simulated with a configuration.
@@ -44,7 +59,11 @@ func simulatedAs(t testing.TB, cfg Config) *Document {
 		}
 		return int(min(max(mean+1500*r.NormFloat64(), 0), 9999))
 	}
-	m := measured{samples: samples, compare: compare}
+	// Templates of zeros: means are like nobody.
+	m := measured{samples: samples, compare: compare, templates: make([]engine.Template, len(samples)), table: tableOf(t, manifest)}
+	for i := range m.templates {
+		m.templates[i] = engine.Template{0}
+	}
 	for i := range samples[:len(samples)-1] {
 		p := accuracy.Pair{Fold: i % 5, A: accuracy.Photo{Person: "a"}, B: accuracy.Photo{Person: "a"}}
 		if samples[i].Person != samples[i+1].Person {

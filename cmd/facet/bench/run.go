@@ -16,6 +16,7 @@ import (
 	"facet/engine/imaging"
 	"facet/engine/models"
 	"facet/engine/portrait"
+	"facet/engine/score"
 )
 
 // PairsAll is given instead of the name of a list, for every pair of the folder's
@@ -88,6 +89,9 @@ type Document struct {
 	All            *accuracy.Verification   `json:"allPairs,omitempty"`
 	Groups         []*accuracy.ByGroup      `json:"groups,omitempty"`
 	Identification *accuracy.Identification `json:"identification,omitempty"`
+	// Subjects is Identification in galleries with subjectTemplates. It is there if persons are
+	// enrolled with several photographs.
+	Subjects *accuracy.Identification `json:"identificationSubjectTemplates,omitempty"`
 	// Advice is there if it was asked for.
 	Advice *Advice `json:"advice,omitempty"`
 	// EndToEnd is measured by the rules of the service only.
@@ -187,11 +191,13 @@ func Identify(ctx context.Context, cfg Config) error {
 
 // measured contains the data from which rates are computed.
 type measured struct {
-	persons []string
-	samples []accuracy.Sample
-	compare accuracy.Compare
-	pairs   []accuracy.Pair // of the list, and their places in samples
-	places  [][2]int
+	persons   []string
+	samples   []accuracy.Sample
+	templates []engine.Template
+	table     *score.Table
+	compare   accuracy.Compare
+	pairs     []accuracy.Pair // of the list, and their places in samples
+	places    [][2]int
 }
 
 // open reads the folder and the list of pairs, extracts the faces, and sets doc's
@@ -222,7 +228,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 		e.Close()
 		return nil, nil, err
 	}
-	m.persons, m.samples = f.Persons, x.Samples
+	m.persons, m.samples, m.templates, m.table = f.Persons, x.Samples, x.Templates, e.Table()
 	m.compare = func(a, b int) int { return e.Compare(x.Templates[a], x.Templates[b]) }
 	if cfg.CrossFit {
 		if m.compare, err = packs.CrossFitted(x, len(f.Persons)); err != nil {
@@ -300,7 +306,11 @@ func (m *measured) all(ctx context.Context, doc *Document) error {
 
 func (m *measured) identify(ctx context.Context, cfg Config, doc *Document) error {
 	enrolled := accuracy.Enrol(m.samples, cfg.Photos)
-	id, err := accuracy.Identify(ctx, m.samples, enrolled, m.compare.Best(enrolled), sizes, thresholds)
+	best := m.compare.Best(enrolled)
+	id, err := accuracy.Identify(ctx, m.samples, enrolled, best, sizes, thresholds)
+	if err == nil && cfg.Photos > 1 {
+		doc.Subjects, err = accuracy.Identify(ctx, m.samples, enrolled, m.subjects(enrolled, best), sizes, thresholds)
+	}
 	if err != nil {
 		return fmt.Errorf("search galleries: %w", err)
 	}

@@ -83,7 +83,14 @@ func (d *Document) parts() []part {
 			part{"How far the groups by " + g.Attribute + " differ", spreadTable(g)})
 	}
 	if d.Identification != nil {
-		parts = append(parts, part{"Identification", sizeTable(d)})
+		title := "Identification"
+		if d.Subjects != nil {
+			title += ", by the best of several photographs"
+		}
+		parts = append(parts, part{title, d.sizeTable(d.Identification)})
+	}
+	if d.Subjects != nil {
+		parts = append(parts, part{"Identification, with subjectTemplates", d.sizeTable(d.Subjects)})
 	}
 	if d.Advice != nil {
 		parts = append(parts, part{d.Advice.title(), d.Advice.table()})
@@ -136,9 +143,9 @@ func foldTable(f *accuracy.Folds) table {
 }
 
 // sizeTable returns one row for each size and threshold.
-func sizeTable(d *Document) table {
+func (d *Document) sizeTable(id *accuracy.Identification) table {
 	t := table{{"N", "rank 1", fmt.Sprintf("rank %d", accuracy.ListLength), "threshold", "FNIR", "FPIR", "1 − (1 − FMR)^N"}}
-	for _, s := range d.Identification.Sizes {
+	for _, s := range id.Sizes {
 		for i, a := range s.At {
 			row := []string{"", "", "", strconv.Itoa(a.Threshold), a.FNIR.String(), a.FPIR.String(), accuracy.Format(falsePositive(d.All.At[i].FMR.Value, int64(s.N)))}
 			if i == 0 {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 
 	"facet/engine"
@@ -210,8 +210,8 @@ func (f subjectFit) calibrations(measured *ruleTest) (list []models.SubjectCalib
 
 // twoDigits rounds a rate to two significant digits.
 func twoDigits(rate float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(rate))-1)
-	return math.Round(rate/unit) * unit
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'e', 1, 64), 64) // reads what it wrote
+	return rounded
 }
 
 // print prints the rates of the rule beside those of the best photograph.
