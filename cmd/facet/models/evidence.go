@@ -16,6 +16,9 @@ const (
 	likenessLeast = .5
 	// wrongWayMost is the share of detections of the wrong way up that may count as upright.
 	wrongWayMost = 1e-3
+	// unsureLeast is the share of the photographs' faces that need not count as upright at once. A
+	// face that is aslant is then turned, too.
+	unsureLeast = .01
 	// uncomparable is the probability to reach 7000 at the least norm: a face of less norm is
 	// refused. The least norm refuses at most refusedMost of the photographs as they are.
 	uncomparable = .02
@@ -141,18 +144,21 @@ func uprightOf(right, wrong [][]float64) (models.UprightEvidence, float64, error
 		}
 		return u.Sum(m)
 	}
-	var sums []float64
-	for _, x := range wrong {
-		sums = append(sums, sum(x))
+	sums := func(list [][]float64) (all []float64) {
+		for _, x := range list {
+			all = append(all, sum(x))
+		}
+		return all
 	}
-	u.Least = rounded(quantile(sums, 1-wrongWayMost))
+	rights := sums(right)
+	u.Least = rounded(max(quantile(sums(wrong), 1-wrongWayMost), quantile(rights, unsureLeast)))
 	n := 0
-	for _, x := range right {
-		if sum(x) >= u.Least {
+	for _, v := range rights {
+		if v >= u.Least {
 			n++
 		}
 	}
-	return u, float64(n) / float64(len(right)), nil
+	return u, float64(n) / float64(len(rights)), nil
 }
 
 // rateFaces sets the shares of detections that count as faces.

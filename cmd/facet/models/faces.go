@@ -42,8 +42,8 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 func (c Calibration) evidenceData(s *specimens, f *faceFit) string {
 	return fmt.Sprintf("%s: %d faces as photographed and %d spoilt copies, %d detections on the photographs turned by 90, 180 and 270 degrees, "+
-		"%d on copies with shuffled blocks. Upright: logistic fit; at most 1 in 1000 detections of the wrong way up counts as upright; %s of the "+
-		"photographs do at once, without the norm %s. Least norm, the unit of norms: where one comparison in 50 reaches 7000, "+
+		"%d on copies with shuffled blocks. Upright: logistic fit; at most 1 in 1000 detections of the wrong way up and 99 %% of the photographs count as upright at once; %s of the "+
+		"photographs do, without the norm %s. Least norm, the unit of norms: where one comparison in 50 reaches 7000, "+
 		"or where 1 in 1000 photographs is refused, if that is less; from %d comparisons, whose success the norm tells with an AUC of %.3f. Face: not fitted but for that unit; %s of the "+
 		"photographs, %s of the copies and %s of the shuffled ones count as faces. Written by facet models calibrate.",
 		c.name(), s.photographs(), len(s.faces)-s.photographs(), len(s.turned), len(s.shuffled), percent(f.upright), percent(f.byShape), s.pairs, f.normAUC,
