@@ -86,8 +86,8 @@ func (d *Document) least(fmr float64) (threshold int, byPack bool) {
 }
 
 func (a *Advice) title() string {
-	return fmt.Sprintf("Thresholds for at most %g false alarms a day, with %g searches a day of people who are not enrolled (FPIR ≤ %s)",
-		a.Alarms, a.Searches, accuracy.Format(a.FPIR))
+	return fmt.Sprintf("Thresholds for %g searches a day of people who are not enrolled, of which at most %g may find somebody (FPIR ≤ %s)",
+		a.Searches, a.Alarms, accuracy.Format(a.FPIR))
 }
 
 func (a *Advice) table() table {

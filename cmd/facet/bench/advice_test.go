@@ -31,7 +31,7 @@ func TestAdviceKeepsToTheWantedAlarms(t *testing.T) {
 	if err := d.print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"at most 20 false alarms a day, with 100 searches a day", "these photographs", "1,000,000,000", "none"} {
+	for _, part := range []string{"100 searches a day of people who are not enrolled, of which at most 20 may find somebody", "these photographs", "1,000,000,000", "none"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("the output has no %q:\n%s", part, &out)
 		}

@@ -73,6 +73,12 @@ func packTable(docs []*Document) table {
 	t := table{
 		row("", func(d *Document) string { return d.Pack.Name }),
 		row("numbers of a template", func(d *Document) string { return number(d.Pack.Dim) }),
+		row("scores fitted on", func(d *Document) string {
+			if d.Data.CrossFit {
+				return "other persons"
+			}
+			return "the pack's persons"
+		}),
 		row("photographs without a face", func(d *Document) string { return number(d.Data.FTA.Events) }),
 		row("EER", func(d *Document) string { return d.All.EER.String() }),
 	}
