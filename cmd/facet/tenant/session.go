@@ -196,7 +196,9 @@ func writeTable[T any](w io.Writer, titles []string, list []T, cells func(v T, l
 func writePairs(w io.Writer, pairs ...string) error {
 	wide := 0
 	for i := 0; i < len(pairs); i += 2 {
-		wide = max(wide, len(pairs[i]))
+		if pairs[i+1] != "" {
+			wide = max(wide, len(pairs[i]))
+		}
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
