@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"slices"
+	"time"
 
 	"facet/internal/id"
 	"facet/node/replicas"
@@ -77,11 +78,29 @@ func (p *Port) mayBeCut(ctx context.Context, who id.Node) error {
 	return nil
 }
 
+// electionWait is how long a removal waits for the shards of a node that has just died: a new
+// leader is elected within 2.5 s, and the other replicas catch up with it.
+const electionWait = 5 * time.Second
+
 // needsNow does the work of needs with the present voters of a shard and those of their
 // replicas that serve. The map knows neither: a new replica has no vote yet, a damaged one has
 // lost it or is closed although its node is there. So needsNow asks the group's leader, and
-// each voter.
+// each voter. It asks again until they allow the removal or electionWait is over.
 func (p *Port) needsNow(ctx context.Context, at metafsm.ShardVoters, who id.Member, there map[id.Member]bool) error {
+	for end := time.Now().Add(electionWait); ; {
+		err := p.needsAtOnce(ctx, at, who, there)
+		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// needsAtOnce does the work of needsNow, and asks once.
+func (p *Port) needsAtOnce(ctx context.Context, at metafsm.ShardVoters, who id.Member, there map[id.Member]bool) error {
 	others := slices.DeleteFunc(at.Holders(), func(m id.Member) bool { return !there[m] })
 	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, append(others, who))
 	if !ok {
