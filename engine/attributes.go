@@ -37,11 +37,17 @@ func (s *sighting) face(m *models.Manifest, im *imaging.Image) Face {
 		Pan:     float32(s.pan),
 		Tilt:    float32(s.tilt),
 	}
-	a.Face, a.Head = s.areas()
-	a.Face, a.Head = clipRect(a.Face, im), clipRect(a.Head, im)
+	face, head := s.areas()
+	a.Face, a.Head = clipRect(face, im), clipRect(head, im)
 	a.RightEye, a.LeftEye = clipPoint(s.rightEye, im), clipPoint(s.leftEye, im)
-	return Face{Template: s.template, Model: m.ModelID(), Attributes: a}
+	outside := 1 - a.Face.area()/max(1, face.area())
+	return Face{
+		Template: s.template, Model: m.ModelID(), Attributes: a,
+		Measures: s.measures(im), Defects: s.defects(outside),
+	}
 }
+
+func (r Rect) area() float64 { return float64(r.Right-r.Left) * float64(r.Bottom-r.Top) }
 
 // turn sets the eyes, roll, pan, tilt and frontal.
 func (s *sighting) turn() {

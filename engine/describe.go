@@ -38,6 +38,9 @@ type sighting struct {
 	norm            float64 // of the embedding
 	template        Template
 	features        [len(measured)]float64
+	cover           cover
+	light           light
+	look            look
 	odds            float64 // log odds of being a face, by the detector
 	likeness        float64
 }
@@ -83,6 +86,9 @@ func (w *worker) measure(ctx context.Context, b box) (*sighting, error) {
 // featuresOf sets the features of a sighting whose crop the embedder saw last.
 func (w *worker) featuresOf(s *sighting) {
 	seen := lookOf(w.embedder.crop, w.luma, &w.regions)
+	s.look = seen
+	s.cover = w.zones.coverOf(w.luma, w.embedder.crop.Width, s.doubt)
+	s.light = w.zones.lightOf(w.luma, w.embedder.crop.Width)
 	s.features = [len(measured)]float64{
 		s.norm, logistic(s.odds), seen.sharpness, seen.directional, seen.contrast, seen.brightness,
 		math.Log(max(s.eyes, 1)), s.frontal,

@@ -74,4 +74,7 @@ type Face struct {
 	// Model identifies the model that made the template (models.Manifest.ModelID).
 	Model      id.Model
 	Attributes Attributes
+	// Measures and Defects are not stored with a template.
+	Measures Measures
+	Defects  []Defect
 }

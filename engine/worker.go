@@ -106,6 +106,7 @@ type worker struct {
 	pyramid                       picture
 	luma                          []float32          // of the embedder's crop
 	regions                       [4]image.Rectangle // of the crop; see regionsOf
+	zones                         *zones             // of the crop
 	measured                      int                // boxes of the image so far; see candidatesMax
 	// pause is called between two steps; see extraction.
 	pause func(context.Context) error
@@ -114,7 +115,7 @@ type worker struct {
 func newWorker(m *models.Manifest, n *networks) (*worker, error) {
 	w := &worker{
 		manifest: m, evidence: m.Evidence(), pyramid: picture{decoded: &n.decoded},
-		luma: make([]float32, m.Embedder.Input.Width*m.Embedder.Input.Height), regions: regionsOf(&m.Embedder),
+		luma: make([]float32, m.Embedder.Input.Width*m.Embedder.Input.Height), regions: regionsOf(&m.Embedder), zones: zonesOf(&m.Embedder),
 	}
 	for _, s := range []struct {
 		stage *stage
