@@ -210,6 +210,13 @@ type SearchResult struct {
 	Probes []Probed
 }
 
+// Seen is a face that an extraction found.
+type Seen struct {
+	Attributes engine.Attributes
+	Measures   engine.Measures
+	Defects    []engine.Defect
+}
+
 // Verification is the outcome of a verification that reached its threshold.
 type Verification struct {
 	Score int

@@ -13,9 +13,9 @@ import (
 	"facet/router/calls"
 )
 
-// Extract returns the attributes of at most limit faces of image, largest first.
-// The error is NoFace for an image without a face.
-func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
+// Extract returns at most limit faces of image, largest first. The error is NoFace for
+// an image without a face.
+func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]Seen, error) {
 	faces, err := r.extractor.Extract(ctx, image)
 	if err != nil {
 		return nil, imageError(ctx, err)
@@ -23,9 +23,9 @@ func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 	if len(faces) == 0 {
 		return nil, noFace()
 	}
-	list := make([]engine.Attributes, 0, min(limit, len(faces)))
+	list := make([]Seen, 0, min(limit, len(faces)))
 	for _, f := range faces[:min(limit, len(faces))] {
-		list = append(list, f.Attributes)
+		list = append(list, Seen{f.Attributes, f.Measures, f.Defects})
 	}
 	return list, nil
 }
@@ -98,9 +98,22 @@ func (r *faceRequests) probe(ctx context.Context, image []byte, rule portrait.Ru
 	return r.single(ctx, image, rule, portrait.ProbeQualityMin)
 }
 
-// enrolled extracts the one face of an image that an application enrols.
+// enrolled extracts the one face of an image that an application enrols. It must have
+// no defect.
 func (r *faceRequests) enrolled(ctx context.Context, image []byte, app metafsm.Application) (portrait.Taken, error) {
-	return r.single(ctx, image, portrait.Rule(app.MultipleFaces), app.MinimumQuality)
+	face, err := r.single(ctx, image, portrait.Rule(app.MultipleFaces), app.MinimumQuality)
+	if err == nil && len(face.Defects) > 0 {
+		return portrait.Taken{}, Errorf(PoorQuality, reasonOf(&face.Face), "the face can't be enrolled: %s", face.Advice())
+	}
+	return face, err
+}
+
+// reasonOf returns the first defect of a face, or "".
+func reasonOf(f *engine.Face) string {
+	if len(f.Defects) == 0 {
+		return ""
+	}
+	return string(f.Defects[0])
 }
 
 // single extracts the one face of image; rule says which one if there are several. It
@@ -126,7 +139,11 @@ func (r *faceRequests) single(ctx context.Context, image []byte, rule portrait.R
 		return portrait.Taken{}, imageError(ctx, err)
 	}
 	if q := float64(face.Attributes.Quality); q < qualityMin {
-		return portrait.Taken{}, Errorf(PoorQuality, "", "the face's quality %.2f is below the minimum %.2f", q, qualityMin)
+		advice := face.Advice()
+		if advice != "" {
+			advice = "; " + advice
+		}
+		return portrait.Taken{}, Errorf(PoorQuality, reasonOf(&face.Face), "the face's quality %.2f is below the minimum %.2f%s", q, qualityMin, advice)
 	}
 	return face, nil
 }

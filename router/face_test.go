@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,4 +91,32 @@ func TestEngineErrorsHaveKinds(t *testing.T) {
 	f(t.Context(), fmt.Errorf("%w: truncated", engine.ErrImage), InvalidRequest, ReasonImage, nil)
 	f(t.Context(), engine.ErrBusy, Busy, "", nil)
 	f(late, fmt.Errorf("stopped"), 0, "", context.DeadlineExceeded)
+}
+
+func TestEnrolmentRefusesDefects(t *testing.T) {
+	t.Parallel()
+	face := side(100)
+	face.Defects = []engine.Defect{engine.DefectMouth, engine.DefectMoved}
+	r := &faceRequests{extractor: album{face}}
+	_, err := r.enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
+	if refused, ok := errors.AsType[*Error](err); !ok || refused.Kind != PoorQuality || refused.Reason != "MouthCovered" ||
+		!strings.Contains(refused.Message, "take off the mask") {
+		t.Errorf("an enrolment got %v", err)
+	}
+	if _, err := r.probe(t.Context(), nil, portrait.Refuse); err != nil {
+		t.Errorf("a probe got %v", err)
+	}
+}
+
+func TestPoorQualityTellsCause(t *testing.T) {
+	t.Parallel()
+	face := side(100)
+	face.Attributes.Quality, face.Attributes.Frontal = 0.3, 0.2
+	face.Measures.EyeDistance.Native = 60
+	r := &faceRequests{extractor: album{face}}
+	_, err := r.enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
+	const want = "the face's quality 0.30 is below the minimum 0.45; turn towards the camera"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }

@@ -162,6 +162,11 @@ func TestRefusalsHaveKinds(t *testing.T) {
 	if len(faces) != 2 {
 		t.Errorf("%d faces, want 2", len(faces))
 	}
+	measured, err := c.ExtractMeasured(ctx, photo(t, threePeople), 1)
+	must(t, err)
+	if len(measured) != 1 || measured[0].Attributes != faces[0] || measured[0].Measures["sharpness"].Component < 50 || len(measured[0].Defects) > 0 {
+		t.Errorf("measured: %+v", measured)
+	}
 	d := readDev(t)
 	wrong, err := client.New(client.Config{BaseURLs: d.BaseURLs, CAFile: d.CAFile, AccessKey: d.AccessKey, SecretKey: d.SecretKey + "x"})
 	must(t, err)

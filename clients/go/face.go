@@ -20,6 +20,34 @@ func (c *Client) Extract(ctx context.Context, image []byte, limit int) ([]Attrib
 	}{notNil(image), limit})
 }
 
+// SeenFace is a face of a photo with what ExtractMeasured asks for.
+type SeenFace struct {
+	Attributes Attributes `json:"attributes"`
+	// Measures say how the face was photographed, by the components of ISO/IEC 29794-5, for example
+	// "sharpness".
+	Measures map[string]Measure `json:"measures"`
+	// Defects are the reasons for which an enrolment would refuse the face, for example "FaceCut".
+	Defects []string `json:"defects"`
+}
+
+// Measure is a native measure, and the quality component made of it, 0 (bad) to 100.
+type Measure struct {
+	Native    Number `json:"native"`
+	Component Number `json:"component"`
+}
+
+// ExtractMeasured is Extract with measures and defects of each face.
+func (c *Client) ExtractMeasured(ctx context.Context, image []byte, limit int) ([]SeenFace, error) {
+	got, err := call[struct {
+		Faces []SeenFace `json:"faces"`
+	}](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/extract", body: struct {
+		Faces    []byte `json:"faces"`
+		Limit    int    `json:"limit,omitzero"`
+		Measures bool   `json:"measures"`
+	}{notNil(image), limit, true}})
+	return got.Faces, err
+}
+
 func extract(ctx context.Context, c *Client, path string, body any) ([]Attributes, error) {
 	got, err := call[struct {
 		Faces []struct {

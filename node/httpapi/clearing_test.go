@@ -19,8 +19,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"facet/engine"
 	"facet/internal/id"
+	"facet/router"
 )
 
 // tapped is a listener that notes the memory into which the connections of a server read.
@@ -228,12 +228,12 @@ type keeper struct {
 	images chan []byte
 }
 
-func (k *keeper) Extract(_ context.Context, image []byte, _ int) ([]engine.Attributes, error) {
+func (k *keeper) Extract(_ context.Context, image []byte, _ int) ([]router.Seen, error) {
 	if !bytes.HasPrefix(image, []byte("img ")) {
 		panic("bug: the image was cleared before the answer")
 	}
 	k.images <- image
-	return make([]engine.Attributes, 1), nil
+	return make([]router.Seen, 1), nil
 }
 
 func TestBodyIsClearedAfterAnswer(t *testing.T) {

@@ -20,16 +20,20 @@ func getHealth(context.Context, *call) (answer, error) {
 	return answer{fasthttp.StatusOK, healthBody{Status: "OK"}}, nil
 }
 
-// postExtract serves POST face/extract: body faces, and limit in version 1.1.
+// postExtract serves POST face/extract: body faces, and limit and measures in version
+// 1.1.
 func postExtract(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "faces", "limit")
+	o, err := readObject(c.body.bytes, "faces", "limit", "measures")
 	if err != nil {
 		return answer{}, err
 	}
-	limit := router.ExtractLimitDefault
+	limit, measures := router.ExtractLimitDefault, false
 	if c.version != v1 {
 		const anyLimit = 1<<31 - 1 // a limit above MaxFaces changes nothing
 		if limit, err = o.integer("limit", bounds{1, anyLimit}, limit); err != nil {
+			return answer{}, err
+		}
+		if measures, err = o.boolean("measures"); err != nil {
 			return answer{}, err
 		}
 	}
@@ -48,8 +52,12 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	faces := make([]faceBody, len(found))
-	for i, a := range found {
-		faces[i] = faceBody{wireAttributes(a)}
+	for i := range found {
+		faces[i] = faceBody{Attributes: wireAttributes(found[i].Attributes)}
+		if measures {
+			faces[i].Measures = wireMeasures(&found[i].Measures)
+			faces[i].Defects = append([]engine.Defect{}, found[i].Defects...)
+		}
 	}
 	return answer{fasthttp.StatusOK, facesBody{faces}}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"facet/engine"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -53,7 +52,7 @@ type Service interface {
 	DeleteTag(ctx context.Context, access router.Access, name string) error
 
 	// Extract returns at most limit faces, largest first.
-	Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error)
+	Extract(ctx context.Context, image []byte, limit int) ([]router.Seen, error)
 	VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error)
 	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe router.Probe) (router.Verification, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)

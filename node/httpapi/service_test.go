@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"facet/engine"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -80,7 +79,7 @@ func (s *standIn) Access(_ context.Context, tenant id.Tenant, apiKey string) (ro
 	return router.Access{Tenant: tenant, Application: id.Application{UUID: id.UUID{a.n}}}, nil
 }
 
-func (s *standIn) Extract(ctx context.Context, image []byte, _ int) ([]engine.Attributes, error) {
+func (s *standIn) Extract(ctx context.Context, image []byte, _ int) ([]router.Seen, error) {
 	switch text := strings.TrimSpace(string(image)); text {
 	case "panic":
 		panic("bug: asked for")
@@ -103,7 +102,7 @@ func (s *standIn) Extract(ctx context.Context, image []byte, _ int) ([]engine.At
 		}
 		return nil, router.Errorf(router.InvalidRequest, router.ReasonImage, "not an image")
 	}
-	return make([]engine.Attributes, 1), nil
+	return make([]router.Seen, 1), nil
 }
 
 func (s *standIn) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {

@@ -152,8 +152,11 @@ type facesBody struct {
 	Faces []faceBody `json:"faces"`
 }
 
+// faceBody is a face of an extraction. Measures and Defects are there if asked for.
 type faceBody struct {
-	Attributes attributesBody `json:"attributes"`
+	Attributes attributesBody  `json:"attributes"`
+	Measures   *measuresBody   `json:"measures,omitzero"`
+	Defects    []engine.Defect `json:"defects,omitzero"`
 }
 
 // verifiedBody is the answer to a verification. ID is set when a subject was

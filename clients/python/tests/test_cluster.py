@@ -62,6 +62,8 @@ def test_refusals_have_classes(client: Client, dev: dict[str, Any]) -> None:
     with pytest.raises(facet_client.NotFound):
         client.unregister("../a b?c=d#e+é%2F")  # signed as it is sent
     assert len(client.extract(photo(THREE_PEOPLE), 2)) == 2
+    (seen,) = client.extract_measured(photo(THREE_PEOPLE), 1)
+    assert seen.attributes.face_area.right > 0 and seen.measures["sharpness"].component > 50 and seen.defects == []
     wrong = Client(dev["base_urls"], dev["access_key"], dev["secret_key"] + "x", ca_file=dev["ca_file"])
     with wrong, pytest.raises(facet_client.Forbidden, match="signature"):
         wrong.health()

@@ -50,6 +50,25 @@ class Attributes:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A native measure, and the quality component made of it, 0 (bad) to 100."""
+
+    native: float
+    component: float
+
+
+@dataclass(frozen=True)
+class SeenFace:
+    """A face of a photo. measures say how it was photographed, by the components of
+    ISO/IEC 29794-5, for example "sharpness". defects are the reasons for which an enrolment
+    would refuse it, for example "FaceCut"."""
+
+    attributes: Attributes
+    measures: dict[str, Measure]
+    defects: list[str]
+
+
+@dataclass(frozen=True)
 class IgnoredFace:
     """A face on a photo beside the one that was taken."""
 
@@ -334,6 +353,8 @@ def read(kind: type[T], value: Any) -> T:
 
 
 def _read(kind: Any, value: Any) -> Any:
+    if kind is Any:
+        return value
     if hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
             raise ValueError(f"{kind.__name__}: not an object")
@@ -353,7 +374,7 @@ def _read(kind: Any, value: Any) -> Any:
     if get_origin(kind) is dict:
         if not isinstance(value, dict):
             raise ValueError("not an object")
-        return value
+        return {name: _read(get_args(kind)[1], one) for name, one in value.items()}
     if kind is datetime:
         return datetime.fromisoformat(value)
     if kind in (int, float) and isinstance(value, (str, int, float)) and not isinstance(value, bool):
