@@ -26,7 +26,7 @@ type Extracted struct {
 	// Templates has nil for a photograph that was not acquired.
 	Templates []engine.Template
 	// Faceless counts the photographs without a face, Unreadable the files that are no
-	// image, Poor the photographs with a quality below the least, and Several those of
+	// image, Poor the photographs with a quality below the least or a defect, and Several those of
 	// several faces none of which is taken.
 	Faceless, Unreadable, Poor, Several int
 	// Chosen counts the photographs of several faces one of which was taken, and Aside those
@@ -47,10 +47,24 @@ type Choice struct {
 
 // qualityMin returns the least quality of the photograph i.
 func (c Choice) qualityMin(photos []Photo, i int) float64 {
-	if !c.Middle && i > 0 && photos[i-1].Person == photos[i].Person {
+	if !c.Middle && !first(photos, i) {
 		return portrait.ProbeQualityMin
 	}
 	return c.QualityMin
+}
+
+// poor reports whether the service would refuse the photograph's face for its quality or, in an
+// enrolment, for a defect.
+func (c Choice) poor(face *engine.Face, photos []Photo, i int) bool {
+	if float64(face.Attributes.Quality) < c.qualityMin(photos, i) {
+		return true
+	}
+	return !c.Middle && first(photos, i) && len(face.Defects) > 0
+}
+
+// first reports whether the photograph i is its person's first.
+func first(photos []Photo, i int) bool {
+	return i == 0 || photos[i-1].Person != photos[i].Person
 }
 
 // Failed returns the number of photographs that were not acquired.
@@ -83,7 +97,7 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, sc
 					several.Add(1)
 				case err != nil:
 					return err
-				case float64(face.Attributes.Quality) < c.qualityMin(photos, i):
+				case c.poor(&face, photos, i):
 					poor.Add(1)
 				default:
 					x.Samples[i].Acquired, x.Samples[i].Quality = true, face.Attributes.Quality
