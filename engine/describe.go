@@ -57,12 +57,15 @@ func (w *worker) describe(ctx context.Context, b box) (*sighting, error) {
 	if s.likeness < likenessLeast {
 		return nil, errNoFace
 	}
+	if err := w.join(ctx, s); err != nil {
+		return nil, err
+	}
 	w.featuresOf(s)
 	return s, nil
 }
 
-// measure finds the landmarks of the face in a box and makes its template. It returns errNoFace if
-// the landmarks are those of no face.
+// measure finds the landmarks of the face in a box and makes its template, or the first embedder's
+// half of it. It returns errNoFace if the landmarks are those of no face.
 func (w *worker) measure(ctx context.Context, b box) (*sighting, error) {
 	s := &sighting{box: b}
 	if err := w.locate(s); err != nil {
@@ -96,25 +99,32 @@ func (w *worker) featuresOf(s *sighting) {
 	}
 }
 
-// embed makes the template of the face that toImage crops.
+// embed makes the first embedder's template of the face that toImage crops.
 func (w *worker) embed(s *sighting, toImage imaging.Affine) error {
 	if err := w.embedder.infer(&w.pyramid, toImage, imaging.Replicate); err != nil {
 		return err
 	}
 	out := w.embedder.run.Output(0)
-	var sum float64
-	for _, v := range out {
-		sum += float64(v) * float64(v)
-	}
-	s.norm = math.Sqrt(sum)
-	if !(s.norm > 1e-6 && s.norm < math.MaxFloat32) { // also rejects NaN; then each number is finite
-		return errors.New("embedding has no direction")
-	}
 	s.template = make(Template, len(out))
-	for i, v := range out {
-		s.template[i] = float32(float64(v) / s.norm)
+	var err error
+	s.norm, err = normalise(s.template, out)
+	return err
+}
+
+// normalise sets dst to v with unit length and returns v's length.
+func normalise(dst, v []float32) (length float64, err error) {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
 	}
-	return nil
+	length = math.Sqrt(sum)
+	if !(length > 1e-6 && length < math.MaxFloat32) { // also rejects NaN; then each number is finite
+		return 0, errors.New("embedding has no direction")
+	}
+	for i, x := range v {
+		dst[i] = float32(float64(x) / length)
+	}
+	return length, nil
 }
 
 // judge sets the sighting's odds and likeness. The likeness stays 0 below the pack's least norm.

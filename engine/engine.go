@@ -170,7 +170,7 @@ func (e *Engine) free(workers, spare int) {
 func (e *Engine) Pack() *models.Pack { return e.pack }
 
 // Dim returns the number of values in a template.
-func (e *Engine) Dim() int { return e.pack.Manifest.Embedder.Dim }
+func (e *Engine) Dim() int { return e.pack.Manifest.Dim() }
 
 // Table returns the score table of the pack.
 func (e *Engine) Table() *score.Table { return e.table }
@@ -276,8 +276,8 @@ func (e *Engine) Waiting() int { return int(e.waiting.Load()) }
 
 // Work counts the operations of an engine since New, for measurements.
 type Work struct {
-	// Detector, Landmarks and Embedder are runs of the models.
-	Detector, Landmarks, Embedder int64
+	// Detector, Landmarks, Embedder and Second, the second embedder, are runs of the models.
+	Detector, Landmarks, Embedder, Second int64
 	// Decoded are decodings of images at full size, ½, ¼ and ⅛.
 	Decoded [4]int64
 }
@@ -285,6 +285,9 @@ type Work struct {
 // Work returns the counts so far. While the engine processes images they need not be of one moment.
 func (e *Engine) Work() Work {
 	w := Work{Detector: e.nets.detector.Runs(), Landmarks: e.nets.landmarks.Runs(), Embedder: e.nets.embedder.Runs()}
+	if e.nets.second != nil {
+		w.Second = e.nets.second.Runs()
+	}
 	for i := range w.Decoded {
 		w.Decoded[i] = e.nets.decoded[i].Load()
 	}

@@ -16,9 +16,12 @@ func (e *Engine) Kept() (pixels [][]uint8, values [][]float32) {
 	w := <-e.workers
 	defer func() { e.workers <- w }()
 	pixels = append(pixels, w.pyramid.image.Pix[:cap(w.pyramid.image.Pix)])
-	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+	for _, s := range w.stages() {
 		pixels = append(pixels, s.crop.Pix)
 		values = append(values, s.run.Input(), s.run.Output(0))
+	}
+	if w.joiner != nil {
+		values = append(values, w.joiner.values)
 	}
 	return pixels, append(values, w.luma)
 }
@@ -42,7 +45,7 @@ func (e *Engine) Seen(data []byte) (crops [][]uint8, inputs [][]float32, err err
 	if _, err := w.find(context.Background(), search{tiles: true}); err != nil {
 		return nil, nil, err
 	}
-	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+	for _, s := range w.stages() {
 		crops = append(crops, bytes.Clone(s.crop.Pix))
 		inputs = append(inputs, slices.Clone(s.run.Input()))
 	}

@@ -52,8 +52,13 @@ func (w *worker) locate(s *sighting) error {
 // align returns the map from the embedder's input to the image according to the landmarks, and the
 // eye distance in the image.
 func (w *worker) align(s *sighting) (toImage imaging.Affine, eyes float64, err error) {
+	return s.alignTo(&w.manifest.Embedder.Points)
+}
+
+// alignTo is align for an embedder with these points.
+func (s *sighting) alignTo(points *[5][2]float32) (toImage imaging.Affine, eyes float64, err error) {
 	var want [5]imaging.Point
-	for i, p := range w.manifest.Embedder.Points {
+	for i, p := range points {
 		// The manifest counts a pixel's centre as a whole number.
 		want[i] = imaging.Point{X: float64(p[0]) + .5, Y: float64(p[1]) + .5}
 	}

@@ -79,6 +79,9 @@ func (w *worker) sightings(ctx context.Context, x *extraction, head imaging.Conf
 		if err != nil {
 			return nil, fmt.Errorf("measure faces: %w", err)
 		}
+		if err := w.join(ctx, s); err != nil {
+			return nil, fmt.Errorf("measure faces: %w", err)
+		}
 		s.odds = logOdds(b.score)
 		w.featuresOf(s)
 		out := Sighting{

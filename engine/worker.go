@@ -33,25 +33,42 @@ const (
 // networks are the pack's models, shared by the workers.
 type networks struct {
 	detector, landmarks, embedder *onnx.Model
+	second                        *onnx.Model     // nil in a pack with one embedder
+	projection                    []float32       // nil in a pack with one embedder
 	decoded                       [4]atomic.Int64 // images, by binary logarithm of the shrink
 }
 
-func (n *networks) open(p *models.Pack) error {
-	m := p.Manifest
+// role is the role of one network, with its input and outputs.
+type role struct {
+	role    models.Role
+	model   **onnx.Model
+	input   models.Input
+	outputs []onnx.Tensor
+}
+
+// roles returns the networks of a pack.
+func (n *networks) roles(m *models.Manifest) []role {
 	boxes := int64(rfbBoxes(m.Detector.Input.Width, m.Detector.Input.Height))
-	for _, net := range []struct {
-		model   **onnx.Model
-		role    models.Role
-		input   models.Input
-		outputs []onnx.Tensor
-	}{
-		{&n.detector, models.RoleDetector, m.Detector.Input, []onnx.Tensor{
+	list := []role{
+		{models.RoleDetector, &n.detector, m.Detector.Input, []onnx.Tensor{
 			{Name: "scores", Shape: []int64{1, boxes, 2}},
 			{Name: "boxes", Shape: []int64{1, boxes, 4}},
 		}},
-		{&n.landmarks, models.RoleLandmarks, m.Landmarks.Input, []onnx.Tensor{{Shape: []int64{1, 2 * landmarkCount}}}},
-		{&n.embedder, models.RoleEmbedder, m.Embedder.Input, []onnx.Tensor{{Shape: []int64{1, int64(m.Embedder.Dim)}}}},
-	} {
+		{models.RoleLandmarks, &n.landmarks, m.Landmarks.Input, []onnx.Tensor{{Shape: []int64{1, 2 * landmarkCount}}}},
+		{models.RoleEmbedder, &n.embedder, m.Embedder.Input, []onnx.Tensor{{Shape: []int64{1, int64(m.Embedder.Dim)}}}},
+	}
+	if j := m.Joined; j != nil {
+		list = append(list, role{models.RoleEmbedder2, &n.second, j.Embedder.Input, []onnx.Tensor{{Shape: []int64{1, int64(j.Embedder.Dim)}}}})
+	}
+	return list
+}
+
+func (n *networks) open(p *models.Pack) error {
+	var err error
+	if n.projection, err = p.Projection(); err != nil {
+		return err
+	}
+	for _, net := range n.roles(p.Manifest) {
 		network, err := p.Load(net.role)
 		if err != nil {
 			return err
@@ -71,7 +88,7 @@ func (n *networks) open(p *models.Pack) error {
 }
 
 func (n *networks) close() {
-	for _, m := range []*onnx.Model{n.detector, n.landmarks, n.embedder} {
+	for _, m := range []*onnx.Model{n.detector, n.landmarks, n.embedder, n.second} {
 		if m != nil {
 			m.Close()
 		}
@@ -93,6 +110,11 @@ func (s *stage) infer(p *picture, m imaging.Affine, edge imaging.Edge) error {
 	if err := p.sample(s.crop, m, edge); err != nil {
 		return err
 	}
+	return s.inferCrop()
+}
+
+// inferCrop runs the model on the crop as it is.
+func (s *stage) inferCrop() error {
 	stale.Fill(s.run.Input())
 	fill(s.run.Input(), s.crop.Pix, &s.input)
 	return s.run.Run()
@@ -103,6 +125,7 @@ type worker struct {
 	manifest                      *models.Manifest
 	evidence                      models.Evidence
 	detector, landmarks, embedder stage
+	joiner                        *joiner // nil in a pack with one embedder
 	pyramid                       picture
 	luma                          []float32          // of the embedder's crop
 	regions                       [4]image.Rectangle // of the crop; see regionsOf
@@ -133,11 +156,27 @@ func newWorker(m *models.Manifest, n *networks) (*worker, error) {
 		}
 		*s.stage = stage{run: run, input: s.input, crop: imaging.NewImage(s.input.Width, s.input.Height)}
 	}
+	if m.Joined != nil {
+		var err error
+		if w.joiner, err = newJoiner(w, n); err != nil {
+			w.close()
+			return nil, err
+		}
+	}
 	return w, nil
 }
 
+// stages returns the worker's stages.
+func (w *worker) stages() []*stage {
+	list := []*stage{&w.detector, &w.landmarks, &w.embedder}
+	if w.joiner != nil {
+		list = append(list, &w.joiner.stage)
+	}
+	return list
+}
+
 func (w *worker) close() {
-	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+	for _, s := range w.stages() {
 		if s.run != nil {
 			s.run.Close()
 		}
@@ -176,9 +215,12 @@ func (w *worker) extract(ctx context.Context, x *extraction, head imaging.Config
 // forget clears what is left of an image.
 func (w *worker) forget() {
 	w.pyramid.close()
-	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+	for _, s := range w.stages() {
 		clear(s.crop.Pix)
 		s.run.Clear()
+	}
+	if w.joiner != nil {
+		clear(w.joiner.values)
 	}
 	clear(w.luma)
 	w.measured = 0

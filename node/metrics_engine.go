@@ -59,7 +59,7 @@ func readEngine(n *Node, to send) {
 		w := e.Work()
 		to(metrics.ModelRuns, float64(w.Detector), "detector")
 		to(metrics.ModelRuns, float64(w.Landmarks), "landmarks")
-		to(metrics.ModelRuns, float64(w.Embedder), "embedder")
+		to(metrics.ModelRuns, float64(w.Embedder+w.Second), "embedder")
 	}
 	to(metrics.EngineInfo, 1, imaging.JPEGDecoder())
 }

@@ -16,7 +16,7 @@ import (
 type Fit struct {
 	Calibration *Calibration
 	Quality     *Quality
-	// Spectrum belongs to the embedder.
+	// Spectrum belongs to the section embedder, or joined if there is one.
 	Spectrum []float64
 	Evidence *Evidence
 	// MinNorm belongs to the detector.
@@ -67,8 +67,8 @@ func Refit(manifest []byte, fit Fit) ([]byte, error) {
 	return out, nil
 }
 
-// putSpectrum writes a spectrum into the embedder of a valid manifest, sixteen numbers a line. It
-// replaces the present spectrum or becomes the last member.
+// putSpectrum writes a spectrum into the section joined of a valid manifest, or embedder without
+// one, sixteen numbers a line. It replaces the present spectrum or becomes the last member.
 func putSpectrum(manifest []byte, spectrum []float64) ([]byte, error) {
 	const perLine = 16
 	text := []byte("[")
@@ -82,15 +82,18 @@ func putSpectrum(manifest []byte, spectrum []float64) ([]byte, error) {
 		text = strconv.AppendFloat(text, share, 'f', -1, 64)
 	}
 	text = append(text, "\n    ]"...)
-	from, to, err := valueOf(manifest, "embedder")
+	from, to, err := valueOf(manifest, "joined")
+	if err != nil {
+		from, to, err = valueOf(manifest, "embedder")
+	}
 	if err != nil {
 		return nil, err
 	}
-	embedder := manifest[from:to]
-	if at, end, err := valueOf(embedder, "spectrum"); err == nil {
+	section := manifest[from:to]
+	if at, end, err := valueOf(section, "spectrum"); err == nil {
 		from, to = from+at, from+end
 	} else {
-		head := bytes.TrimRight(embedder[:len(embedder)-1], " \t\r\n")
+		head := bytes.TrimRight(section[:len(section)-1], " \t\r\n")
 		text = slices.Concat([]byte(",\n    \"spectrum\": "), text)
 		from += int64(len(head))
 		to = from

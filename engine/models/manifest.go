@@ -28,13 +28,15 @@ const (
 type Role string
 
 // The roles. Detector, Landmarks and Embedder are required. Basis is required if the embedder has a
-// basis; Pose is optional.
+// basis, Embedder2 and Projection if the pack has two embedders; Pose is optional.
 const (
-	RoleDetector  Role = "detector"
-	RoleLandmarks Role = "landmarks"
-	RoleEmbedder  Role = "embedder"
-	RoleBasis     Role = "basis"
-	RolePose      Role = "pose"
+	RoleDetector   Role = "detector"
+	RoleLandmarks  Role = "landmarks"
+	RoleEmbedder   Role = "embedder"
+	RoleBasis      Role = "basis"
+	RoleEmbedder2  Role = "embedder2"
+	RoleProjection Role = "projection"
+	RolePose       Role = "pose"
 )
 
 // Channels is the order of the colour planes of a model's input.
@@ -133,6 +135,7 @@ type Manifest struct {
 	Detector    Detector    `json:"detector"`
 	Landmarks   Landmarks   `json:"landmarks"`
 	Embedder    Embedder    `json:"embedder"`
+	Joined      *Joined     `json:"joined,omitempty"`
 	Pose        *Pose       `json:"pose,omitempty"`
 	Quality     Quality     `json:"quality"`
 	Calibration Calibration `json:"calibration"`
@@ -191,7 +194,7 @@ type Landmarks struct {
 	CropScale float32 `json:"cropScale"`
 }
 
-// Embedder says how a face becomes a template. The least-squares similarity that maps the face's
+// Embedder says how a face becomes a template, or one half of it (Joined). The least-squares similarity that maps the face's
 // five points to Points crops the input out of the upright image. The output [n, Dim] is normalised
 // to unit L2 norm.
 type Embedder struct {

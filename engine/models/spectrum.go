@@ -27,6 +27,9 @@ var measured = map[string][]int{
 // from the manifest, or from an earlier measurement of the same model (ModelID), or is nil. The
 // caller may change it.
 func (m *Manifest) Spectrum() []float64 {
+	if m.Joined != nil {
+		return slices.Clone(m.Joined.Spectrum)
+	}
 	if s := m.Embedder.Spectrum; s != nil {
 		return slices.Clone(s)
 	}

@@ -52,6 +52,7 @@ func (m *Manifest) validate() error {
 		{"landmarks", m.Landmarks.validate},
 		{"embedder", m.Embedder.validate},
 		{"basis", m.validateBasis},
+		{"joined", m.validateJoined},
 		{"pose", m.validatePose},
 		{"quality", m.Quality.validate},
 		{"calibration", m.Calibration.validate},
@@ -96,7 +97,7 @@ func (m *Manifest) validateFiles() error {
 
 func (f *File) validate() error {
 	switch f.Role {
-	case RoleDetector, RoleLandmarks, RoleEmbedder, RoleBasis, RolePose:
+	case RoleDetector, RoleLandmarks, RoleEmbedder, RoleBasis, RoleEmbedder2, RoleProjection, RolePose:
 	default:
 		return fmt.Errorf("role %q is unknown", clip(string(f.Role)))
 	}
@@ -147,18 +148,19 @@ func (e *Embedder) validate() error {
 			return fmt.Errorf("point %d (%g, %g) is there twice", i, p[0], p[1])
 		}
 	}
-	return e.validateSpectrum()
+	return validateSpectrum(e.Spectrum, e.Dim)
 }
 
-func (e *Embedder) validateSpectrum() error {
-	if e.Spectrum == nil {
+// validateSpectrum checks a spectrum, which may be missing, of dim values.
+func validateSpectrum(spectrum []float64, dim int) error {
+	if spectrum == nil {
 		return nil
 	}
-	if len(e.Spectrum) != e.Dim {
-		return fmt.Errorf("spectrum has %d numbers, not %d", len(e.Spectrum), e.Dim)
+	if len(spectrum) != dim {
+		return fmt.Errorf("spectrum has %d numbers, not %d", len(spectrum), dim)
 	}
 	sum := 0.
-	for i, share := range e.Spectrum {
+	for i, share := range spectrum {
 		if err := within(fmt.Sprintf("spectrum number %d", i), share, 0, 1); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func List(w io.Writer, dir string) error {
 			continue
 		}
 		m := l.Pack.Manifest
-		fmt.Fprintf(tabs, "%s\t%s\t%s\t%d\t%s\t%.0e\t%s\t%s\n", l.Name, m.Title(), m.Version, m.Embedder.Dim,
+		fmt.Fprintf(tabs, "%s\t%s\t%s\t%d\t%s\t%.0e\t%s\t%s\n", l.Name, m.Title(), m.Version, m.Dim(),
 			size(m), m.Calibration.FMR7000, m.ModelID(), l.Pack.ID[:shortID])
 	}
 	return tabs.Flush()
@@ -80,17 +80,26 @@ func Info(w io.Writer, dir string) error {
 	line := func(name, format string, args ...any) { fmt.Fprintf(tabs, name+"\t"+format+"\n", args...) }
 	line("pack", "%s %s", m.Name, m.Version)
 	line("identity", "%s", p.ID)
-	line("templates", "%d values, made by model %s", m.Embedder.Dim, m.ModelID())
+	line("templates", "%d values, made by model %s", m.Dim(), m.ModelID())
+	if j := m.Joined; j != nil {
+		line("joined", "embedders of %d and %d values, weights %g and %g, projected to %d",
+			m.Embedder.Dim, j.Embedder.Dim, j.Weights[0], j.Weights[1], j.Projection.Rows)
+	}
 	if b := m.Embedder.Basis; b != nil {
 		line("basis", "%d of the model's %d values", b.Rows, b.Cols)
 	}
 	if s := m.Spectrum(); s != nil {
 		line("spectrum", "%s", spectrumText(s))
 	}
-	for _, part := range []struct {
+	parts := []struct {
 		name string
 		in   models.Input
-	}{{"detector", m.Detector.Input}, {"landmarks", m.Landmarks.Input}, {"embedder", m.Embedder.Input}} {
+	}{{"detector", m.Detector.Input}, {"landmarks", m.Landmarks.Input}, {"embedder", m.Embedder.Input}}
+	if m.Joined != nil {
+		parts = append(parts, parts[2])
+		parts[3].name, parts[3].in = "second embedder", m.Joined.Embedder.Input
+	}
+	for _, part := range parts {
 		line(part.name, "%d × %d pixels, %s", part.in.Width, part.in.Height, part.in.Channels)
 	}
 	line("score 7000", "false match rate %.0e", m.Calibration.FMR7000)

@@ -1,0 +1,192 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"facet/engine"
+	"facet/engine/enginetest"
+	"facet/engine/models"
+	"facet/engine/score"
+)
+
+type object = map[string]any
+
+// twoEmbedders returns a pack of the embedders of the packs sface and mobile after a change of its
+// manifest. Its projection leaves their values as they are, unless a file is given.
+func twoEmbedders(t *testing.T, projection []byte, change func(m object)) *models.Pack {
+	t.Helper()
+	size := models.Projection{Rows: 320, Cols: 320}
+	if projection == nil {
+		values := make([]float32, size.Rows*size.Cols)
+		for i := range size.Rows {
+			values[i*size.Cols+i] = 1
+		}
+		projection = size.Encode(values)
+	}
+	text, _ := models.Builtin(models.FoundingPack)
+	first, second := make(object), make(object)
+	if err := errors.Join(json.Unmarshal(text, &first), json.Unmarshal(models.Default(), &second)); err != nil {
+		t.Fatal(err)
+	}
+	delete(first["embedder"].(object), "spectrum")
+	delete(second["embedder"].(object), "basis")
+	first["joined"] = object{"embedder": second["embedder"], "weights": []float64{1, 2}, "projection": size}
+	for _, role := range []models.Role{models.RoleEmbedder2, models.RoleProjection} {
+		first["files"] = append(first["files"].([]any), object{"role": role, "name": role, "licence": "MIT", "source": "a test"})
+	}
+	text, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mobile, err := enginetest.Pack(t).Load(models.RoleEmbedder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enginetest.PackOf(t, text, map[models.Role][]byte{
+		models.RoleEmbedder: sface(t), models.RoleEmbedder2: mobile, models.RoleProjection: projection,
+	}, change)
+}
+
+// sface returns the embedder of the pack sface.
+func sface(t *testing.T) []byte {
+	t.Helper()
+	network, err := os.ReadFile(filepath.Join(enginetest.Assets(t), "packs", models.FoundingPack, "sface_128.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network
+}
+
+// obamaOf extracts the one face of a photo with the pack.
+func obamaOf(t *testing.T, p *models.Pack) engine.Face {
+	t.Helper()
+	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	faces, err := e.ExtractLarge(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), 0)
+	if err != nil || len(faces) != 1 {
+		t.Fatalf("%d faces, error %v", len(faces), err)
+	}
+	if n := len(faces[0].Template); n != e.Dim() {
+		t.Errorf("a template has %d values, Dim says %d", n, e.Dim())
+	}
+	if norm := score.Dot(faces[0].Template, faces[0].Template); math.Abs(float64(norm)-1) > 1e-5 {
+		t.Errorf("the template has the square %v", norm)
+	}
+	return faces[0]
+}
+
+func asItIs(object) {}
+
+// The template of both embedders contains those that each of them makes alone, by the weights.
+func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
+	t.Parallel()
+	f := func(moveBy float64) {
+		t.Helper()
+		move := func(embedder any) {
+			for _, p := range embedder.(object)["points"].([]any) {
+				p := p.([]any)
+				p[0] = p[0].(float64) + moveBy
+			}
+		}
+		both := obamaOf(t, twoEmbedders(t, nil, func(m object) { move(m["joined"].(object)["embedder"]) }))
+		first, _ := models.Builtin(models.FoundingPack)
+		one := obamaOf(t, enginetest.PackOf(t, first, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs))
+		other := obamaOf(t, enginetest.PackOf(t, models.Default(), nil, func(m object) { move(m["embedder"]) }))
+		for _, half := range []struct {
+			name  string
+			got   engine.Template
+			want  engine.Template
+			share float64
+		}{{"first", both.Template[:128], one.Template, 1 / math.Sqrt(5)}, {"second", both.Template[128:], other.Template, 2 / math.Sqrt(5)}} {
+			if got := float64(score.Dot(half.got, half.want)); math.Abs(got-half.share) > 1e-6 {
+				t.Errorf("points moved by %v: the %s embedder's part has the cosine %v, want %v", moveBy, half.name, got, half.share)
+			}
+		}
+		if both.Attributes != one.Attributes {
+			t.Errorf("attributes are %+v, of the first embedder alone %+v", both.Attributes, one.Attributes)
+		}
+		if both.Model == one.Model || both.Model == other.Model {
+			t.Errorf("the templates have the model %s of one embedder", both.Model)
+		}
+	}
+	f(0) // the second embedder reads the first one's crop
+	f(1.5)
+}
+
+func TestProjectionReducesTemplate(t *testing.T) {
+	t.Parallel()
+	whole := obamaOf(t, twoEmbedders(t, nil, asItIs))
+	p := models.Projection{Rows: 16, Cols: 320}
+	values := make([]float32, p.Rows*p.Cols)
+	want := make(engine.Template, p.Rows)
+	var square float64
+	for r := range p.Rows {
+		values[r*p.Cols+r], values[r*p.Cols+300-r] = 2, -1
+		want[r] = 2*whole.Template[r] - whole.Template[300-r]
+		square += float64(want[r]) * float64(want[r])
+	}
+	got := obamaOf(t, twoEmbedders(t, p.Encode(values), func(m object) { m["joined"].(object)["projection"] = p }))
+	for i := range want {
+		if w := float64(want[i]) / math.Sqrt(square); math.Abs(float64(got.Template[i])-w) > 1e-6 {
+			t.Errorf("value %d is %v, want %v", i, got.Template[i], w)
+		}
+	}
+}
+
+func TestHostileJoinedPackIsRefused(t *testing.T) {
+	t.Parallel()
+	f := func(want string, projection []byte, change func(joined object)) {
+		t.Helper()
+		p := twoEmbedders(t, projection, func(m object) { change(m["joined"].(object)) })
+		e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
+		if err == nil {
+			e.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one that says %q", err, want)
+		}
+	}
+	size := models.Projection{Rows: 320, Cols: 320}
+	values := slices.Repeat([]float32{1}, size.Rows*size.Cols)
+	values[321] = float32(math.NaN())
+	f("row 1 has the number NaN", size.Encode(values), func(object) {})
+	values[321] = 1
+	other := size.Encode(values)
+	other[8] = 9
+	f("version is 9", other, func(object) {})
+	f("embedder2", nil, func(joined object) { joined["embedder"].(object)["input"].(object)["width"] = 111 })
+}
+
+func TestJoinedWorkerForgetsImage(t *testing.T) {
+	t.Parallel()
+	e, err := engine.New(twoEmbedders(t, nil, asItIs), engine.Config{Library: enginetest.Library(t), Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Extract(t.Context(), enginetest.Photo(t, "scikit-image/astronaut.png")); err != nil {
+		t.Fatal(err)
+	}
+	_, values := e.Kept()
+	if len(values) != 10 {
+		t.Errorf("the worker keeps %d lists, want those of four networks, of the crop and of both embedders", len(values))
+	}
+	for i, list := range values {
+		if slices.ContainsFunc(list, func(v float32) bool { return v != 0 }) {
+			t.Errorf("list %d of the worker has values", i)
+		}
+	}
+	if w := e.Work(); w.Embedder != 2 || w.Second != 2 { // with the trial at the start
+		t.Errorf("the embedders ran %d and %d times, want 2", w.Embedder, w.Second)
+	}
+}
