@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"facet/internal/svd"
 )
 
 // dependent is the least length of a unit vector's rest after its projections on
@@ -31,7 +33,7 @@ func (l *layer) basis(dim int) ([]float32, error) {
 			cols[j][i] = float64(l.w[i*l.cols+j])
 		}
 	}
-	u, _, err := leftSingular(cols)
+	u, _, err := svd.Left(cols)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func complement(v []float64, u [][]float64) bool {
 	}
 	for range 2 {
 		for _, b := range u {
-			p := dot(v, b)
+			p := svd.Dot(v, b)
 			for i := range v {
 				v[i] -= float64(p * b[i])
 			}
@@ -79,7 +81,7 @@ func complement(v []float64, u [][]float64) bool {
 
 // normalise scales v to length 1. It returns false if v is not longer than least.
 func normalise(v []float64, least float64) bool {
-	n := math.Sqrt(dot(v, v))
+	n := math.Sqrt(svd.Dot(v, v))
 	if !(n > least) || math.IsInf(n, 0) {
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/engine/models"
+	"facet/internal/svd"
 )
 
 var publishedFile = filepath.Join("..", "..", "..", "assets", "cache", "fr_feature.onnx")
@@ -118,7 +119,7 @@ func TestBasisIsOrthonormal(t *testing.T) {
 			if i == j {
 				want = 1
 			}
-			worst = max(worst, math.Abs(dot(basis[i], basis[j])-want))
+			worst = max(worst, math.Abs(svd.Dot(basis[i], basis[j])-want))
 		}
 	}
 	if worst > 1e-7 { // float32 rounding
@@ -134,7 +135,7 @@ func TestBasisIsOrthonormal(t *testing.T) {
 	for i, b := range l.bias {
 		bias[i] = float64(b)
 	}
-	if rest := residual(bias, basis) / math.Sqrt(dot(bias, bias)); rest > 1e-6 {
+	if rest := residual(bias, basis) / math.Sqrt(svd.Dot(bias, bias)); rest > 1e-6 {
 		t.Errorf("residual of the bias is %g of it, want at most 1e-6", rest)
 	}
 	// Singular vectors: A·Aᵀ·u = σ²·u, the values fall, and what is left when
@@ -143,7 +144,7 @@ func TestBasisIsOrthonormal(t *testing.T) {
 	values := make([]float64, rows-1)
 	for i := range values {
 		v := gram(a, basis[i])
-		values[i] = dot(v, basis[i])
+		values[i] = svd.Dot(v, basis[i])
 		if rest := residual(v, [][]float64{basis[i]}); rest > 1e-6*values[0] {
 			t.Errorf("row %d misses A·Aᵀ·u = σ²·u by %g of σ₁²", i, rest/values[0])
 		}
@@ -154,7 +155,7 @@ func TestBasisIsOrthonormal(t *testing.T) {
 	x := slices.Repeat([]float64{1}, cols)
 	for range 200 { // power iteration
 		for _, u := range basis[:rows-1] {
-			p := dot(x, u)
+			p := svd.Dot(x, u)
 			for i := range x {
 				x[i] -= p * u[i]
 			}
@@ -164,7 +165,7 @@ func TestBasisIsOrthonormal(t *testing.T) {
 		}
 		x = gram(a, x)
 	}
-	if left := math.Sqrt(dot(x, x)); left > values[rows-2]*(1+1e-3) {
+	if left := math.Sqrt(svd.Dot(x, x)); left > values[rows-2]*(1+1e-3) {
 		t.Errorf("a vector outside has σ² = %g, more than %g of the last inside", left, values[rows-2])
 	}
 }
@@ -357,4 +358,39 @@ func random(rng *rand.Rand, n int) []float32 {
 		v[i] = float32(rng.NormFloat64())
 	}
 	return v
+}
+
+// residual is the length of what the basis (orthonormal rows) leaves of v.
+func residual(v []float64, basis [][]float64) float64 {
+	rest := slices.Clone(v)
+	for _, b := range basis {
+		p := svd.Dot(v, b)
+		for i := range rest {
+			rest[i] -= p * b[i]
+		}
+	}
+	return math.Sqrt(svd.Dot(rest, rest))
+}
+
+// gram is A·Aᵀ·x = Σ (column · x) column, of a matrix given by columns.
+func gram(cols [][]float64, x []float64) []float64 {
+	out := make([]float64, len(x))
+	for _, c := range cols {
+		p := svd.Dot(c, x)
+		for i := range out {
+			out[i] += p * c[i]
+		}
+	}
+	return out
+}
+
+func columns(l layer) [][]float64 {
+	cols := make([][]float64, l.cols)
+	for j := range cols {
+		cols[j] = make([]float64, l.rows)
+		for i := range cols[j] {
+			cols[j][i] = float64(l.w[i*l.cols+j])
+		}
+	}
+	return cols
 }

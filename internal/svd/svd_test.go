@@ -1,4 +1,4 @@
-package convert
+package svd
 
 import (
 	"crypto/sha256"
@@ -11,12 +11,12 @@ import (
 )
 
 // They are orthonormal and diagonalise the matrix.
-func TestLeftSingularVectorsDiagonalise(t *testing.T) {
+func TestLeftVectorsDiagonalise(t *testing.T) {
 	t.Parallel()
 	f := func(rows, cols, rank int, decay float64) {
 		t.Helper()
-		a := lowRank(rand.New(rand.NewPCG(uint64(rows), uint64(cols))), layer{rows: rows, cols: cols}, rank, decay)
-		u, values, err := leftSingular(clone(a))
+		a := lowRank(rand.New(rand.NewPCG(uint64(rows), uint64(cols))), rows, cols, rank, decay)
+		u, values, err := Left(clone(a))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestLeftSingularVectorsDiagonalise(t *testing.T) {
 				if i == j {
 					want = 1
 				}
-				if got := dot(u[i], u[j]); math.Abs(got-want) > 1e-12 {
+				if got := Dot(u[i], u[j]); math.Abs(got-want) > 1e-12 {
 					t.Errorf("%d × %d: inner product of %d and %d is %g, want %g", rows, cols, i, j, got, want)
 				}
 			}
@@ -41,7 +41,7 @@ func TestLeftSingularVectorsDiagonalise(t *testing.T) {
 			for k := range v {
 				v[k] -= values[i] * values[i] * u[i][k]
 			}
-			if rest := math.Sqrt(dot(v, v)); rest > 1e-12*values[0]*values[0] {
+			if rest := math.Sqrt(Dot(v, v)); rest > 1e-12*values[0]*values[0] {
 				t.Errorf("%d × %d: vector %d misses A·Aᵀ·u = σ²·u by %g", rows, cols, i, rest)
 			}
 		}
@@ -55,10 +55,10 @@ func TestLeftSingularVectorsDiagonalise(t *testing.T) {
 }
 
 // The largest element of each vector is positive.
-func TestSingularVectorsHaveFixedSigns(t *testing.T) {
+func TestLeftVectorsHaveFixedSigns(t *testing.T) {
 	t.Parallel()
-	a := lowRank(rand.New(rand.NewPCG(5, 6)), layer{rows: 20, cols: 20}, 20, .9)
-	u, _, err := leftSingular(a)
+	a := lowRank(rand.New(rand.NewPCG(5, 6)), 20, 20, 20, .9)
+	u, _, err := Left(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,23 +70,23 @@ func TestSingularVectorsHaveFixedSigns(t *testing.T) {
 }
 
 // An empty matrix has no vectors.
-func TestLeftSingularRefusesNaN(t *testing.T) {
+func TestLeftRefusesNaN(t *testing.T) {
 	t.Parallel()
-	if u, _, err := leftSingular([][]float64{{0, 0}, {0, 0}}); err != nil || len(u) != 0 {
+	if u, _, err := Left([][]float64{{0, 0}, {0, 0}}); err != nil || len(u) != 0 {
 		t.Errorf("zero matrix: %v, %v; want no vectors", u, err)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), 1e200} {
-		if _, _, err := leftSingular([][]float64{{1, bad}, {0, 1}}); err == nil {
+		if _, _, err := Left([][]float64{{1, bad}, {0, 1}}); err == nil {
 			t.Errorf("matrix with %g: no error", bad)
 		}
 	}
 }
 
-// TestLeftSingularHasFixedBits pins the bits of one result:
+// TestLeftHasFixedBits pins the bits of one result:
 // the value was made on amd64, and other processors must agree.
-func TestLeftSingularHasFixedBits(t *testing.T) {
+func TestLeftHasFixedBits(t *testing.T) {
 	t.Parallel()
-	// Integers from a PCG, so that nothing but leftSingular computes with floats.
+	// Integers from a PCG, so that nothing but Left computes with floats.
 	rng := rand.New(rand.NewPCG(7, 8))
 	a := make([][]float64, 48)
 	for i := range a {
@@ -95,7 +95,7 @@ func TestLeftSingularHasFixedBits(t *testing.T) {
 			a[i][j] = float64(rng.IntN(2001)-1000) / 1024
 		}
 	}
-	u, values, err := leftSingular(a)
+	u, values, err := Left(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,16 +111,16 @@ func TestLeftSingularHasFixedBits(t *testing.T) {
 	}
 }
 
-// lowRank is a random matrix as columns, of the layer's shape: a sum of rank
-// products of random vectors, each decay times the one before.
-func lowRank(rng *rand.Rand, l layer, rank int, decay float64) [][]float64 {
-	a := make([][]float64, l.cols)
+// lowRank is a random matrix as columns: a sum of rank products of random vectors, each decay times
+// the one before.
+func lowRank(rng *rand.Rand, rows, cols, rank int, decay float64) [][]float64 {
+	a := make([][]float64, cols)
 	for j := range a {
-		a[j] = make([]float64, l.rows)
+		a[j] = make([]float64, rows)
 	}
 	scale := 1.0
 	for range rank {
-		x := make([]float64, l.rows)
+		x := make([]float64, rows)
 		for i := range x {
 			x[i] = rng.NormFloat64()
 		}
@@ -135,39 +135,16 @@ func lowRank(rng *rand.Rand, l layer, rank int, decay float64) [][]float64 {
 	return a
 }
 
-// residual is the length of what the basis (orthonormal rows) leaves of v.
-func residual(v []float64, basis [][]float64) float64 {
-	rest := slices.Clone(v)
-	for _, b := range basis {
-		p := dot(v, b)
-		for i := range rest {
-			rest[i] -= p * b[i]
-		}
-	}
-	return math.Sqrt(dot(rest, rest))
-}
-
 // gram is A·Aᵀ·x = Σ (column · x) column, of a matrix given by columns.
 func gram(cols [][]float64, x []float64) []float64 {
 	out := make([]float64, len(x))
 	for _, c := range cols {
-		p := dot(c, x)
+		p := Dot(c, x)
 		for i := range out {
 			out[i] += p * c[i]
 		}
 	}
 	return out
-}
-
-func columns(l layer) [][]float64 {
-	cols := make([][]float64, l.cols)
-	for j := range cols {
-		cols[j] = make([]float64, l.rows)
-		for i := range cols[j] {
-			cols[j][i] = float64(l.w[i*l.cols+j])
-		}
-	}
-	return cols
 }
 
 func clone(a [][]float64) [][]float64 {

@@ -1,4 +1,5 @@
-package convert
+// Package svd computes the left singular vectors of a matrix, with the same bits on every machine.
+package svd
 
 import (
 	"cmp"
@@ -26,27 +27,28 @@ const (
 	negligible = 0x1p-50
 )
 
-var errSVD = errors.New("singular value decomposition does not converge")
+// ErrDiverges is returned for a matrix whose numbers are not finite or too large.
+var ErrDiverges = errors.New("singular value decomposition does not converge")
 
-// leftSingular returns the left singular vectors of the matrix with these
+// Left returns the left singular vectors of the matrix with these
 // columns, as unit vectors by falling singular value, and the singular values. It
 // leaves out zero singular values and their vectors. The largest element of a
-// vector (the first of equals) is positive. leftSingular overwrites cols.
-func leftSingular(cols [][]float64) ([][]float64, []float64, error) {
+// vector (the first of equals) is positive. Left overwrites cols.
+func Left(cols [][]float64) ([][]float64, []float64, error) {
 	norms := make([]float64, len(cols)) // squared
 	total := 0.0
 	for i, c := range cols {
-		norms[i] = dot(c, c)
+		norms[i] = Dot(c, c)
 		total += norms[i]
 	}
 	if math.IsNaN(total) || math.IsInf(total, 0) {
-		return nil, nil, errSVD
+		return nil, nil, ErrDiverges
 	}
 	floor := float64(float64(negligible*negligible) * total)
 	sortColumns(cols, norms) // long columns first: fewer sweeps (de Rijk 1989)
 	for sweep := 0; rotateAll(cols, norms, floor); sweep++ {
 		if sweep == maxSweeps {
-			return nil, nil, errSVD
+			return nil, nil, ErrDiverges
 		}
 	}
 	sortColumns(cols, norms)
@@ -74,7 +76,7 @@ func rotateAll(cols [][]float64, norms []float64, floor float64) bool {
 			if a <= floor || b <= floor {
 				continue
 			}
-			g := dot(cols[p], cols[q])
+			g := Dot(cols[p], cols[q])
 			if math.Abs(g) <= float64(orthogonal*float64(math.Sqrt(a)*math.Sqrt(b))) {
 				continue
 			}
@@ -86,7 +88,7 @@ func rotateAll(cols [][]float64, norms []float64, floor float64) bool {
 			}
 			c := 1 / math.Sqrt(1+float64(t*t))
 			rotate(cols[p], cols[q], c, float64(c*t))
-			norms[p], norms[q] = dot(cols[p], cols[p]), dot(cols[q], cols[q])
+			norms[p], norms[q] = Dot(cols[p], cols[p]), Dot(cols[q], cols[q])
 		}
 	}
 	return rotated
@@ -102,8 +104,8 @@ func rotate(x, y []float64, c, s float64) {
 	}
 }
 
-// dot returns the inner product. It adds in four interleaved sums, a fixed order.
-func dot(x, y []float64) float64 {
+// Dot returns the inner product. It adds in four interleaved sums, a fixed order.
+func Dot(x, y []float64) float64 {
 	var s0, s1, s2, s3 float64
 	y = y[:len(x)]
 	i := 0
