@@ -187,22 +187,16 @@ func (w *worker) view(boxes []box, v view) ([]box, error) {
 	if err := w.detector.infer(&w.pyramid, m, imaging.Grey); err != nil {
 		return nil, err
 	}
-	scores, rects := w.detector.run.Output(0), w.detector.run.Output(1)
 	width, height := float64(in.Width), float64(in.Height)
-	for i := range len(scores) / 2 {
-		if !(scores[2*i+1] >= v.least) {
-			continue
-		}
-		r := rects[4*i:][:4]
-		a := imaging.Point{X: float64(r[0]) * width, Y: float64(r[1]) * height}
-		b := imaging.Point{X: float64(r[2]) * width, Y: float64(r[3]) * height}
+	for _, d := range w.detections(v.least) {
+		a, b := imaging.Point{X: d.left, Y: d.top}, imaging.Point{X: d.right, Y: d.bottom}
 		cut := a.X < 1 || a.Y < 1 || b.X > width-1 || b.Y > height-1
 		inside := within(m.Apply(a), im) && within(m.Apply(b), im)
 		a, b = upright.Apply(a), upright.Apply(b)
-		if b.X-a.X < 1 || b.Y-a.Y < 1 || v.tile && cut && inside {
+		if !(b.X-a.X >= 1 && b.Y-a.Y >= 1) || v.tile && cut && inside {
 			continue
 		}
-		boxes = append(boxes, box{left: a.X, top: a.Y, right: b.X, bottom: b.Y, score: float64(min(scores[2*i+1], 1)), angle: v.angle})
+		boxes = append(boxes, box{left: a.X, top: a.Y, right: b.X, bottom: b.Y, score: d.score, angle: v.angle})
 	}
 	return boxes, nil
 }

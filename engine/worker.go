@@ -34,7 +34,7 @@ const (
 type networks struct {
 	detector, landmarks, embedder *onnx.Model
 	second                        *onnx.Model     // nil in a pack with one embedder
-	projection                    []float32       // nil in a pack with one embedder
+	projection                    []float32       // nil in a pack without one
 	decoded                       [4]atomic.Int64 // images, by binary logarithm of the shrink
 }
 
@@ -48,12 +48,8 @@ type role struct {
 
 // roles returns the networks of a pack.
 func (n *networks) roles(m *models.Manifest) []role {
-	boxes := int64(rfbBoxes(m.Detector.Input.Width, m.Detector.Input.Height))
 	list := []role{
-		{models.RoleDetector, &n.detector, m.Detector.Input, []onnx.Tensor{
-			{Name: "scores", Shape: []int64{1, boxes, 2}},
-			{Name: "boxes", Shape: []int64{1, boxes, 4}},
-		}},
+		{models.RoleDetector, &n.detector, m.Detector.Input, detectorOutputs(&m.Detector)},
 		{models.RoleLandmarks, &n.landmarks, m.Landmarks.Input, []onnx.Tensor{{Shape: []int64{1, 2 * landmarkCount}}}},
 		{models.RoleEmbedder, &n.embedder, m.Embedder.Input, []onnx.Tensor{{Shape: []int64{1, int64(m.Embedder.Dim)}}}},
 	}

@@ -63,9 +63,16 @@ func (c Channels) Count() int {
 // DetectorKind says how to read a detector's outputs.
 type DetectorKind string
 
-// KindRFB has the outputs "scores" [1, n, 2] (background, face; they sum to 1) and "boxes" [1, n,
-// 4] (left, top, right, bottom as fractions of the input).
-const KindRFB DetectorKind = "rfb"
+// The kinds of detectors.
+const (
+	// KindRFB has the outputs "scores" [1, n, 2] (background, face; they sum to 1) and "boxes" [1,
+	// n, 4] (left, top, right, bottom as fractions of the input).
+	KindRFB DetectorKind = "rfb"
+	// KindYuNet has, for each stride s of 8, 16 and 32 pixels, the outputs "cls_s" and "obj_s" [1,
+	// cells, 1] and "bbox_s" [1, cells, 4] of the cells, row after row. A box's score is the root
+	// of cls × obj. The sides of the input are multiples of 32.
+	KindYuNet DetectorKind = "yunet"
+)
 
 // LandmarksKind says how to read the landmarks' output.
 type LandmarksKind string

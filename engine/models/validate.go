@@ -115,8 +115,12 @@ func (f *File) validate() error {
 }
 
 func (d *Detector) validate() error {
-	if d.Kind != KindRFB {
+	const stride = 32 // the largest of YuNet
+	switch {
+	case d.Kind != KindRFB && d.Kind != KindYuNet:
 		return fmt.Errorf("kind %q is unknown", clip(string(d.Kind)))
+	case d.Kind == KindYuNet && (d.Input.Width%stride != 0 || d.Input.Height%stride != 0):
+		return fmt.Errorf("sides of %d × %d are not multiples of %d", d.Input.Width, d.Input.Height, stride)
 	}
 	return errors.Join(d.Input.validate(),
 		within("minScore", float64(d.MinScore), 0, 1),

@@ -31,7 +31,12 @@ func (f Files) Pack() string { return filepath.Join(f.Assets, "packs", f.Model) 
 
 // Engine opens the face engine. With 0 workers it has one for each core.
 func (f Files) Engine(workers int) (*engine.Engine, error) {
-	pack, err := models.Open(f.Pack())
+	return f.EngineOf(f.Pack(), workers)
+}
+
+// EngineOf is Engine with the pack in a folder.
+func (f Files) EngineOf(folder string, workers int) (*engine.Engine, error) {
+	pack, err := models.Open(folder)
 	if err != nil {
 		return nil, fmt.Errorf("%w: run make setup", err)
 	}

@@ -30,7 +30,7 @@ type bench struct {
 // Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	var b bench
-	flags.StringVar(&b.parts, "parts", "engine,node", "engine: models, decoder and pipeline; node: HTTPS; memory: the long run")
+	flags.StringVar(&b.parts, "parts", "engine,node", "engine: models, decoder and pipeline; detectors: faces found; node: HTTPS; memory: the long run")
 	flags.IntVar(&b.rounds, "rounds", 25, "rounds of the engine's part")
 	flags.DurationVar(&b.phase, "phase", 6*time.Second, "time for each load of the node's part")
 	flags.IntVar(&b.requests, "requests", 100_000, "requests of the long run")
@@ -49,7 +49,7 @@ func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (er
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"engine", b.enginePart}, {"node", b.nodePart}, {"memory", b.memoryPart}} {
+	}{{"engine", b.enginePart}, {"detectors", b.detectorPart}, {"node", b.nodePart}, {"memory", b.memoryPart}} {
 		if !slices.Contains(chosen, p.name) {
 			continue
 		}

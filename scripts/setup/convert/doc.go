@@ -13,7 +13,7 @@
 // differ.
 //
 // SFace makes the embedder of the pack "sface" from OpenCV's SFace with weights of
-// 8 bits.
+// 8 bits. YuNet converts OpenCV's detector of that name for an input of any size.
 //
-// It may import the standard library, protowire and the JSON library.
+// It may import internal packages, the standard library, protowire and the JSON library.
 package convert
