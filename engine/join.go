@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"facet/engine/imaging"
 	"facet/engine/models"
@@ -13,7 +14,7 @@ import (
 type joiner struct {
 	stage      // of the second embedder
 	manifest   *models.Joined
-	projection []float32 // row after row
+	projection []float32 // row after row; nil leaves the values as they are
 	values     []float32 // of both embedders
 	// shares reports whether the second embedder reads the first one's crop.
 	shares bool
@@ -52,28 +53,46 @@ func (w *worker) join(ctx context.Context, s *sighting) error {
 		return err
 	}
 	stale.Fill(j.values)
-	first := len(s.template)
-	for i, v := range s.template {
-		j.values[i] = j.manifest.Weights[0] * v
-	}
-	second := j.values[first:]
-	if _, err := normalise(second, j.run.Output(0)); err != nil {
-		return fmt.Errorf("second embedder: %w", err)
-	}
-	for i, v := range second {
-		second[i] = j.manifest.Weights[1] * v
+	rest := j.values
+	for i, half := range []*stage{&w.embedder, &j.stage} {
+		out := rest[:len(half.run.Output(0))]
+		rest = rest[len(out):]
+		copy(out, half.run.Output(0))
+		if j.manifest.Mirrored {
+			if err := half.addMirrored(out); err != nil {
+				return err
+			}
+		}
+		if _, err := normalise(out, out); err != nil {
+			return err
+		}
+		for k := range out {
+			out[k] *= j.manifest.Weights[i]
+		}
 	}
 	clear(s.template)
-	s.template = make(Template, j.manifest.Projection.Rows)
-	for r := range s.template {
-		var sum float64
-		for c, p := range j.projection[r*len(j.values):][:len(j.values)] {
-			sum += float64(p) * float64(j.values[c]) // exact products: fusing changes nothing
-		}
-		s.template[r] = float32(sum)
+	if j.projection == nil {
+		s.template = slices.Clone(j.values)
+	} else {
+		s.template = j.manifest.Projection.Apply(j.projection, j.values)
 	}
 	if _, err := normalise(s.template, s.template); err != nil {
 		return fmt.Errorf("projection: %w", err)
+	}
+	return nil
+}
+
+// addMirrored adds the model's output for the mirrored crop to out. The model has just read the
+// crop.
+func (s *stage) addMirrored(out []float32) error {
+	for row := range slices.Chunk(s.run.Input(), s.input.Width) {
+		slices.Reverse(row)
+	}
+	if err := s.run.Run(); err != nil {
+		return err
+	}
+	for i, v := range s.run.Output(0) {
+		out[i] += v
 	}
 	return nil
 }

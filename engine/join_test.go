@@ -123,6 +123,38 @@ func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 	f(1.5)
 }
 
+// A face and its mirror image have one template if the embedders read both.
+func TestMirroredFaceHasSameTemplate(t *testing.T) {
+	t.Parallel()
+	im := pixels(t, "face_recognition/obama.jpg")
+	width := im.Rect.Dx()
+	mirror := redrawn(im, width, im.Rect.Dy(), func(x, y float64) (float64, float64) { return float64(width) - x, y })
+	f := func(mirrored bool) float64 {
+		t.Helper()
+		e, err := engine.New(twoEmbedders(t, nil, func(m object) { m["joined"].(object)["mirrored"] = mirrored }),
+			engine.Config{Library: enginetest.Library(t), Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		var of [2]engine.Face
+		for i, data := range [][]byte{asPNG(t, im), asPNG(t, mirror)} {
+			faces, err := e.ExtractLarge(t.Context(), data, 0)
+			if err != nil || len(faces) != 1 {
+				t.Fatalf("%d faces, error %v", len(faces), err)
+			}
+			of[i] = faces[0]
+		}
+		return float64(score.Dot(of[0].Template, of[1].Template))
+	}
+	// The landmarks of the two differ a little, and so do the crops.
+	plain, both := f(false), f(true)
+	t.Logf("cosine %v, of both crops together %v", plain, both)
+	if both < .985 || 1-both > (1-plain)/2 {
+		t.Errorf("a face and its mirror image have the cosine %v, of one crop alone %v", both, plain)
+	}
+}
+
 func TestProjectionReducesTemplate(t *testing.T) {
 	t.Parallel()
 	whole := obamaOf(t, twoEmbedders(t, nil, asItIs))
@@ -188,5 +220,24 @@ func TestJoinedWorkerForgetsImage(t *testing.T) {
 	}
 	if w := e.Work(); w.Embedder != 2 || w.Second != 2 { // with the trial at the start
 		t.Errorf("the embedders ran %d and %d times, want 2", w.Embedder, w.Second)
+	}
+}
+
+// Fits of a pack start from the templates that a search compares.
+func TestSightingHasJoinedTemplate(t *testing.T) {
+	t.Parallel()
+	pack := twoEmbedders(t, nil, asItIs)
+	want := obamaOf(t, pack)
+	e, err := engine.New(pack, engine.Config{Library: enginetest.Library(t), Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	seen, err := e.Sightings(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), 0)
+	if err != nil || len(seen) == 0 {
+		t.Fatalf("%d sightings, error %v", len(seen), err)
+	}
+	if !slices.Equal(seen[0].Template, want.Template) {
+		t.Errorf("a sighting's template has the cosine %v with the face's", score.Dot(seen[0].Template[:128], want.Template[:128]))
 	}
 }

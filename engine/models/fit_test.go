@@ -128,17 +128,21 @@ func TestSpectrumPrefersManifest(t *testing.T) {
 	for _, name := range Names() {
 		m := parsed(t, builtin(t, name))
 		got := m.Spectrum()
-		if len(got) != m.Embedder.Dim || math.Abs(sum(got)-1) > spectrumSlack {
+		if len(got) != m.Dim() || math.Abs(sum(got)-1) > spectrumSlack {
 			t.Errorf("%s: %d numbers, %v together", name, len(got), sum(got))
 		}
 		if got[0] = 9; m.Spectrum()[0] == 9 {
 			t.Errorf("%s: a caller can change it", name)
 		}
 		m.Embedder.Points[0][0]++
-		if got := m.Spectrum(); got != nil && m.Embedder.Spectrum == nil {
+		own := &m.Embedder.Spectrum
+		if m.Joined != nil {
+			own = &m.Joined.Spectrum
+		}
+		if got := m.Spectrum(); got != nil && *own == nil {
 			t.Errorf("%s: another model has %v, want none", name, got)
 		}
-		m.Embedder.Spectrum = []float64{.5, .5}
+		*own = []float64{.5, .5}
 		if got := m.Spectrum(); !cmp.Equal(got, []float64{.5, .5}) {
 			t.Errorf("%s: it is %v, want the manifest's", name, got)
 		}

@@ -2,22 +2,28 @@ package models
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Joined describes the second embedder of a pack that has two, and how a template is made of both.
-// Each embedder's output is normalised to unit length and multiplied by its weight. The projection
+// Each embedder's output is normalised to unit length and multiplied by its weight; with Mirrored,
+// the output is the sum of those for the crop and for the mirrored crop. The projection
 // reduces the two vectors, one behind the other, to Projection.Rows values, which are normalised
-// again. A face's norm is that of the first embedder, and its quality is measured on the first
-// embedder's crop.
+// again. A face's norm is that of the first embedder's output for the crop, and its quality is
+// measured on the first embedder's crop.
 type Joined struct {
 	// Embedder is the second embedder, the file of role embedder2. It has no basis.
 	Embedder Embedder `json:"embedder"`
 	// Weights are those of the first and the second embedder, from .001 to 1000.
 	Weights    [2]float32 `json:"weights"`
+	Mirrored   bool       `json:"mirrored,omitzero"`
 	Projection Projection `json:"projection"`
 	// Spectrum is that of the templates; see Embedder.Spectrum. The embedders have none.
 	Spectrum []float64 `json:"spectrum,omitempty"`
@@ -144,10 +150,24 @@ func (p Projection) Decode(file []byte) ([]float32, error) {
 	return values, nil
 }
 
-// Projection returns the values of the pack's projection, row after row, or nil if the pack has one
-// embedder. Errors wrap ErrPack, or come from the file system.
+// Apply returns the product of a projection's values, row after row, and both embedders' values.
+func (p Projection) Apply(values, both []float32) []float32 {
+	out := make([]float32, p.Rows)
+	for r := range out {
+		var sum float64
+		for c, v := range values[r*p.Cols:][:p.Cols] {
+			sum += float64(v) * float64(both[c]) // exact products: fusing changes nothing
+		}
+		out[r] = float32(sum)
+	}
+	return out
+}
+
+// Projection returns the values of the pack's projection, row after row. It returns nil if the pack
+// has one embedder or is open without its projection. Errors wrap ErrPack, or come from the file
+// system.
 func (p *Pack) Projection() ([]float32, error) {
-	if p.Manifest.Joined == nil {
+	if p.Manifest.Joined == nil || p.whole {
 		return nil, nil
 	}
 	file, err := p.Load(RoleProjection)
@@ -159,4 +179,76 @@ func (p *Pack) Projection() ([]float32, error) {
 		return nil, fmt.Errorf("load projection of model pack: %w: %w", ErrPack, err)
 	}
 	return values, nil
+}
+
+// OpenWhole is Open for a pack with two embedders whose projection is to be fitted. The pack's
+// templates have the values of both embedders, Projection.Cols, and the file of role projection may
+// be missing. The pack has no identity. Errors are those of Open, or wrap ErrManifest if the pack
+// has one embedder.
+func OpenWhole(dir string) (*Pack, error) {
+	p, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	if p.Manifest.Joined == nil {
+		return nil, fmt.Errorf("open model pack: %w: it has one embedder, and so no projection", ErrManifest)
+	}
+	joined := *p.Manifest.Joined
+	joined.Projection.Rows, joined.Spectrum = joined.Projection.Cols, nil
+	p.Manifest.Joined, p.ID, p.whole = &joined, "", true
+	if err := p.checkAll(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// RefitProjection returns the manifest with the SHA-256 of another file of role projection; every
+// other byte stays the same. Errors wrap ErrManifest, or ErrProjection if the file does not fit the
+// manifest.
+func RefitProjection(manifest, file []byte) ([]byte, error) {
+	const doing = "refit projection"
+	m, err := Parse(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	if m.Joined == nil {
+		return nil, fmt.Errorf("%s: %w: the pack has one embedder", doing, ErrManifest)
+	}
+	if _, err := m.Joined.Projection.Decode(file); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	from, to, err := projectionSHA256(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", doing, ErrManifest, err)
+	}
+	text := fmt.Appendf(nil, "%q", fmt.Sprintf("%x", sha256.Sum256(file)))
+	return slices.Concat(manifest[:from], text, manifest[to:]), nil
+}
+
+// projectionSHA256 finds the SHA-256 of the file of role projection in a valid manifest.
+func projectionSHA256(manifest []byte) (from, to int64, err error) {
+	start, end, err := valueOf(manifest, "files")
+	if err != nil {
+		return 0, 0, err
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(manifest[start:end]))
+	if _, err := d.ReadToken(); err != nil { // [
+		return 0, 0, err
+	}
+	for d.PeekKind() == '{' {
+		file, err := d.ReadValue()
+		if err != nil {
+			return 0, 0, err
+		}
+		at := start + d.InputOffset() - int64(len(file))
+		if from, to, err = valueOf(file, "role"); err != nil {
+			return 0, 0, err
+		}
+		if string(file[from:to]) != fmt.Sprintf("%q", RoleProjection) {
+			continue
+		}
+		from, to, err = valueOf(file, "sha256")
+		return at + from, at + to, err
+	}
+	return 0, 0, errors.New("there is no projection")
 }

@@ -2,6 +2,8 @@ package models
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
@@ -141,6 +143,7 @@ func TestModelIDCoversBothEmbedders(t *testing.T) {
 	f(false, func(_, m object) { sum(m, secondSHA, projectionSHA[:63]+"f") })
 	f(false, func(_, m object) { sum(m, projectionSHA, projectionSHA[:63]+"f") })
 	f(false, func(j, _ object) { j["weights"] = []float64{1, .5} })
+	f(false, func(j, _ object) { j["mirrored"] = true })
 	f(false, func(j, _ object) { j["embedder"].(object)["points"].([]any)[0] = []float64{38, 51} })
 	f(false, func(j, _ object) { j["embedder"].(object)["input"].(object)["channels"] = "BGR" })
 	f(true, func(j, _ object) { j["spectrum"] = shares(160, 0, 1./160) })
@@ -255,4 +258,25 @@ func FuzzProjection(f *testing.F) {
 			t.Error("written again it differs")
 		}
 	})
+}
+
+func TestRefitProjectionChangesItsHashOnly(t *testing.T) {
+	t.Parallel()
+	p := Projection{Rows: 160, Cols: 320}
+	file := p.Encode(p.numbers())
+	before := joined(t, asIs)
+	got, err := RefitProjection(before, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(file)
+	if want := bytes.Replace(before, []byte(projectionSHA), []byte(hex.EncodeToString(sum[:])), 1); !bytes.Equal(got, want) {
+		t.Errorf("the manifest is\n%s\nwant\n%s", got, want)
+	}
+	if _, err := RefitProjection(before, file[:len(file)-4]); !errors.Is(err, ErrProjection) {
+		t.Errorf("a file of another size: %v", err)
+	}
+	if _, err := RefitProjection(Default(), file); !errors.Is(err, ErrManifest) {
+		t.Errorf("a pack with one embedder: %v", err)
+	}
 }

@@ -28,6 +28,9 @@ func (m *Manifest) ModelID() id.Model {
 		}
 		b = j.Embedder.appendIdentity(b)
 		b = appendFloats(b, j.Weights[:]...)
+		if j.Mirrored {
+			b = append(b, "mirrored\n"...)
+		}
 	}
 	sum := sha256.Sum256(b)
 	var out id.Model

@@ -79,6 +79,8 @@ type Pack struct {
 	Manifest *Manifest
 
 	dir string
+	// whole is set if the projection is not used.
+	whole bool
 }
 
 // Read reads the manifest of the pack in dir and no other file. Errors wrap ErrManifest, or come
@@ -103,12 +105,23 @@ func Open(dir string) (*Pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range p.Manifest.Files {
-		if err := p.check(f, io.Discard); err != nil {
-			return nil, fmt.Errorf("open model pack: %w", err)
-		}
+	if err := p.checkAll(); err != nil {
+		return nil, err
 	}
 	return p, nil
+}
+
+// checkAll checks the files of the pack.
+func (p *Pack) checkAll() error {
+	for _, f := range p.Manifest.Files {
+		if f.Role == RoleProjection && p.whole {
+			continue
+		}
+		if err := p.check(f, io.Discard); err != nil {
+			return fmt.Errorf("open model pack: %w", err)
+		}
+	}
+	return nil
 }
 
 // Dir returns the pack's folder.
