@@ -23,7 +23,7 @@ func newModels() *cobra.Command {
 	packs := assets.Models
 	cmd := cli.Group(
 		&cobra.Command{
-			Use: "models", Short: "packs of face models: list, describe, check, calibrate",
+			Use: "models", Short: "packs of face models: list, describe, check, fit",
 			Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
 				"of packs, or a path.",
 		},
@@ -37,7 +37,7 @@ func newModels() *cobra.Command {
 				return models.Info(cmd.OutOrStdout(), models.Find(packs, args[0]))
 			},
 		},
-		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs),
+		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs), newModelsProject(assets, &packs),
 	)
 	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
 	return cmd
@@ -101,6 +101,32 @@ func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
 	f.StringVar(&c.Write, "write", "", "manifest to put the fits into; the rest of it stays as it is")
 	c.ONNXRuntime = assets.ONNXRuntime
 	libraryFlags(f, &c.ONNXRuntime, &c.SHA256)
+	return cmd
+}
+
+func newModelsProject(assets config.Assets, packs *string) *cobra.Command {
+	p := models.Projecting{Progress: os.Stderr}
+	cmd := &cobra.Command{
+		Use: "project PACK", Short: "fit the projection of a pack with two embedders",
+		Long: "Fit the matrix that reduces both embedders' values to those of a template, on the photographs of DIR, which\n" +
+			"holds a folder of them for each person: their principal axes. The manifest says how many values a template\n" +
+			"has, and may name a projection that does not exist yet. Fits on a part of the persons are tested on others.\n" +
+			"Then calibrate the pack with the projection, as \"facet models calibrate\" does.",
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.Images == "" {
+				return cli.Misuse(errors.New("--images is needed: a folder with a folder of photographs for each person"))
+			}
+			p.Pack, p.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
+			return p.Project(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Images, "images", "", "folder with a folder of photographs for each person; needed")
+	f.StringVar(&p.Dataset, "dataset", "", "what the photographs are, in words for the manifest")
+	f.StringVar(&p.Write, "write", "", "manifest to put hash and points into; the projection is written beside it")
+	p.ONNXRuntime = assets.ONNXRuntime
+	libraryFlags(f, &p.ONNXRuntime, &p.SHA256)
 	return cmd
 }
 

@@ -7,9 +7,10 @@
 // List, Read and Verify inspect packs without running them; Refit puts measured values into a
 // manifest. manifest.schema.json is the schema of manifests, docs/formats/pack.md describes them.
 //
-// This package embeds the manifests of the packs that scripts/setup installs, default.json and
-// sface.json; the set-up writes them beside the fetched files. `facet models calibrate --write` puts
-// quality, calibration and evidence into them; default.json was released and stays. See Default.
+// This package embeds the manifests of the packs that scripts/setup installs, default.json,
+// sface.json and accurate.json, and accurate's projection; the set-up writes them beside the fetched
+// files. `facet models calibrate --write` puts quality, calibration and evidence into the manifests,
+// `facet models project --write` makes projections; default.json was released and stays. See Default.
 //
 // It may import internal packages and nothing else of facet.
 package models

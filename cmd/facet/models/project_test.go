@@ -1,0 +1,180 @@
+package models
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"facet/engine/models"
+)
+
+// stretched returns vectors whose last values are a hundredth of the others.
+func stretched(persons, dim, long int) *folded {
+	x := vectors(persons, dim)
+	for i, t := range x.Templates {
+		for j := range t {
+			if j >= long {
+				t[j] /= 100
+			}
+		}
+		x.Templates[i] = unit(t)
+	}
+	return newFolds(x, persons)
+}
+
+func TestProjectionKeepsLongestAxes(t *testing.T) {
+	t.Parallel()
+	const dim, long = 40, 24
+	f := stretched(300, dim, long)
+	size := models.Projection{Rows: long, Cols: dim}
+	values, kept, err := f.fit(size, none, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept < .999 {
+		t.Errorf("the projection keeps %v of the squared norm", kept)
+	}
+	for r := range long {
+		row := values[r*dim:][:dim]
+		var square float64
+		for c, v := range row {
+			square += float64(v) * float64(v)
+			if c >= long && math.Abs(float64(v)) > .02 {
+				t.Errorf("row %d has %v of value %d, which is small", r, v, c)
+			}
+		}
+		if math.Abs(square-1) > 1e-5 {
+			t.Errorf("row %d has the square %v", r, square)
+		}
+	}
+	other, _, err := f.fit(size, 0, 3)
+	if err != nil || bytes.Equal(size.Encode(values), size.Encode(other)) {
+		t.Errorf("without two folds the fit is the same; error %v", err)
+	}
+	if _, _, err := f.fit(models.Projection{Rows: 41, Cols: dim}, none, none); err == nil {
+		t.Error("more rows than directions were fitted")
+	}
+}
+
+// The test of a fit never compares a person that was fitted.
+func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
+	t.Parallel()
+	f := stretched(600, 40, 24)
+	size := models.Projection{Rows: 24, Cols: 40}
+	fit, err := f.fitted(size, 1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fold := make(map[int]int)
+	for i, s := range f.Samples {
+		if of, ok := fold[s.Person]; ok && of != f.of[i] {
+			t.Errorf("person %d is in two folds", s.Person)
+		}
+		fold[s.Person] = f.of[i]
+		if left := f.of[i] == 1 || f.of[i] == 4; left != (fit.templates[i] != nil) {
+			t.Errorf("photograph %d of fold %d has a template: %v", i, f.of[i], !left)
+		}
+	}
+	tested, err := f.test(t.Context(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(1200*1198) / 2; tested.all.NonMatedPairs != want || tested.all.MatedPairs != 600 {
+		t.Errorf("%d non-mated and %d mated pairs, want %d and 600", tested.all.NonMatedPairs, tested.all.MatedPairs, want)
+	}
+	if want := int64(5 * 240 * 238 / 2); tested.withinPairs != want {
+		t.Errorf("%d non-mated pairs within folds, want %d", tested.withinPairs, want)
+	}
+	if within := tested.within.ThresholdFor(1e-3); tested.within.FNMR[within] < .98 {
+		t.Errorf("within folds the FNMR is %v", tested.within.FNMR[within])
+	}
+	for _, at := range tested.all.Targets { // random directions: the pairs of one person are like any others
+		if at.FMR.Value > at.Target || at.FNMR.Value < .98 {
+			t.Errorf("at an FMR of %v: %+v", at.Target, at)
+		}
+	}
+}
+
+// twoEmbedders writes a manifest of a pack with two embedders and returns its name.
+func twoEmbedders(t *testing.T) string {
+	t.Helper()
+	manifest, ok := models.Builtin(models.AccuratePack)
+	if !ok {
+		t.Fatal("there is no pack accurate")
+	}
+	name := filepath.Join(t.TempDir(), "mine.json")
+	if err := os.WriteFile(name, manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestProjectWritesFileAndHash(t *testing.T) {
+	t.Parallel()
+	name := twoEmbedders(t)
+	before, err := models.Parse(readAll(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	p := Projecting{Write: name, Out: &out}
+	if err := p.project(t.Context(), vectors(400, before.Joined.Projection.Cols), 400, before.Joined.Projection); err != nil {
+		t.Fatal(err)
+	}
+	after, err := models.Parse(readAll(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := after.File(models.RoleProjection)
+	file := readAll(t, filepath.Join(filepath.Dir(name), f.Name))
+	if _, err := after.Joined.Projection.Decode(file); err != nil {
+		t.Error(err)
+	}
+	if len(after.Spectrum()) != after.Dim() || after.Calibration.Data == before.Calibration.Data {
+		t.Errorf("a spectrum of %d values and the calibration %q", len(after.Spectrum()), after.Calibration.Data)
+	}
+	if after.ModelID() == before.ModelID() {
+		t.Error("the projection has the hash of the one before")
+	}
+	for _, want := range []string{"fitted on 800 photographs of 400 persons", "1e-05", f.Name} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it says\n%s\nwant %q", out.String(), want)
+		}
+	}
+}
+
+func readAll(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestProjectRefusesUnfitPack(t *testing.T) {
+	t.Parallel()
+	images := t.TempDir()
+	f := func(want string) {
+		t.Helper()
+		p := Projecting{Source: Source{Pack: filepath.Join(packs(t), models.FoundingPack)}, Images: images, Out: new(bytes.Buffer)}
+		if err := p.Project(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one that says %q", err, want)
+		}
+	}
+	for person := range personsMin {
+		if person == 1 {
+			f("1 persons are too few")
+		}
+		name := filepath.Join(images, strconv.Itoa(person), "x.jpg")
+		if err := errors.Join(os.Mkdir(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f("has one embedder")
+}
