@@ -22,15 +22,24 @@ func TestCrowdsCostNoMoreThanTheirBound(t *testing.T) {
 		at := image.Pt(i%rows*side, i/rows*side)
 		draw.ApproxBiLinear.Scale(crowd, image.Rectangle{at, at.Add(image.Pt(side, side))}, photo, head, draw.Src, nil)
 	}
-	for degrees, least := range map[float64]int{0: engine.MaxFaces, 22: engine.MaxFaces, 90: 1} {
-		e := enginetest.New(t, engine.Config{Workers: 1})
-		before := e.Work().Embedder
-		faces, err := e.Extract(t.Context(), asJPEG(t, turnedFrame(crowd, degrees)))
-		if err != nil || len(faces) < least {
-			t.Errorf("%v°: %d faces, %v", degrees, len(faces), err)
-		}
-		if n := e.Work().Embedder - before; n > engine.CandidatesMax {
-			t.Errorf("%v°: %d boxes were measured, the most is %d", degrees, n, engine.CandidatesMax)
+	for name, e := range enginetest.All(t) {
+		for degrees, least := range map[float64]int{0: engine.MaxFaces, 22: engine.MaxFaces, 90: 1} {
+			before := e.Work()
+			faces, err := e.Extract(t.Context(), asJPEG(t, turnedFrame(crowd, degrees)))
+			if err != nil || len(faces) < least {
+				t.Errorf("%s, %v°: %d faces, %v", name, degrees, len(faces), err)
+			}
+			after := e.Work()
+			most := int64(engine.CandidatesMax)
+			if after.Second > 0 {
+				most = engine.JoinedMax + engine.MaxFaces // mirrored
+			}
+			if n := after.Embedder - before.Embedder; n > most {
+				t.Errorf("%s, %v°: the embedder ran %d times, %d are the most", name, degrees, n, most)
+			}
+			if n := after.Second - before.Second; n > 2*engine.MaxFaces {
+				t.Errorf("%s, %v°: the second embedder ran %d times, %d are the most", name, degrees, n, 2*engine.MaxFaces)
+			}
 		}
 	}
 }

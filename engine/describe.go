@@ -45,7 +45,8 @@ type sighting struct {
 	likeness        float64
 }
 
-// describe measures the face in a box. It returns errNoFace if there is none.
+// describe measures the face in a box, up to the second embedder's half of the template (joinAll). It
+// returns errNoFace if there is none.
 func (w *worker) describe(ctx context.Context, b box) (*sighting, error) {
 	s, err := w.measure(ctx, b)
 	if err != nil {
@@ -56,9 +57,6 @@ func (w *worker) describe(ctx context.Context, b box) (*sighting, error) {
 	}
 	if s.likeness < likenessLeast {
 		return nil, errNoFace
-	}
-	if err := w.join(ctx, s); err != nil {
-		return nil, err
 	}
 	w.featuresOf(s)
 	return s, nil

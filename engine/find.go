@@ -65,7 +65,7 @@ func (w *worker) find(ctx context.Context, s search) ([]*sighting, error) {
 		return nil, err
 	}
 	for _, turns := range [][]float64{quarterTurns, eighthTurns} {
-		if best.sure >= w.evidence.Upright.Least || w.measured == candidatesMax {
+		if best.sure >= w.evidence.Upright.Least || w.measured == w.candidates() {
 			break
 		}
 		for _, angle := range turns {
@@ -93,7 +93,8 @@ func (w *worker) find(ctx context.Context, s search) ([]*sighting, error) {
 			best = u
 		}
 	}
-	return rank(best.seen, s.share), nil
+	seen := rank(best.seen, s.share)
+	return seen, w.joinAll(ctx, seen)
 }
 
 // look searches the whole frame, turned by the angle, for faces. It may return a way without faces
@@ -114,7 +115,7 @@ func (w *worker) look(ctx context.Context, s search, angle, sure float64) (*way,
 // norm does not count, the landmarks alone tell, for a fraction of the embedder's time.
 func (w *worker) maybeSurer(ctx context.Context, found []box, sure float64) (bool, error) {
 	boxes := merge(nil, slices.Clone(found), float64(w.manifest.Detector.MaxOverlap))
-	if w.evidence.Upright.Norm != 0 || math.IsInf(sure, -1) || len(boxes) > candidatesMax {
+	if w.evidence.Upright.Norm != 0 || math.IsInf(sure, -1) || len(boxes) > w.candidates() {
 		return true, nil
 	}
 	for _, b := range boxes {
@@ -170,7 +171,7 @@ func (w *worker) describeAll(ctx context.Context, u *way, found []box, share, le
 	u.boxes = merge(u.boxes, found, float64(w.manifest.Detector.MaxOverlap))
 	fresh := slices.Clone(u.boxes[known:])
 	slices.SortStableFunc(fresh, func(a, b box) int { return cmp.Compare(b.height(), a.height()) })
-	fresh = fresh[:min(len(fresh), candidatesMax-w.measured)]
+	fresh = fresh[:min(len(fresh), w.candidates()-w.measured)]
 	if err := w.prepare(fresh, share); err != nil {
 		return err
 	}

@@ -8,8 +8,11 @@ import (
 	"facet/engine/imaging"
 )
 
-// CandidatesMax is candidatesMax.
-const CandidatesMax = candidatesMax
+// The most boxes of an image that are measured; see worker.candidates.
+const (
+	CandidatesMax = candidatesMax
+	JoinedMax     = joinedMax
+)
 
 // Kept returns the memory that an idle worker keeps for the next image.
 func (e *Engine) Kept() (pixels [][]uint8, values [][]float32) {

@@ -39,6 +39,17 @@ func newJoiner(w *worker, n *networks) (*joiner, error) {
 	return out, nil
 }
 
+// joinAll joins the templates of the sightings that an extraction returns. The other boxes that were
+// measured, in all orientations, need no second embedder.
+func (w *worker) joinAll(ctx context.Context, seen []*sighting) error {
+	for _, s := range seen {
+		if err := w.join(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // join replaces the sighting's template, the first embedder's unit vector, by that of both
 // embedders. In a pack with one embedder it changes nothing.
 func (w *worker) join(ctx context.Context, s *sighting) error {
@@ -49,25 +60,26 @@ func (w *worker) join(ctx context.Context, s *sighting) error {
 	if err := w.pause(ctx); err != nil {
 		return err
 	}
-	if err := j.embed(w, s); err != nil {
+	stale.Fill(j.values)
+	first, second := j.values[:len(s.template)], j.values[len(s.template):]
+	for i, v := range s.template {
+		first[i] = float32(float64(v) * s.norm)
+	}
+	if err := j.read(w, s, first); err != nil {
 		return err
 	}
-	stale.Fill(j.values)
-	rest := j.values
-	for i, half := range []*stage{&w.embedder, &j.stage} {
-		out := rest[:len(half.run.Output(0))]
-		rest = rest[len(out):]
-		copy(out, half.run.Output(0))
-		if j.manifest.Mirrored {
-			if err := half.addMirrored(out); err != nil {
-				return err
-			}
-		}
-		if _, err := normalise(out, out); err != nil {
+	copy(second, j.run.Output(0))
+	if j.manifest.Mirrored {
+		if err := j.addMirrored(second); err != nil {
 			return err
 		}
-		for k := range out {
-			out[k] *= j.manifest.Weights[i]
+	}
+	for i, half := range [][]float32{first, second} {
+		if _, err := normalise(half, half); err != nil {
+			return err
+		}
+		for k := range half {
+			half[k] *= j.manifest.Weights[i]
 		}
 	}
 	clear(s.template)
@@ -82,8 +94,35 @@ func (w *worker) join(ctx context.Context, s *sighting) error {
 	return nil
 }
 
-// addMirrored adds the model's output for the mirrored crop to out. The model has just read the
-// crop.
+// read runs the second embedder on the sighting, and the first one on its mirrored crop if the pack
+// wants that. It adds the first one's output to first.
+func (j *joiner) read(w *worker, s *sighting, first []float32) error {
+	if j.manifest.Mirrored || j.shares {
+		toImage, _, err := w.align(s)
+		if err != nil {
+			return err
+		}
+		if err := w.embedder.sample(&w.pyramid, toImage, imaging.Replicate); err != nil {
+			return err
+		}
+	}
+	if j.manifest.Mirrored {
+		w.embedder.load()
+		if err := w.embedder.addMirrored(first); err != nil {
+			return err
+		}
+	}
+	if j.shares {
+		return j.inferCrop()
+	}
+	toImage, _, err := s.alignTo(&j.manifest.Embedder.Points)
+	if err != nil {
+		return err
+	}
+	return j.infer(&w.pyramid, toImage, imaging.Replicate)
+}
+
+// addMirrored adds the model's output for its mirrored input to out.
 func (s *stage) addMirrored(out []float32) error {
 	for row := range slices.Chunk(s.run.Input(), s.input.Width) {
 		slices.Reverse(row)
@@ -95,16 +134,4 @@ func (s *stage) addMirrored(out []float32) error {
 		out[i] += v
 	}
 	return nil
-}
-
-// embed runs the second embedder on the face whose crop the first one has.
-func (j *joiner) embed(w *worker, s *sighting) error {
-	if j.shares {
-		return j.inferCrop()
-	}
-	toImage, _, err := s.alignTo(&j.manifest.Embedder.Points)
-	if err != nil {
-		return err
-	}
-	return j.infer(&w.pyramid, toImage, imaging.Replicate)
 }

@@ -79,11 +79,11 @@ func (w *worker) sightings(ctx context.Context, x *extraction, head imaging.Conf
 		if err != nil {
 			return nil, fmt.Errorf("measure faces: %w", err)
 		}
+		s.odds = logOdds(b.score)
+		w.featuresOf(s)
 		if err := w.join(ctx, s); err != nil {
 			return nil, fmt.Errorf("measure faces: %w", err)
 		}
-		s.odds = logOdds(b.score)
-		w.featuresOf(s)
 		out := Sighting{
 			Template: s.template, Middle: s.middle(), Eyes: s.eyes, Norm: s.norm,
 			Looks: [2]float64{s.odds, logOdds(again)}, Upright: w.upright(s),

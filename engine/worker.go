@@ -16,6 +16,7 @@ import (
 const (
 	landmarkCount = 68
 	candidatesMax = 60 // boxes of one image that are measured, in all its orientations together
+	joinedMax     = 40 // the same, where the faces that are returned cost three further runs each
 
 	// A worker reuses the memory for pixels up to this size. A phone's photo at half its sides has
 	// this size.
@@ -102,18 +103,28 @@ type stage struct {
 // infer crops the image, m mapping the crop's coordinates to the image's, and runs the model on the
 // crop.
 func (s *stage) infer(p *picture, m imaging.Affine, edge imaging.Edge) error {
-	stale.Picture(s.crop.Pix, s.crop.Width, s.crop.Height, 3)
-	if err := p.sample(s.crop, m, edge); err != nil {
+	if err := s.sample(p, m, edge); err != nil {
 		return err
 	}
 	return s.inferCrop()
 }
 
+// sample crops the image as infer does.
+func (s *stage) sample(p *picture, m imaging.Affine, edge imaging.Edge) error {
+	stale.Picture(s.crop.Pix, s.crop.Width, s.crop.Height, 3)
+	return p.sample(s.crop, m, edge)
+}
+
 // inferCrop runs the model on the crop as it is.
 func (s *stage) inferCrop() error {
+	s.load()
+	return s.run.Run()
+}
+
+// load makes the model's input of the crop.
+func (s *stage) load() {
 	stale.Fill(s.run.Input())
 	fill(s.run.Input(), s.crop.Pix, &s.input)
-	return s.run.Run()
 }
 
 // worker has all the memory for one image at a time.
@@ -126,7 +137,7 @@ type worker struct {
 	luma                          []float32          // of the embedder's crop
 	regions                       [4]image.Rectangle // of the crop; see regionsOf
 	zones                         *zones             // of the crop
-	measured                      int                // boxes of the image so far; see candidatesMax
+	measured                      int                // boxes of the image so far; see candidates
 	// pause is called between two steps; see extraction.
 	pause func(context.Context) error
 }
@@ -160,6 +171,14 @@ func newWorker(m *models.Manifest, n *networks) (*worker, error) {
 		}
 	}
 	return w, nil
+}
+
+// candidates returns how many boxes of an image may be measured.
+func (w *worker) candidates() int {
+	if w.joiner != nil {
+		return joinedMax
+	}
+	return candidatesMax
 }
 
 // stages returns the worker's stages.

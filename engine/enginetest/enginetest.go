@@ -94,6 +94,25 @@ func Pack(tb testing.TB) *models.Pack {
 	return pack
 }
 
+// All returns an engine of one worker for each installed pack, by the pack's name.
+func All(tb testing.TB) map[string]*engine.Engine {
+	tb.Helper()
+	engines := make(map[string]*engine.Engine)
+	for _, name := range models.Names() {
+		pack, err := models.Open(filepath.Join(Assets(tb), "packs", name))
+		if err != nil {
+			tb.Fatalf("%v: run make setup in the repository's root first", err)
+		}
+		e, err := engine.New(pack, engine.Config{Library: Library(tb), Workers: 1})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(e.Close)
+		engines[pack.Manifest.Name] = e
+	}
+	return engines
+}
+
 // New returns an engine of the test's own, closed when the test ends.
 func New(tb testing.TB, cfg engine.Config) *engine.Engine {
 	tb.Helper()
