@@ -103,7 +103,7 @@ func (r *faceRequests) probe(ctx context.Context, image []byte, rule portrait.Ru
 func (r *faceRequests) enrolled(ctx context.Context, image []byte, app metafsm.Application) (portrait.Taken, error) {
 	face, err := r.single(ctx, image, portrait.Rule(app.MultipleFaces), app.MinimumQuality)
 	if err == nil && len(face.Defects) > 0 {
-		return portrait.Taken{}, Errorf(PoorQuality, reasonOf(&face.Face), "the face can't be enrolled: %s", face.Advice())
+		return portrait.Taken{}, Errorf(PoorQuality, reasonOf(&face.Face), "%s", face.Advice())
 	}
 	return face, err
 }
