@@ -11,7 +11,6 @@ import (
 
 	"facet/engine"
 	"facet/engine/enginetest"
-	"facet/engine/models"
 )
 
 var (
@@ -94,7 +93,7 @@ func share(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
 //	go test ./engine -run SpoiltFacesHaveDefects -v -timeout 2h -defects.persons DIR -defects.pack DIR
 func TestSpoiltFacesHaveDefects(t *testing.T) {
 	t.Parallel()
-	e := defectEngine(t)
+	e := enginetest.At(t, *defectPack)
 	plain, good := fate{}, fate{}
 	fates := map[string]*fate{}
 	for _, s := range spoilings() {
@@ -138,7 +137,7 @@ func TestUntouchedFacesHaveNoDefects(t *testing.T) {
 	if *defectPersons == "" {
 		t.Skip("needs -defects.persons DIR")
 	}
-	e := defectEngine(t)
+	e := enginetest.At(t, *defectPack)
 	files, err := filepath.Glob(filepath.Join(*defectPersons, "*", "*.jpg"))
 	if err != nil {
 		t.Fatal(err)
@@ -170,23 +169,6 @@ func TestUntouchedFacesHaveNoDefects(t *testing.T) {
 	if share(defective, single) > 1 {
 		t.Error("want at most 1 % with a defect")
 	}
-}
-
-func defectEngine(t *testing.T) *engine.Engine {
-	t.Helper()
-	if *defectPack == "" {
-		return enginetest.Shared(t)
-	}
-	pack, err := models.Open(*defectPack)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(pack, engine.Config{Library: enginetest.Library(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	return e
 }
 
 func found(t *testing.T, e *engine.Engine, image []byte) []engine.Face {
@@ -246,7 +228,7 @@ func defectPhotos(t *testing.T) []sitter {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sitter{name: filepath.Base(name), image: decodedRGBA(t, data)}
+		s := sitter{name: filepath.Base(name), image: enginetest.RGBA(t, data)}
 		if len(others) > 0 {
 			s.other = others[0]
 		}

@@ -5,25 +5,9 @@ import (
 	colour "image/color" //nolint:misspell // the standard library spells it so
 	"math"
 	"math/rand/v2"
-	"testing"
 
 	"facet/engine"
-	"facet/engine/imaging"
 )
-
-func decodedRGBA(t *testing.T, data []byte) *image.RGBA {
-	t.Helper()
-	im, err := imaging.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := image.NewRGBA(image.Rect(0, 0, im.Width, im.Height))
-	for i := range im.Width * im.Height {
-		copy(out.Pix[4*i:], im.Pix[3*i:3*i+3])
-		out.Pix[4*i+3] = 255
-	}
-	return out
-}
 
 // cut moves the face so that a share of its area lies outside, on any side.
 func cut(share float64) func(*image.RGBA, *engine.Attributes, *rand.Rand) *image.RGBA {

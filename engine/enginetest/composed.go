@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/image/draw"
+
+	"facet/engine/imaging"
 )
 
 // Behind returns a composed photograph: the man of Obama in the middle, and the first of Others half as
@@ -55,4 +57,19 @@ func composed(tb testing.TB, x, otherX int, share float64) []byte {
 		tb.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// RGBA returns the pixels of an image that the engine reads.
+func RGBA(tb testing.TB, data []byte) *image.RGBA {
+	tb.Helper()
+	im, err := imaging.Decode(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, im.Width, im.Height))
+	for i := range im.Width * im.Height {
+		copy(out.Pix[4*i:], im.Pix[3*i:3*i+3])
+		out.Pix[4*i+3] = 255
+	}
+	return out
 }

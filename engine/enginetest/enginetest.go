@@ -94,23 +94,33 @@ func Pack(tb testing.TB) *models.Pack {
 	return pack
 }
 
-// All returns an engine of one worker for each installed pack, by the pack's name.
+// All returns an engine for each installed pack, by the pack's name.
 func All(tb testing.TB) map[string]*engine.Engine {
 	tb.Helper()
 	engines := make(map[string]*engine.Engine)
 	for _, name := range models.Names() {
-		pack, err := models.Open(filepath.Join(Assets(tb), "packs", name))
-		if err != nil {
-			tb.Fatalf("%v: run make setup in the repository's root first", err)
-		}
-		e, err := engine.New(pack, engine.Config{Library: Library(tb), Workers: 1})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(e.Close)
-		engines[pack.Manifest.Name] = e
+		engines[name] = At(tb, filepath.Join(Assets(tb), "packs", name))
 	}
 	return engines
+}
+
+// At returns an engine with the pack of a folder, closed when the test ends, or the shared one
+// for no folder.
+func At(tb testing.TB, dir string) *engine.Engine {
+	tb.Helper()
+	if dir == "" {
+		return Shared(tb)
+	}
+	pack, err := models.Open(dir)
+	if err != nil {
+		tb.Fatalf("%v: run make setup in the repository's root first", err)
+	}
+	e, err := engine.New(pack, engine.Config{Library: Library(tb)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(e.Close)
+	return e
 }
 
 // New returns an engine of the test's own, closed when the test ends.

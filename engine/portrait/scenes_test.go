@@ -17,8 +17,6 @@ import (
 
 	"facet/engine"
 	"facet/engine/enginetest"
-	"facet/engine/imaging"
-	"facet/engine/models"
 )
 
 var (
@@ -96,7 +94,7 @@ type outcome struct{ images, single, other, taken, refused, wrong int }
 //	go test ./engine/portrait -run NobodyElse -v -scenes.persons DIR -scenes.count 60
 func TestDominantTakesNobodyElse(t *testing.T) {
 	t.Parallel()
-	e := sceneEngine(t)
+	e := enginetest.At(t, *scenePack)
 	people := portraits(t, e)
 	r := rand.New(rand.NewPCG(1, 36))
 	counts := map[string]*outcome{}
@@ -122,24 +120,6 @@ func TestDominantTakesNobodyElse(t *testing.T) {
 	if o := counts["smaller person behind"]; o.taken+o.single < o.images*9/10 {
 		t.Errorf("with a smaller person behind, %d of %d are taken, want nine of ten", o.taken, o.images)
 	}
-}
-
-// sceneEngine returns an engine with the pack that a flag names, or the tests' one.
-func sceneEngine(t *testing.T) *engine.Engine {
-	t.Helper()
-	if *scenePack == "" {
-		return enginetest.Shared(t)
-	}
-	pack, err := models.Open(*scenePack)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(pack, engine.Config{Library: enginetest.Library(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	return e
 }
 
 // play composes a scene of these people and counts its outcome.
@@ -258,23 +238,9 @@ func portraits(t *testing.T, e *engine.Engine) []portraitOf {
 		if len(faces) != 1 || faces[0].Attributes.Quality < .45 {
 			continue
 		}
-		people = append(people, portraitOf{decoded(t, data), faces[0].Attributes.Face, faces[0].Template})
+		people = append(people, portraitOf{enginetest.RGBA(t, data), faces[0].Attributes.Face, faces[0].Template})
 	}
 	return people
-}
-
-func decoded(t *testing.T, data []byte) image.Image {
-	t.Helper()
-	im, err := imaging.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := image.NewRGBA(image.Rect(0, 0, im.Width, im.Height))
-	for i := range im.Width * im.Height {
-		copy(out.Pix[4*i:], im.Pix[3*i:3*i+3])
-		out.Pix[4*i+3] = 255
-	}
-	return out
 }
 
 // Nobody on the sample photos of groups is clearly the one meant.

@@ -219,7 +219,7 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 			f.Keep(m.places)
 		}
 	}
-	e, err := cfg.Source.Open()
+	e, pack, size, err := cfg.open()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -231,14 +231,14 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	m.persons, m.samples, m.templates, m.table = f.Persons, x.Samples, x.Templates, e.Table()
 	m.compare = func(a, b int) int { return e.Compare(x.Templates[a], x.Templates[b]) }
 	if cfg.CrossFit {
-		if m.compare, err = packs.CrossFitted(x, len(f.Persons)); err != nil {
+		if m.compare, err = packs.CrossFitted(ctx, x, len(f.Persons), size); err != nil {
 			e.Close()
 			return nil, nil, err
 		}
 	}
-	manifest := e.Pack().Manifest
+	manifest := pack.Manifest
 	doc.Pack = Pack{
-		Name: manifest.Title(), Version: manifest.Version, ID: e.Pack().ID, Dim: e.Dim(),
+		Name: manifest.Title(), Version: manifest.Version, ID: pack.ID, Dim: manifest.Dim(),
 		FMR7000: manifest.Calibration.FMR7000, JPEG: imaging.JPEGDecoder(), manifest: manifest,
 	}
 	doc.Data = Data{
@@ -249,6 +249,19 @@ func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.En
 	in := accuracy.Wilson(doc.Data.FTA.Events, doc.Data.FTA.Trials)
 	doc.Data.FTA.Interval = &in
 	return m, e, nil
+}
+
+// open opens the engine, to be fitted anew with CrossFit, and reads the pack's manifest.
+func (c Config) open() (e *engine.Engine, pack *models.Pack, size *models.Projection, err error) {
+	if pack, err = c.Source.Read(); err != nil {
+		return nil, nil, nil, err
+	}
+	if c.CrossFit {
+		e, size, err = c.Source.OpenToFit()
+		return e, pack, size, err
+	}
+	e, err = c.Source.Open()
+	return e, pack, nil, err
 }
 
 func readList(file string) ([]accuracy.Pair, error) {

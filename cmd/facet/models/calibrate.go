@@ -41,7 +41,7 @@ type Calibration struct {
 	Images string
 	// Dataset describes the photographs in words.
 	Dataset string
-	// Write is a manifest to write the fits into, "" for none.
+	// Write is a manifest to write the fits into, and the projection beside it; "" for none.
 	Write string
 	// Out gets the result. Progress, if it is a terminal, gets the progress.
 	Out      io.Writer
@@ -62,12 +62,9 @@ type fit struct {
 // photographs. It fits evidence, least norm and quality to some of them and to
 // spoilt copies.
 func (c Calibration) Calibrate(ctx context.Context) error {
-	folder, err := photos.Read(ctx, c.Images)
+	folder, err := c.folder(ctx)
 	if err != nil {
 		return err
-	}
-	if len(folder.Persons) < personsMin {
-		return fmt.Errorf("%d persons are too few to fit a calibration: it needs %d", len(folder.Persons), personsMin)
 	}
 	e, err := c.open(unfit)
 	if err != nil {
@@ -90,6 +87,15 @@ func (c Calibration) Calibrate(ctx context.Context) error {
 		return err
 	}
 	return c.save(measured)
+}
+
+// folder lists the photographs.
+func (c Calibration) folder(ctx context.Context) (*photos.Folder, error) {
+	folder, err := photos.Read(ctx, c.Images)
+	if err == nil && len(folder.Persons) < personsMin {
+		err = fmt.Errorf("%d persons are too few for a fit: it needs %d", len(folder.Persons), personsMin)
+	}
+	return folder, err
 }
 
 // unfit takes away what an earlier fit put into the manifest and what finds faces, so that a fit

@@ -14,7 +14,7 @@ func TestCrossFitHasNotSeenThePersons(t *testing.T) {
 	const persons = 300
 	x := vectors(persons, 24)
 	fold := foldsOf(persons)
-	before, err := CrossFitted(x, persons)
+	before, err := CrossFitted(t.Context(), x, persons, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestCrossFitHasNotSeenThePersons(t *testing.T) {
 			x.Templates[i] = halfway(x.Templates[i], x.Templates[0])
 		}
 	}
-	after, err := CrossFitted(x, persons)
+	after, err := CrossFitted(t.Context(), x, persons, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestCrossFitHasNotSeenThePersons(t *testing.T) {
 	if counted != 60*60 || same > 0 || others == 0 {
 		t.Errorf("%d of %d scores between the two parts changed, and %d of the others", same, counted, others)
 	}
-	if _, err := CrossFitted(x, personsMin-1); err == nil {
+	if _, err := CrossFitted(t.Context(), x, personsMin-1, nil); err == nil {
 		t.Error("too few persons are fitted")
 	}
 }

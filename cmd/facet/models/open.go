@@ -41,14 +41,33 @@ func (s Source) open(change func(m *models.Manifest)) (*engine.Engine, error) {
 	return s.start(dir, pack)
 }
 
-// OpenWhole is Open for the pack with two embedders in dir, without its projection
-// (models.OpenWhole).
-func (s Source) OpenWhole(dir string) (*engine.Engine, error) {
-	pack, err := models.OpenWhole(dir)
+// Read reads the pack's manifest. Its errors are those of Open.
+func (s Source) Read() (*models.Pack, error) {
+	dir, err := Choose(s.Pack, s.Identity)
 	if err != nil {
-		return nil, packError(dir, err)
+		return nil, err
 	}
-	return s.start(dir, pack)
+	return Read(dir)
+}
+
+// OpenToFit is Open without what CrossFitted fits: the templates of a pack with two embedders have
+// the values of both (models.OpenWhole). It returns the size of the projection that reduces them,
+// nil for a pack with one embedder.
+func (s Source) OpenToFit() (e *engine.Engine, size *models.Projection, err error) {
+	pack, err := s.Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	if pack.Manifest.Joined == nil {
+		e, err = s.Open()
+		return e, nil, err
+	}
+	whole, err := models.OpenWhole(pack.Dir())
+	if err != nil {
+		return nil, nil, packError(pack.Dir(), err)
+	}
+	e, err = s.start(pack.Dir(), whole)
+	return e, &pack.Manifest.Joined.Projection, err
 }
 
 // start starts an engine with the pack of dir.

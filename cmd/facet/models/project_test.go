@@ -13,8 +13,9 @@ import (
 	"facet/engine/models"
 )
 
-// stretched returns vectors whose last values are a hundredth of the others.
-func stretched(persons, dim, long int) *folded {
+// stretched returns vectors whose last values are a hundredth of the others, and whose projection has
+// rows values.
+func stretched(persons, dim, long, rows int) *folded {
 	x := vectors(persons, dim)
 	for i, t := range x.Templates {
 		for j := range t {
@@ -24,15 +25,14 @@ func stretched(persons, dim, long int) *folded {
 		}
 		x.Templates[i] = unit(t)
 	}
-	return newFolds(x, persons)
+	return newFolds(x, persons, &models.Projection{Rows: rows, Cols: dim})
 }
 
 func TestProjectionKeepsLongestAxes(t *testing.T) {
 	t.Parallel()
 	const dim, long = 40, 24
-	f := stretched(300, dim, long)
-	size := models.Projection{Rows: long, Cols: dim}
-	values, kept, err := f.fit(size, none, none)
+	f := stretched(300, dim, long, long)
+	values, kept, err := f.fit(none, none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func TestProjectionKeepsLongestAxes(t *testing.T) {
 			t.Errorf("row %d has the square %v", r, square)
 		}
 	}
-	other, _, err := f.fit(size, 0, 3)
-	if err != nil || bytes.Equal(size.Encode(values), size.Encode(other)) {
+	other, _, err := f.fit(0, 3)
+	if err != nil || bytes.Equal(f.size.Encode(values), f.size.Encode(other)) {
 		t.Errorf("without two folds the fit is the same; error %v", err)
 	}
-	if _, _, err := f.fit(models.Projection{Rows: 41, Cols: dim}, none, none); err == nil {
+	if _, _, err := stretched(300, dim, long, 41).fit(none, none); err == nil {
 		t.Error("more rows than directions were fitted")
 	}
 }
@@ -64,9 +64,8 @@ func TestProjectionKeepsLongestAxes(t *testing.T) {
 // The test of a fit never compares a person that was fitted.
 func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 	t.Parallel()
-	f := stretched(600, 40, 24)
-	size := models.Projection{Rows: 24, Cols: 40}
-	fit, err := f.fitted(size, 1, 4)
+	f := stretched(600, 40, 24, 24)
+	fit, err := f.fitted(1, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 			t.Errorf("photograph %d of fold %d has a template: %v", i, f.of[i], !left)
 		}
 	}
-	tested, err := f.test(t.Context(), size)
+	tested, err := f.test(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +121,7 @@ func TestProjectWritesFileAndHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	p := Projecting{Write: name, Out: &out}
+	p := Calibration{Write: name, Out: &out}
 	if err := p.project(t.Context(), vectors(400, before.Joined.Projection.Cols), 400, before.Joined.Projection); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +161,7 @@ func TestProjectRefusesUnfitPack(t *testing.T) {
 	images := t.TempDir()
 	f := func(want string) {
 		t.Helper()
-		p := Projecting{Source: Source{Pack: filepath.Join(packs(t), models.FoundingPack)}, Images: images, Out: new(bytes.Buffer)}
+		p := Calibration{Source: Source{Pack: filepath.Join(packs(t), models.FoundingPack)}, Images: images, Out: new(bytes.Buffer)}
 		if err := p.Project(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one that says %q", err, want)
 		}
