@@ -50,6 +50,9 @@ func (k *Keys) Credentials() *wire.Credentials {
 	return c
 }
 
+// certificateTries is how often an order about authorities is sent to a node whose connection breaks.
+const certificateTries = 4
+
 // Certificates asks a node for requests for new certificates, or hands the signed
 // certificates to it.
 func (k *Keys) Certificates(ctx context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
@@ -61,12 +64,14 @@ func (k *Keys) Certificates(ctx context.Context, o wire.CertificateOrder) (a wir
 		return a, router.Errorf(router.NotFound, "", "there is no node %s", o.Node)
 	}
 	member := k.in.Replicas.Meta().Nodes()[i].Member
-	err = k.in.Peers.Ask(ctx, member, methodCerts, o, &a)
-	if errors.Is(err, transport.ErrOutcomeUnknown) && len(o.Certificate) == 0 {
-		// The last order of a rotation cuts the connection on which it arrived.
+	for try := 1; ; try++ {
 		err = k.in.Peers.Ask(ctx, member, methodCerts, o, &a)
+		// The last order of a rotation cuts the connection on which it arrived, and this node may
+		// cut the next one when it forgets the authority itself.
+		if !errors.Is(err, transport.ErrOutcomeUnknown) || len(o.Certificate) > 0 || try == certificateTries {
+			return a, err
+		}
 	}
-	return a, err
 }
 
 // certificates carries out an order for this node.
