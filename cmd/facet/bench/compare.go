@@ -38,8 +38,12 @@ func Compare(out io.Writer, files []string, plot string) error {
 	if err := packTable(docs).text(out); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "\n%s: %d photographs of %d persons, every pair. In brackets: 95 %% intervals, by resampling of persons.\n",
-		docs[0].Data.Name, docs[0].Data.Photos, docs[0].Data.Persons); err != nil || plot == "" {
+	data := docs[0].Data
+	if data.Name != "" {
+		data.Name += ": "
+	}
+	if _, err := fmt.Fprintf(out, "\n%s%d photographs of %d persons, every pair. In brackets: 95 %% intervals, by resampling of persons.\n",
+		data.Name, data.Photos, data.Persons); err != nil || plot == "" {
 		return err
 	}
 	return wrap("write plot", plotPacks(docs, plot))
@@ -101,6 +105,12 @@ func packTable(docs []*Document) table {
 		}
 		t = append(t,
 			row(fmt.Sprintf("FMR at %d", at.Threshold), func(d *Document) string { return of(d).FMR.String() }),
+			row("  mean over pairs of persons", func(d *Document) string {
+				if mean := of(d).FMRPerson; mean != nil {
+					return mean.String()
+				}
+				return notShown
+			}),
 			row(fmt.Sprintf("FNMR at %d", at.Threshold), func(d *Document) string { return of(d).FNMR.String() }))
 	}
 	return t
