@@ -181,7 +181,7 @@ func curlLines(conf string, urls []string, photos string) []string {
 		"  # how many faces?",
 		send("face-api/sample5.jpg", "faces", "/v1.1/face/extract", 0),
 		"  # remember this one",
-		send("face_recognition/obama_partial_face.jpg", "face", "/v1.1/subjects", 1),
+		send(thirdObama, "face", "/v1.1/subjects", 1),
 	}
 }
 
