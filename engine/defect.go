@@ -25,7 +25,7 @@ const (
 	eyesMin       = 2.5 // evidence, in log odds
 	oneEyeMin     = 2.5
 	mouthMin      = 1.5
-	movedMin      = 1.5
+	movedMin      = 2.5
 )
 
 // Evidence for motion, in log odds: little detail along one direction, much less than along the

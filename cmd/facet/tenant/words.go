@@ -9,14 +9,20 @@ import (
 	"facet.internal/client"
 )
 
-// advice tells what to do about a refusal. The first kind that an error has counts.
-var advice = []struct {
+// lowerQuality is what an administrator can do about a low quality.
+const lowerQuality = "or lower the application's --min-quality"
+
+// advice tells what to do about a kind of refusal.
+type advice struct {
 	kind error
 	text string
-}{
+}
+
+// advices has the advice for each kind. The first kind that an error has counts.
+var advices = []advice{
 	{client.ErrNoFace, "take a photo that shows the face from the front, well lit, and larger"},
 	{client.ErrMultipleFaces, "cut the photo so that one person is left"},
-	{client.ErrPoorQuality, "take a sharp, evenly lit photo from the front, or lower the application's --min-quality"},
+	{client.ErrPoorQuality, "take a sharp, evenly lit photo from the front, " + lowerQuality},
 	{client.ErrImage, "it must be a JPEG, PNG, GIF, BMP, WebP, TIFF or HEIC of 16 to 12,000 pixels a side"},
 	{client.ErrGalleryFull, "facet gallery grow NAME SIZE makes room"},
 	{client.ErrUnknownTag, "facet tag list shows the tags, facet tag create NAME makes one"},
@@ -41,9 +47,9 @@ func words(err error) error {
 	if _, done := errors.AsType[*refusedError](err); !ok || done { // a command has found better words
 		return err
 	}
-	for _, a := range advice {
+	for _, a := range advices {
 		if errors.Is(e, a.kind) {
-			return &refusedError{plain(e.Message) + ": " + a.text, err}
+			return &refusedError{plain(e.Message) + a.after(e), err}
 		}
 	}
 	switch {
@@ -55,6 +61,19 @@ func words(err error) error {
 		return &refusedError{plain(e.Message) + " (request " + e.RequestID + ")", err}
 	default:
 		return &refusedError{plain(e.Message), err}
+	}
+}
+
+// after returns what follows the service's message. For a defect of the face the message says itself
+// what to do, and for a low quality it does behind a semicolon.
+func (a advice) after(e *client.Error) string {
+	switch {
+	case a.kind != client.ErrPoorQuality || e.Reason == "" && !strings.Contains(e.Message, ";"):
+		return ": " + a.text
+	case e.Reason == "":
+		return ", " + lowerQuality
+	default:
+		return ""
 	}
 }
 
