@@ -89,8 +89,8 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(5, `"candidates": []`, "search", photoPath(biden), "-o", "json")
 	s.in = photo(t, anotherObama)
 	s.run(0, made.ID, "search", "-")
-	s.run(0, "the same person: score 8998", "verify", photoPath(anotherObama), made.ID)
-	s.run(0, "the same person: score 8998", "verify", photoPath(obama), photoPath(anotherObama))
+	s.run(0, "the same person: score 90", "verify", photoPath(anotherObama), made.ID)
+	s.run(0, "the same person: score 90", "verify", photoPath(obama), photoPath(anotherObama))
 	s.run(5, "not the same person: score ", "verify", photoPath(biden), made.ID)
 	s.run(5, "not the same person: score ", "verify", photoPath(biden), photoPath(obama))
 	s.run(1, "no file here and no subject", "verify", photoPath(biden), "obama.jgp")
@@ -154,7 +154,8 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	var soon, later struct{ ID, EventID string }
 	s.decode(&later, "enrol", photoPath(obama), "--expires", "30d", "--external-id", "4711")
 	made := time.Now().UTC()
-	s.decode(&soon, "enrol", photoPath(biden), "--expires", "2s")
+	s.decode(&soon, "enrol", photoPath(biden), "--expires", "12s")
+	enrolled := time.Now()
 	out := s.run(0, "2 of 2 photos that expire before ", "subject", "list", "--expires-before", "31d")
 	if first, second := strings.Index(out, soon.ID), strings.Index(out, later.ID); first < 0 || second < first || !strings.HasPrefix(out, "SUBJECT") || !strings.Contains(out, "EXPIRES") {
 		t.Errorf("what would go is not listed soonest first:\n%s", out)
@@ -163,7 +164,7 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	s.run(0, "1 of 1 photos that expire before ", "subject", "list", "--expires-before", "12h")
 	s.run(0, "expires      "+made.AddDate(0, 0, 30).Format(time.DateOnly), "subject", "show", "externalId:4711")
 	s.run(2, "exclude each other", "subject", "list", "--expires-before", "31d", "--deleted")
-	time.Sleep(time.Until(made.Add(7 * time.Second))) // its 2 seconds and the 5 that are promised
+	time.Sleep(time.Until(enrolled.Add(17 * time.Second))) // its 12 seconds and the 5 that are promised
 	s.run(5, "nobody", "search", photoPath(biden))
 	s.run(1, "the gallery has no subject", "subject", "show", soon.ID)
 	s.run(0, later.ID, "search", photoPath(anotherObama))
