@@ -173,6 +173,10 @@ def test_expiry(tenant: Client) -> None:
     would_go = client.expiring(at + timedelta(milliseconds=1))
     assert (would_go.total, [(e.id, e.expires) for e in would_go.subjects]) == (1, [(made.id, at)])
     assert client.list_events(made.id) == [facet_client.Event(made.event_id, at)]
+    event = client.register_event(made.id, photo(ANOTHER_OBAMA), expires=at)
+    client.update_event(made.id, event.event_id, photo(ANOTHER_OBAMA), expires=at - timedelta(days=1))
+    assert [e.expires for e in client.list_events(made.id)] == [at, at - timedelta(days=1)]
+    client.unregister_event(made.id, event.event_id)
     client.update(made.id, photo(OBAMA), expires="")
     assert client.expiring(at + timedelta(milliseconds=1)).subjects == []
     assert tenant.update_gallery(gallery.id, retention_days=30).retention_days == 30

@@ -212,7 +212,7 @@ class Client:
     ) -> Registered:
         """Adds an event to a subject."""
         at = path("v1.1", "subjects", subject_id, "events")
-        return self._photo("POST", at, image, tags, idempotency_key, expires)
+        return self._photo("POST", at, image, tags, idempotency_key, expires=expires)
 
     def update_event(
         self,
@@ -227,7 +227,7 @@ class Client:
         """Replaces the photo of an event. None keeps its tags and its time of expiry, [] and ""
         remove them."""
         at = path("v1.1", "subjects", subject_id, "events", event_id)
-        return self._photo("PUT", at, image, tags, idempotency_key, expires)
+        return self._photo("PUT", at, image, tags, idempotency_key, expires=expires)
 
     def merge(self, subject_id: str, source: str, idempotency_key: str | None = None) -> None:
         """Moves the events of the subject source, with new ids, to another subject of the
