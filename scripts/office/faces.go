@@ -25,15 +25,13 @@ type face struct {
 }
 
 // crowd are the persons whose photos make most of the list. The model tells each from all
-// others.
+// others. Two faces of the sample photos are missing: some small copies of them are refused as covered.
 var crowd = []face{
 	{"face-api/sample1.jpg", 1557, 282, 1614, 336},
 	{"face-api/sample1.jpg", 436, 457, 513, 458},
 	{"face-api/sample1.jpg", 873, 555, 941, 518},
 	{"face-api/sample2.jpg", 1487, 283, 1564, 258},
 	{"face-api/sample3.jpg", 1557, 411, 1653, 403},
-	{"face-api/sample3.jpg", 627, 433, 722, 434},
-	{"face-api/sample4.jpg", 707, 150, 776, 187},
 	{"face-api/sample4.jpg", 1006, 280, 1076, 291},
 	{"face-api/sample5.jpg", 423, 993, 520, 981},
 	{"face-api/sample5.jpg", 1435, 512, 1520, 496},
