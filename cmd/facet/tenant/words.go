@@ -67,13 +67,14 @@ func words(err error) error {
 // after returns what follows the service's message. For a defect of the face the message says itself
 // what to do, and for a low quality it does behind a semicolon.
 func (a advice) after(e *client.Error) string {
+	poor := errors.Is(e, client.ErrPoorQuality)
 	switch {
-	case a.kind != client.ErrPoorQuality || e.Reason == "" && !strings.Contains(e.Message, ";"):
-		return ": " + a.text
-	case e.Reason == "":
+	case poor && e.Reason != "":
+		return ""
+	case poor && strings.Contains(e.Message, ";"):
 		return ", " + lowerQuality
 	default:
-		return ""
+		return ": " + a.text
 	}
 }
 
