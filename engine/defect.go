@@ -22,9 +22,9 @@ const (
 	upsideDownMin = 135 // degrees of roll
 	cutMin        = .1  // share of the face area that lies outside the image
 	darkMean      = .13 // of the grey values, black 0, white 1
-	eyesMin       = 2.5 // evidence, in log odds
+	eyesMin       = 3   // evidence, in log odds
 	oneEyeMin     = 2.5
-	mouthMin      = 1.5
+	mouthMin      = 1.3
 	movedMin      = 2.5
 )
 
