@@ -1,0 +1,9 @@
+// All tests that need the cluster, in one process, so that it starts once.
+
+import { after, before } from 'node:test'
+
+import { startCluster, stopCluster } from './support.js'
+import './cluster.js'
+
+before(startCluster)
+after(stopCluster)
