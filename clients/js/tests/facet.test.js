@@ -4,6 +4,8 @@ import { after, before } from 'node:test'
 
 import { startCluster, stopCluster } from './support.js'
 import './cluster.js'
+import './contract.js'
+import './retry.js'
 
 before(startCluster)
 after(stopCluster)
