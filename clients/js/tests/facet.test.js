@@ -5,6 +5,7 @@ import { after, before } from 'node:test'
 import { startCluster, stopCluster } from './support.js'
 import './cluster.js'
 import './contract.js'
+import './fetch.js'
 import './retry.js'
 
 before(startCluster)

@@ -35,7 +35,7 @@ test('retried write keeps key and body', async (t) => {
   assert.ok(s.seen.every((r) => r.headers.authorization.includes(';idempotency-key;x-api-key;x-cloud-date')))
 })
 
-// A proxy forwards each registration and hangs up in place of the answer, twice.
+// The transport loses the answers to the first two tries, which had their effect.
 test('lost answer is requested again', async (t) => {
   const client = await gallery(t)
   const tries = []
