@@ -51,6 +51,7 @@ test: setup venv s3 build emulated ## all tests: units, transcripts, outside sig
 	@$(GO) test -tags $(TEST_TAGS),slim ./node/bucket/...
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
+	@cd clients/js && npm ci --silent --ignore-scripts --no-audit --no-fund && npx --no-install tsc && node --test --test-reporter=spec
 
 # The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
 LONGSEED ?= 31
@@ -137,7 +138,7 @@ bench-overload: setup build ## a node under ten times its load, beside idle, slo
 	@$(GO) run $(BENCH) overload $(ARGS)
 
 .PHONY: clients
-clients: venv ## pack both clients into dist/, for projects elsewhere
+clients: venv ## pack the Go, Python and JavaScript clients into dist/, for projects elsewhere
 	@$(GO) run ./scripts/clients
 
 .PHONY: attack

@@ -51,7 +51,7 @@ func TestOtherModuleUsesTheClient(t *testing.T) {
 		return string(out)
 	}
 	root := filepath.Dir(filepath.Dir(folder))
-	pack := exec.CommandContext(t.Context(), "go", "run", "./scripts/clients", "-python=", "-to", filepath.Join(dir, "dist"))
+	pack := exec.CommandContext(t.Context(), "go", "run", "./scripts/clients", "-python=", "-npm=", "-to", filepath.Join(dir, "dist"))
 	pack.Dir = root
 	if out, err := pack.CombinedOutput(); err != nil {
 		t.Fatalf("pack: %v\n%s", err, out)

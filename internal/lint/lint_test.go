@@ -110,7 +110,7 @@ func root(t *testing.T) string {
 // tracked reports whether a folder belongs to the source: not what set-up fetched,
 // nor what a build or a run left.
 func tracked(rel string) bool {
-	if base := path.Base(rel); base == "__pycache__" || len(base) > 1 && base[0] == '.' && base != ".ci" {
+	if base := path.Base(rel); base == "__pycache__" || base == "node_modules" || len(base) > 1 && base[0] == '.' && base != ".ci" {
 		return false
 	}
 	return !slices.Contains([]string{

@@ -1,6 +1,7 @@
-// Command clients packs both clients for other projects. The Go module goes into
+// Command clients packs the clients for other projects. The Go module goes into
 // DIR/go, a folder that GOPROXY=file://DIR/go reads; the Python client into DIR as a
-// wheel. Both have the version of clients/python/pyproject.toml.
+// wheel, and the JavaScript client as an archive that npm installs. All have the
+// version of clients/python/pyproject.toml.
 //
 //	go run ./scripts/clients -to dist
 //
@@ -9,6 +10,7 @@ package main
 
 import (
 	"archive/zip"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,19 +25,21 @@ import (
 const (
 	goFolder     = "clients/go"
 	pythonFolder = "clients/python"
+	jsFolder     = "clients/js"
 )
 
 func main() {
 	to := flag.String("to", "dist", "folder to write to")
 	python := flag.String("python", "assets/venv/bin/python", "Python with pip and setuptools, as \"make venv\" installs it; empty: no wheel")
+	npm := flag.String("npm", "npm", "npm; empty: no JavaScript package")
 	flag.Parse()
-	if err := pack(*to, *python); err != nil {
+	if err := pack(*to, *python, *npm); err != nil {
 		fmt.Fprintln(os.Stderr, "clients:", err)
 		os.Exit(1)
 	}
 }
 
-func pack(to, python string) error {
+func pack(to, python, npm string) error {
 	project, err := os.ReadFile(filepath.Join(pythonFolder, "pyproject.toml"))
 	if err != nil {
 		return fmt.Errorf("%w: run this in the repository's root", err)
@@ -46,6 +50,11 @@ func pack(to, python string) error {
 	}
 	if err := packGo(filepath.Join(to, "go"), "v"+string(version[1])); err != nil {
 		return fmt.Errorf("pack the Go client: %w", err)
+	}
+	if npm != "" {
+		if err := packJS(to, npm, string(version[1])); err != nil {
+			return fmt.Errorf("pack the JavaScript client: %w", err)
+		}
 	}
 	if python == "" {
 		return nil
@@ -147,6 +156,45 @@ func packPython(to, python string) error {
 		"--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", to, dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the wheel: %w (\"make venv\" installs what it needs)\n%s", err, out)
+	}
+	return nil
+}
+
+// packJS packs a copy of what the package consists of, and the licence.
+func packJS(to, npm, version string) error {
+	project, err := os.ReadFile(filepath.Join(jsFolder, "package.json"))
+	if err != nil {
+		return err
+	}
+	var stated struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(project, &stated); err != nil {
+		return fmt.Errorf("read package.json: %w", err)
+	}
+	if stated.Version != version {
+		return fmt.Errorf("package.json has version %q, want that of pyproject.toml, %s", stated.Version, version)
+	}
+	dir, err := os.MkdirTemp("", "facet-npm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	err = os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(jsFolder, "src")))
+	for name, from := range map[string]string{"package.json": jsFolder, "README.md": jsFolder, "LICENSE": "."} {
+		data, failed := os.ReadFile(filepath.Join(from, name))
+		err = errors.Join(err, failed, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	}
+	if err != nil {
+		return err
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return err
+	}
+	cmd := exec.Command(npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", to)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm pack: %w\n%s", err, out)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import { startCluster, stopCluster } from './support.js'
 import './cluster.js'
 import './contract.js'
 import './fetch.js'
+import './package.js'
+import './readme.js'
 import './retry.js'
 
 before(startCluster)

@@ -12,7 +12,7 @@ import { fromDev } from '../src/node.js'
 export const CLIENT = resolve(import.meta.dirname, '..')
 export const ROOT = resolve(CLIENT, '..', '..')
 const PHOTOS = join(ROOT, 'assets', 'photos')
-const PROGRAM = process.env['FACET'] ?? join(ROOT, 'bin', 'facet')
+export const PROGRAM = process.env['FACET'] ?? join(ROOT, 'bin', 'facet')
 const START_MS = 90_000
 
 export const OBAMA = 'face_recognition/obama.jpg'

@@ -23,7 +23,7 @@ def test_wheel_makes_a_request(workplace: Path, dev: dict[str, Any], tmp_path: P
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    run("go", "run", "./scripts/clients", "-python", sys.executable, "-to", tmp_path / "dist")
+    run("go", "run", "./scripts/clients", "-npm=", "-python", sys.executable, "-to", tmp_path / "dist")
     run(sys.executable, "-m", "venv", tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
     # Offline: what the client depends on comes from the environment of the tests.
