@@ -6,25 +6,54 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"facet.internal/client"
 )
 
 // curlBlock matches the block of the repository's README that shows curl: indented
 // lines, from the line with BASE= on.
 var curlBlock = regexp.MustCompile(`(?m)^    BASE=.*\n(?:(?:    .*)?\n)+`)
 
-// TestReadmeCurlLinesRun runs the lines with bash. It changes only the gallery's name.
-func TestReadmeCurlLinesRun(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(folder, "..", "..", "README.md"))
+// curlLines returns the lines of a README that show curl. It changes only the gallery's name.
+func curlLines(t *testing.T, readme, gallery string) string {
+	t.Helper()
+	text, err := os.ReadFile(readme)
 	must(t, err)
-	block := strings.ReplaceAll("\n"+curlBlock.FindString(string(readme)), "\n    ", "\n")
-	script := strings.Replace(block, `"guests"`, `"`+t.Name()+`"`, 1)
+	block := strings.ReplaceAll("\n"+curlBlock.FindString(string(text)), "\n    ", "\n")
+	script := strings.Replace(block, `"`+gallery+`"`, `"`+t.Name()+`"`, 1)
 	if script == block {
-		t.Fatalf("the README has no such curl lines: %q", block)
+		t.Fatalf("%s has no such curl lines: %q", readme, block)
 	}
+	return script
+}
+
+// TestReadmeCurlLinesRun runs the lines with bash.
+func TestReadmeCurlLinesRun(t *testing.T) {
+	script := curlLines(t, filepath.Join(folder, "..", "..", "README.md"), "guests")
+	curlAnswers(t, script, []string{`{"id":`, `{"candidates":[{"id":`, `{"faces":[{"attributes":`, `{"subjects":[{"id":`})
+}
+
+// The story that the READMEs of the clients tell, too. Deletions answer without a body.
+func TestClientsCurlLinesRun(t *testing.T) {
+	script := curlLines(t, filepath.Join(folder, "..", "README.md"), "curl staff")
+	curlAnswers(t, script, []string{`{"candidates":[{"id":`, `{"id":`})
+	c, err := client.FromDev("dev/dev.json")
+	must(t, err)
+	defer c.Close()
+	galleries, err := c.Galleries(t.Context())
+	must(t, err)
+	if slices.ContainsFunc(galleries, func(g client.Gallery) bool { return g.Name == t.Name() }) {
+		t.Error("the last line deletes no gallery")
+	}
+}
+
+// curlAnswers runs a script with bash and compares the beginnings of the lines that it prints.
+func curlAnswers(t *testing.T, script string, want []string) {
+	t.Helper()
 	answers := strings.Split(strings.TrimSpace(bash(t, script)), "\n")
-	want := []string{`{"id":`, `{"candidates":[{"id":`, `{"faces":[{"attributes":`, `{"subjects":[{"id":`}
 	if len(answers) != len(want) {
 		t.Fatalf("got %d answers, want %d: %q", len(answers), len(want), answers)
 	}

@@ -42,7 +42,19 @@ func Example() {
 	for _, candidate := range found.Candidates {
 		fmt.Println(candidate.ID == registered.ID, candidate.Score >= 7000)
 	}
-	// Output: true true
+
+	score, err := c.VerifySubject(ctx, registered.ID, probe)
+	if err != nil {
+		log.Fatal(err) // client.ErrNotVerified below the threshold
+	}
+	fmt.Println(score >= 7000)
+
+	if err := errors.Join(c.Unregister(ctx, registered.ID), c.DeleteGallery(ctx, employees.ID)); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// true true
+	// true
 }
 
 func ExampleClient_VerifyFaces() {

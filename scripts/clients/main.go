@@ -28,18 +28,22 @@ const (
 	jsFolder     = "clients/js"
 )
 
+// options are the flags.
+type options struct{ to, python, npm string }
+
 func main() {
-	to := flag.String("to", "dist", "folder to write to")
-	python := flag.String("python", "assets/venv/bin/python", "Python with pip and setuptools, as \"make venv\" installs it; empty: no wheel")
-	npm := flag.String("npm", "npm", "npm; empty: no JavaScript package")
+	var o options
+	flag.StringVar(&o.to, "to", "dist", "folder to write to")
+	flag.StringVar(&o.python, "python", "assets/venv/bin/python", "Python with pip and setuptools, as \"make venv\" installs it; empty: no wheel")
+	flag.StringVar(&o.npm, "npm", "npm", "npm; empty: no JavaScript package")
 	flag.Parse()
-	if err := pack(*to, *python, *npm); err != nil {
+	if err := pack(o); err != nil {
 		fmt.Fprintln(os.Stderr, "clients:", err)
 		os.Exit(1)
 	}
 }
 
-func pack(to, python, npm string) error {
+func pack(o options) error {
 	project, err := os.ReadFile(filepath.Join(pythonFolder, "pyproject.toml"))
 	if err != nil {
 		return fmt.Errorf("%w: run this in the repository's root", err)
@@ -48,18 +52,18 @@ func pack(to, python, npm string) error {
 	if version == nil {
 		return errors.New("pyproject.toml states no version")
 	}
-	if err := packGo(filepath.Join(to, "go"), "v"+string(version[1])); err != nil {
+	if err := packGo(filepath.Join(o.to, "go"), "v"+string(version[1])); err != nil {
 		return fmt.Errorf("pack the Go client: %w", err)
 	}
-	if npm != "" {
-		if err := packJS(to, npm, string(version[1])); err != nil {
+	if o.npm != "" {
+		if err := packJS(o, string(version[1])); err != nil {
 			return fmt.Errorf("pack the JavaScript client: %w", err)
 		}
 	}
-	if python == "" {
+	if o.python == "" {
 		return nil
 	}
-	return packPython(to, python)
+	return packPython(o)
 }
 
 // packGo writes the files of a module proxy: list, and VERSION.info, .mod and .zip.
@@ -143,7 +147,7 @@ func write(archive *zip.Writer, name string, data []byte) error {
 
 // packPython builds the wheel from a copy, since setuptools leaves files beside the
 // source.
-func packPython(to, python string) error {
+func packPython(o options) error {
 	dir, err := os.MkdirTemp("", "facet-wheel-")
 	if err != nil {
 		return err
@@ -152,8 +156,8 @@ func packPython(to, python string) error {
 	if err := os.CopyFS(dir, os.DirFS(pythonFolder)); err != nil {
 		return err
 	}
-	cmd := exec.Command(python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check",
-		"--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", to, dir)
+	cmd := exec.Command(o.python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check",
+		"--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", o.to, dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the wheel: %w (\"make venv\" installs what it needs)\n%s", err, out)
 	}
@@ -161,7 +165,7 @@ func packPython(to, python string) error {
 }
 
 // packJS packs a copy of what the package consists of, and the licence.
-func packJS(to, npm, version string) error {
+func packJS(o options, version string) error {
 	project, err := os.ReadFile(filepath.Join(jsFolder, "package.json"))
 	if err != nil {
 		return err
@@ -188,10 +192,11 @@ func packJS(to, npm, version string) error {
 	if err != nil {
 		return err
 	}
-	if to, err = filepath.Abs(to); err != nil {
+	to, err := filepath.Abs(o.to)
+	if err != nil {
 		return err
 	}
-	cmd := exec.Command(npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", to)
+	cmd := exec.Command(o.npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", to)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm pack: %w\n%s", err, out)

@@ -107,19 +107,23 @@ test('tries end', async (t) => {
 })
 
 test('signal ends a pause and a try', async (t) => {
-  const s = await play(t, say(500, FAILED, { 'retry-after': '20' }))
-  const begin = performance.now()
-  await assert.rejects((await clientOf(t, [s])).health({ signal: AbortSignal.timeout(200) }), { name: 'TimeoutError' })
-  assert.equal(s.seen.length, 1)
-  const hanging = await serve(t, () => say(200, '', { 'content-length': 5 }))
-  const client = await clientOf(t, [hanging])
-  const caller = new AbortController()
-  setTimeout(() => caller.abort(new Error('the caller left')), 200)
-  await assert.rejects(client.health({ signal: caller.signal }), /the caller left/)
-  await assert.rejects(client.health({ signal: caller.signal }), /the caller left/)
-  assert.equal(hanging.seen.length, 1)
-  assert.ok(performance.now() - begin < 3000)
-  assert.deepEqual(client.base.rests, [0]) // the caller's end says nothing about the node
+  // A caller that leaves once its request has arrived.
+  const left = async (answer) => {
+    const caller = new AbortController()
+    const s = await serve(t, () => {
+      setTimeout(() => caller.abort(new Error('the caller left')), 100)
+      return answer
+    })
+    const client = await clientOf(t, [s])
+    const begin = performance.now()
+    await assert.rejects(client.health({ signal: caller.signal }), /the caller left/)
+    assert.ok(performance.now() - begin < 10_000)
+    await assert.rejects(client.health({ signal: caller.signal }), /the caller left/)
+    assert.equal(s.seen.length, 1)
+    assert.deepEqual(client.base.rests, [0]) // the caller's end says nothing about the node
+  }
+  await left(say(500, FAILED, { 'retry-after': '20' }))
+  await left(say(200, '', { 'content-length': 5 })) // its body never comes
 })
 
 test('repeated deletion succeeds', async (t) => {
@@ -135,7 +139,7 @@ test('repeated deletion succeeds', async (t) => {
   await assert.rejects((await clientThat(there)).createTag('t'), facet.Duplicate)
 })
 
-/** Returns the address of a server that takes connections and says nothing. */
+/** Returns the address of a server that takes connections and says nothing, and its connections. */
 async function silentServer(t) {
   const open = new Set()
   const server = createServer((socket) => open.add(socket.on('error', () => {})))
@@ -144,16 +148,16 @@ async function silentServer(t) {
     server.close()
     for (const socket of open) socket.destroy()
   })
-  return `https://127.0.0.1:${server.address().port}`
+  return { url: `https://127.0.0.1:${server.address().port}`, open }
 }
 
 test('silent node is passed over', async (t) => {
-  const s = await play(t, OK)
+  const [s, silent] = [await play(t, OK), await silentServer(t)]
   const begin = performance.now()
   // Nobody listens on port 1.
-  const client = await clientOf(t, ['https://127.0.0.1:1', await silentServer(t), s], { timeout: 300 })
+  const client = await clientOf(t, ['https://127.0.0.1:1', silent, s], { timeout: 500 })
   for (let i = 0; i < 10; i++) await client.health()
-  assert.ok(performance.now() - begin < 4000)
+  assert.ok(silent.open.size <= 1 + (performance.now() - begin) / 5000, `${silent.open.size} tries at the silent node`)
 })
 
 test('nodes are used in turn', async (t) => {
@@ -173,7 +177,7 @@ test('foreign certificate is not retried', async (t) => {
   await assert.rejects(client.health(), (e) => {
     return e instanceof facet.NoAnswer && e.cause instanceof facet.ForeignCertificate
   })
-  assert.ok(performance.now() - begin < 1000)
+  assert.ok(performance.now() - begin < 3000)
   assert.equal(s.seen.length, 0)
 })
 
