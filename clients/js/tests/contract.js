@@ -106,6 +106,8 @@ async function subjects(c) {
 
 async function faces(c, made) {
   assert.deepEqual(await c.extract(X, { limit: 5 }), [made.attributes])
+  // The example has no measures.
+  await assert.rejects(c.extractMeasured(X, { limit: 5 }), (e) => e.constructor === facet.FacetError)
   for (const score of [c.verifySubject('s', X), c.verifySubject('s', [X, Y]), c.verifyFaces(X, X), c.verifyFaces(X, [X, Y])]) {
     assert.equal(await score, 8731)
   }
