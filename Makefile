@@ -159,7 +159,7 @@ clean: ## remove what was built and what runs left
 	@rm -rf bin dist dev demo-data office-data cluster-data
 
 distclean: clean ## remove what set-up fetched, too
-	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools
+	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools clients/js/node_modules
 
 # The linter is installed by the Go client at one version, apart from go.mod: its
 # dependencies would be ten times ours.
