@@ -84,6 +84,10 @@ lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of
 	@cd clients/go && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 
+.PHONY: console-vendor
+console-vendor: ## compare the console's libraries with their npm packages; ARGS=-write takes the versions of node/console/vendor.json
+	@node scripts/console/vendor.mjs $(ARGS)
+
 .PHONY: alerts
 alerts: $(TOOLS)/promtool ## the alert rules' tests (their metrics and labels are checked by "make test", too)
 	@$(TOOLS)/promtool check rules deploy/prometheus/alerts.yml

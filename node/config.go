@@ -91,10 +91,12 @@ type Config struct {
 
 	// Region is the region in the scope of request signatures.
 	Region string
-	// Health says whether health is answered without a signature. Canonical lists the accepted
+	// Health says whether health is answered without a signature, Console whether the web
+	// console is served. Canonical lists the accepted
 	// forms of signatures. MustSign names headers, in lower case, that have to be signed when
 	// present. BodyBytes is the most bytes of a body; 0 is 20 MiB.
 	Health    httpapi.HealthAccess
+	Console   httpapi.ConsoleAccess
 	Canonical sigv4.Canonical
 	MustSign  []string
 	BodyBytes int

@@ -41,7 +41,7 @@ func (n *Node) quota(who id.Tenant) httpapi.Quota {
 func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
-		Health: n.cfg.Health, Canonical: n.cfg.Canonical, MustSign: n.cfg.MustSign,
+		Health: n.cfg.Health, Console: n.cfg.Console, Canonical: n.cfg.Canonical, MustSign: n.cfg.MustSign,
 		Meter:   answered{n.meters},
 		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    n.searchMiss,

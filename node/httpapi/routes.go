@@ -17,10 +17,14 @@ const (
 	mayRead   right = iota // search, verify, list: every role
 	mayWrite               // change the subjects of a gallery
 	mayManage              // manage the tenant
+	anybody                // no signature is needed
 )
 
 // permits reports whether role has right r; an unknown role has none.
 func permits(role router.Role, r right) bool {
+	if r == anybody {
+		return true
+	}
 	switch role {
 	case router.RoleAdmin:
 		return true
@@ -54,7 +58,8 @@ const (
 type operation struct {
 	method string
 	// pattern is the path. A segment in braces matches any text; it matches the
-	// empty text only when it ends in a question mark.
+	// empty text only when it ends in a question mark. A star as the last segment
+	// matches one or more segments.
 	pattern string
 	version version
 	right   right
@@ -63,15 +68,12 @@ type operation struct {
 	serve   func(ctx context.Context, c *call) (answer, error)
 }
 
-// The patterns of operations with rules of their own.
-const (
-	documentPattern = "/openapi.json"
-	healthPattern   = "/v1.1/health"
-)
+// healthPattern is the pattern of the operation with rules of its own.
+const healthPattern = "/v1.1/health"
 
 // operations lists every operation that is served.
 var operations = []operation{
-	{"GET", "/openapi.json", v11, mayRead, keyIgnored, aLittle, getDocument},
+	{"GET", "/openapi.json", v11, anybody, keyIgnored, aLittle, getDocument},
 	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, aLittle, getHealth},
 
 	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, aLittle, getSubjects},
@@ -151,6 +153,8 @@ func match(pattern string, segments []string) (parameters []string, ok bool) {
 			return nil, false
 		}
 		switch {
+		case part == "*":
+			return parameters, true
 		case part[0] == '{' && (segments[i] != "" || strings.HasSuffix(part, "?}")):
 			parameters = append(parameters, segments[i])
 		case part != segments[i]:

@@ -17,6 +17,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
+	"facet/node/console"
 	"facet/node/fair"
 	"facet/node/listener"
 	"facet/node/sigv4"
@@ -56,7 +57,7 @@ const headerSearchBound = "Facet-Search-Bound"
 const headerCommit = "Facet-Commit"
 
 // answer is the answer of a handler. It counts only without an error. A nil body is
-// none, a rawBody is sent as it is, every other body is sent as JSON.
+// none, a rawBody and a console.Answer are sent as they are, every other body is sent as JSON.
 type answer struct {
 	status int
 	body   any
@@ -119,7 +120,7 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	if s.preflight(rc, c) {
 		return answer{status: fasthttp.StatusNoContent}, nil
 	}
-	op, params, routeErr := find(c.method, c.segments)
+	op, params, routeErr := s.route(c.method, c.segments)
 	c.op = op
 	if op != nil {
 		c.version, c.parameters = op.version, params
@@ -206,7 +207,7 @@ var errPanicked = errors.New("request panicked")
 
 // open reports whether op is answered without a signature.
 func (s *Server) open(op *operation) bool {
-	return op.pattern == documentPattern || s.cfg.Health == HealthOpen && op.pattern == healthPattern
+	return op.right == anybody || s.cfg.Health == HealthOpen && op.pattern == healthPattern
 }
 
 // authenticate reads the body and checks the signature. It first checks what the
@@ -364,8 +365,15 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	if c.committed.Index > 0 {
 		header.Set(headerCommit, fmt.Sprintf("group=%d, index=%d", c.committed.Group, c.committed.Index))
 	}
-	s.allowOrigin(rc, c)
 	rc.Response.SetStatusCode(a.status)
+	if page, ok := a.body.(console.Answer); ok { // for no other origin
+		for _, h := range page.Headers {
+			header.Set(h.Name, h.Value)
+		}
+		rc.Response.SetBodyRaw(page.Body)
+		return
+	}
+	s.allowOrigin(rc, c)
 	if a.body == nil {
 		return
 	}

@@ -107,6 +107,16 @@ const (
 	HealthOpen
 )
 
+// ConsoleAccess says whether the web console is served.
+type ConsoleAccess uint8
+
+const (
+	// ConsoleOn serves the console's pages to every client.
+	ConsoleOn ConsoleAccess = iota
+	// ConsoleOff serves none.
+	ConsoleOff
+)
+
 // Config configures a Server.
 type Config struct {
 	// Service carries out the requests.
@@ -123,6 +133,7 @@ type Config struct {
 	// host, date and idempotency-key always have to be.
 	MustSign []string
 	Health   HealthAccess
+	Console  ConsoleAccess
 	// Origins are the web origins that browsers may call from. None switches CORS
 	// off.
 	Origins []string

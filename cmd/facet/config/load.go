@@ -81,6 +81,7 @@ func Flags(f *pflag.FlagSet) {
 		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", which their answers state")
 
 	f.String("health", string(HealthSigned), "signed, or open: health is answered without a signature")
+	f.String("console", string(ConsoleOn), "on, or off: the node serves no web console (/console) and no pages of the interface (/docs)")
 	f.String("signature-forms", string(FormsTolerant), "tolerant, or strict: only the specification's canonical form of a request is accepted")
 	f.StringSlice("must-sign", nil, "headers that have to be signed when they are sent: x-api-key, for example")
 	f.Int("body-limit", bodyLimitDefault, "MiB of the largest body")

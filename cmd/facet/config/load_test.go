@@ -84,7 +84,7 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	s, err := load(t, "", nil,
 		"--name=n", "--peer-address=p", "--peer-advertise=pa", "--public-address=u", "--public-url=uu",
 		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9", "--search-bound=probable",
-		"--health=open", "--signature-forms=strict", "--must-sign=x-api-key,accept", "--body-limit=7",
+		"--health=open", "--console=off", "--signature-forms=strict", "--must-sign=x-api-key,accept", "--body-limit=7",
 		"--cors=o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
 	if err != nil {
 		t.Fatal(err)
@@ -93,14 +93,14 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	got := []any{
 		c.Name, c.Dir, c.PeerAddress, c.PeerAdvertise, c.PublicAddress, c.PublicURL, c.AdminAddress, c.Seeds, c.Expect,
 		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Bucket, c.JobSlots, c.Memory, c.DiskReserve, c.SearchMiss,
-		c.Health, c.Canonical, c.MustSign, c.BodyBytes, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
+		c.Health, c.Console, c.Canonical, c.MustSign, c.BodyBytes, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
 		c.Timing.Heartbeat, c.Timing.Election, c.Timing.Lease, c.Timing.Stall,
 	}
 	want := []any{
 		"n", "/d", "p", "pa", "u", "uu", "a",
 		[]string{"s"},
 		3, 4, 2, "/c", "/k", "/g", "b", 5, int64(6 << 20), int64(9 << 20), 5e-10,
-		httpapi.HealthOpen, sigv4.Strict,
+		httpapi.HealthOpen, httpapi.ConsoleOff, sigv4.Strict,
 		[]string{"x-api-key", "accept"},
 		7 << 20, "r",
 		[]string{"o"},
@@ -123,6 +123,7 @@ func TestWrongSettingIsRefusedByName(t *testing.T) {
 		}
 	}
 	f("--health is signed or open", "health: yes please\n")
+	f("--console is on or off", "console: maybe\n")
 	f("--signature-forms is tolerant or strict", "signature-forms: any\n")
 	f("--must-sign names headers in lower case", "must-sign: [X-Api-Key]\n")
 	f("--must-sign names at most 16", "must-sign: "+strings.Repeat("a,", 17)+"\n")

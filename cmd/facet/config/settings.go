@@ -61,6 +61,15 @@ const (
 	HealthOpen   Health = "open"
 )
 
+// Console says whether nodes serve the web console.
+type Console string
+
+// The values of Console.
+const (
+	ConsoleOn  Console = "on"
+	ConsoleOff Console = "off"
+)
+
 // SignatureForms says which canonical forms of a request a signature may cover.
 type SignatureForms string
 
@@ -117,6 +126,7 @@ type Settings struct {
 	SearchBound SearchBound `koanf:"search-bound"`
 
 	Health         Health         `koanf:"health"`
+	Console        Console        `koanf:"console"`
 	SignatureForms SignatureForms `koanf:"signature-forms"`
 	MustSign       []string       `koanf:"must-sign"`
 	BodyLimit      int            `koanf:"body-limit"`
@@ -156,11 +166,15 @@ func (s Settings) Node() node.Config {
 	if s.Health == HealthOpen {
 		health = httpapi.HealthOpen
 	}
+	pages := httpapi.ConsoleOn
+	if s.Console == ConsoleOff {
+		pages = httpapi.ConsoleOff
+	}
 	if s.SignatureForms == FormsStrict {
 		canonical = sigv4.Strict
 	}
 	return node.Config{
-		Health: health, Canonical: canonical, MustSign: s.MustSign, BodyBytes: s.BodyLimit << 20,
+		Health: health, Console: pages, Canonical: canonical, MustSign: s.MustSign, BodyBytes: s.BodyLimit << 20,
 		SearchMiss: searchMiss,
 		Name:       s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
@@ -240,6 +254,8 @@ func (s Settings) checkRequests() error {
 	switch {
 	case s.Health != HealthSigned && s.Health != HealthOpen:
 		return fmt.Errorf("--health is signed or open, not %q", string(s.Health))
+	case s.Console != ConsoleOn && s.Console != ConsoleOff:
+		return fmt.Errorf("--console is on or off, not %q", string(s.Console))
 	case s.SignatureForms != FormsTolerant && s.SignatureForms != FormsStrict:
 		return fmt.Errorf("--signature-forms is tolerant or strict, not %q", string(s.SignatureForms))
 	case s.BodyLimit < 1 || s.BodyLimit > bodyLimitMax:

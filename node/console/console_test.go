@@ -1,0 +1,176 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sizeMax is the most bytes that all files of the console have compressed.
+const sizeMax = 150_000
+
+func (a Answer) header(name string) string {
+	for _, h := range a.Headers {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+func TestFilesHaveTheirHeaders(t *testing.T) {
+	t.Parallel()
+	f := func(at string, status int, kind string) Answer {
+		t.Helper()
+		a := Load().Answer(Request{Path: at})
+		if a.Status != status || a.header("Content-Type") != kind {
+			t.Errorf("%s: got %d, %s, want %d, %s", at, a.Status, a.header("Content-Type"), status, kind)
+		}
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+			if !strings.Contains(a.header("Content-Security-Policy"), part) {
+				t.Errorf("%s: the policy lacks %s", at, part)
+			}
+		}
+		if strings.Contains(a.header("Content-Security-Policy"), "unsafe") || a.header("X-Content-Type-Options") != "nosniff" ||
+			a.header("Referrer-Policy") != "no-referrer" || a.header("Cross-Origin-Opener-Policy") != "same-origin" {
+			t.Errorf("%s: headers are %v", at, a.Headers)
+		}
+		return a
+	}
+	if a, b := f("/console/", 200, types[".html"]), f("/console/index.html", 200, types[".html"]); !bytes.Equal(a.Body, b.Body) {
+		t.Error("the folder is not its index.html")
+	}
+	f("/console/app.js", 200, types[".js"])
+	f("/console/vendor/uplot.css", 200, types[".css"])
+	f("/console/vendor/licences/preact.txt", 200, plainText)
+	if a := f("/console", 308, plainText); a.header("Location") != "/console/" {
+		t.Errorf("/console leads to %q", a.header("Location"))
+	}
+	for _, at := range []string{"/console/nothing", "/console/vendor/", "/console/../doc.go", "/console/vendor/preact.d.ts", "/console/%61pp.js", "/console//app.js", "", "/"} {
+		f(at, 404, plainText)
+	}
+}
+
+func TestFileIsRevalidatedAndCompressed(t *testing.T) {
+	t.Parallel()
+	const at = "/console/app.js"
+	plain := Load().Answer(Request{Path: at})
+	for _, tag := range []string{plain.header("ETag"), `"x", ` + strings.TrimPrefix(plain.header("ETag"), "W/"), "*"} {
+		if a := Load().Answer(Request{Path: at, IfNoneMatch: tag}); a.Status != http.StatusNotModified || a.Body != nil {
+			t.Errorf("If-None-Match: %s: got %d with %d bytes", tag, a.Status, len(a.Body))
+		}
+	}
+	for header, zipped := range map[string]bool{
+		"gzip": true, "br, GZIP;q=0.5": true, "gzip; q=1.0": true, "": false, "br": false, "gzip;q=0": false, "gzip; q=0.000": false, "xgzip": false,
+	} {
+		a := Load().Answer(Request{Path: at, AcceptEncoding: header, IfNoneMatch: `"other"`})
+		body := a.Body
+		if got := a.header("Content-Encoding") == "gzip"; got != zipped {
+			t.Errorf("Accept-Encoding: %q: compressed %v, want %v", header, got, zipped)
+		}
+		if zipped {
+			r, err := gzip.NewReader(bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if a.Status != http.StatusOK || !bytes.Equal(body, plain.Body) {
+			t.Errorf("Accept-Encoding: %q: got %d and other bytes", header, a.Status)
+		}
+	}
+}
+
+func TestConsoleStaysSmall(t *testing.T) {
+	t.Parallel()
+	total := 0
+	for name, f := range Load().files {
+		if !strings.HasPrefix(name, Root+"/") {
+			continue
+		}
+		total += min(len(f.plain), cmp.Or(len(f.zipped), len(f.plain)))
+	}
+	if total == 0 || total > sizeMax {
+		t.Errorf("the console has %d bytes compressed, at most %d are wanted", total, sizeMax)
+	}
+	t.Logf("%d files, %d bytes compressed", len(Load().files), total)
+}
+
+// lock is vendor.json.
+type lock struct {
+	Packages []struct {
+		Name, Version, Integrity string
+		Files                    []struct{ To, SHA256 string }
+	}
+}
+
+func TestVendoredFilesHaveTheirHashes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("vendor.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l lock
+	if err := json.Unmarshal(text, &l); err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, p := range l.Packages {
+		if p.Version == "" || !strings.HasPrefix(p.Integrity, "sha512-") {
+			t.Errorf("%s has no version or no hash of npm", p.Name)
+		}
+		licensed := false
+		for _, f := range p.Files {
+			b, err := embedded.ReadFile("web/vendor/" + f.To)
+			if err != nil {
+				t.Error(err)
+			}
+			sum := sha256.Sum256(b)
+			if got := hex.EncodeToString(sum[:]); got != f.SHA256 {
+				t.Errorf("%s has the hash %s, want %s: \"make console-vendor\" says what differs", f.To, got, f.SHA256)
+			}
+			licensed = licensed || strings.HasPrefix(f.To, "licences/")
+			known = append(known, f.To)
+		}
+		if !licensed {
+			t.Errorf("%s comes without its licence", p.Name)
+		}
+	}
+	err = fs.WalkDir(embedded, "web/vendor", func(name string, d fs.DirEntry, err error) error {
+		_, served := types[path.Ext(name)]
+		if err == nil && served && !slices.Contains(known, strings.TrimPrefix(name, "web/vendor/")) {
+			t.Errorf("%s is in no package of vendor.json", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPagesNameNoOtherHost finds addresses in the pages. A library names the page of its errors.
+func TestPagesNameNoOtherHost(t *testing.T) {
+	t.Parallel()
+	for name, f := range Load().files {
+		if strings.HasPrefix(name, Root+"/vendor/") {
+			continue
+		}
+		text := strings.ReplaceAll(string(f.plain), "http://www.w3.org/2000/svg", "")
+		if strings.Contains(text, "://") || strings.Contains(text, "innerHTML") || strings.Contains(text, "dangerouslySetInnerHTML") {
+			t.Errorf("%s names another host, or makes markup of text", name)
+		}
+	}
+}

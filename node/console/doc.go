@@ -1,0 +1,11 @@
+// Package console has the files of the web console, and answers requests for them. Nodes
+// serve them under /console on the port for clients, and `facet console` serves them on
+// loopback.
+//
+// The files are in web, as people wrote them: there is no build step. Libraries are in
+// web/vendor; vendor.json has their versions and hashes, and "make console-vendor" compares
+// them with the packages. Types are in JSDoc, which "make lint" checks.
+//
+// Anybody may read the files. They know nothing of a cluster, and the policy in their headers
+// keeps a page from every other host. The package imports the standard library only.
+package console

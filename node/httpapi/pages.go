@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/node/console"
+	"facet/node/wire"
+)
+
+// pages lists what the web console needs from a node besides the interface. It is answered to
+// everybody and touches no data of a tenant.
+var pages = []operation{
+	{"GET", console.Root, v11, anybody, keyIgnored, aLittle, getPage},
+	{"GET", console.SessionPath, v11, anybody, keyIgnored, aLittle, getSession},
+	{"GET", console.Root + "/*", v11, anybody, keyIgnored, aLittle, getPage},
+}
+
+// route is find, and finds pages unless they are switched off. HEAD of a page is its GET without
+// the body, which fasthttp leaves out.
+func (s *Server) route(method string, segments []string) (op *operation, parameters []string, err error) {
+	if s.cfg.Console == ConsoleOn && (method == fasthttp.MethodGet || method == fasthttp.MethodHead) {
+		i := slices.IndexFunc(pages, func(o operation) bool {
+			_, ok := match(o.pattern, segments)
+			return ok
+		})
+		if i >= 0 {
+			return &pages[i], nil, nil
+		}
+	}
+	return find(method, segments)
+}
+
+// getPage serves a file of the console.
+func getPage(_ context.Context, c *call) (answer, error) {
+	r := console.Request{Path: c.path}
+	r.AcceptEncoding, _ = c.header("accept-encoding")
+	r.IfNoneMatch, _ = c.header("if-none-match")
+	a := console.Load().Answer(r)
+	return answer{a.Status, a}, nil
+}
+
+// getSession serves GET /console/session.
+func getSession(_ context.Context, c *call) (answer, error) {
+	return answer{fasthttp.StatusOK, console.Session{
+		How: console.ByNode, Version: wire.Version, Region: c.server.cfg.Region, Rights: []console.Right{},
+	}}, nil
+}
