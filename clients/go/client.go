@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
 	"strings"
@@ -64,6 +65,9 @@ type request struct {
 	path   string // percent-encoded
 	query  string // percent-encoded, sorted by key
 	body   any    // nil for none
+	// raw is a body that is sent as it is, instead of body. header has headers for it.
+	raw    []byte
+	header http.Header
 	portal bool
 	repeat repeat
 	// empty is the member that a 404 contains when the answer is an empty list.
@@ -109,7 +113,7 @@ func run(ctx context.Context, c *Client, r request) error {
 	return err
 }
 
-// do sends r until it gets a final answer.
+// do sends r until it gets a final answer. The answer of a refusal comes with its *Error.
 func (c *Client) do(ctx context.Context, r request) (answer, error) {
 	operation := r.method + " " + r.path
 	header, body, err := c.prepare(ctx, r)
@@ -132,7 +136,7 @@ func (c *Client) do(ctx context.Context, r request) (answer, error) {
 				return a, nil
 			}
 			if !refused.again() {
-				return answer{}, refused
+				return a, refused
 			}
 			err = refused
 		} else {
@@ -143,10 +147,10 @@ func (c *Client) do(ctx context.Context, r request) (answer, error) {
 		}
 		doubt = doubt || refused == nil || refused.Status >= http.StatusInternalServerError
 		if try == c.cfg.Tries || ctx.Err() != nil || stranger(err) && try >= len(list.hosts) {
-			return answer{}, err
+			return a, err
 		}
 		if waited := pause(ctx, delay(try, refused, len(list.hosts))); waited != nil {
-			return answer{}, errors.Join(err, waited)
+			return a, errors.Join(err, waited)
 		}
 	}
 }
@@ -159,6 +163,7 @@ func (c *Client) prepare(ctx context.Context, r request) (http.Header, []byte, e
 		}
 	}
 	header := http.Header{"Accept": {"application/json"}}
+	maps.Copy(header, r.header)
 	if c.apiKey != "" && !r.portal {
 		header.Set("X-Api-Key", c.apiKey)
 	}
@@ -170,7 +175,7 @@ func (c *Client) prepare(ctx context.Context, r request) (http.Header, []byte, e
 		header.Set("Idempotency-Key", key)
 	}
 	if r.body == nil {
-		return header, nil, nil
+		return header, r.raw, nil
 	}
 	header.Set("Content-Type", "application/json")
 	body, err := json.Marshal(r.body)
