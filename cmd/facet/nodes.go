@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
+	"facet/cmd/facet/console"
 	"facet/cmd/facet/demo"
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/serve"
@@ -81,9 +83,15 @@ func runDev(ctx context.Context, cfg dev.Config) error {
 		}
 		return err
 	}
+	pages, err := console.OpenDev(cluster)
+	if err != nil {
+		return errors.Join(err, cluster.Close())
+	}
+	defer pages.Close()
 	for _, n := range cluster.Info().Nodes {
 		fmt.Fprintf(cfg.Out, "  %s  %s  process %d\n", n.Name, n.URL, n.PID)
 	}
+	fmt.Fprintf(cfg.Out, "  console  %s  (this address works once)\n", pages.Address())
 	fmt.Fprintf(cfg.Out, "all nodes are ready; addresses, keys and certificate are in %s; Ctrl-C stops the cluster\n", filepath.Join(cfg.Dir, "dev.json"))
 	<-ctx.Done()
 	fmt.Fprintln(cfg.Out, "stopping")

@@ -12,6 +12,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/config"
+	"facet/cmd/facet/console"
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/process"
 )
@@ -79,9 +80,16 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	if cfg.Stay {
+		pages, err := console.OpenDev(s.cluster)
+		if err != nil {
+			return err
+		}
+		s.screen.tell("Or open the console in a browser, by an address that works once:")
+		fmt.Fprintf(s.screen.w, "\n  %s\n\n", pages.Address())
 		s.messages.on(cfg.Out)
 		<-ctx.Done()
 		fmt.Fprintln(cfg.Out, "\n   stopping …")
+		return pages.Close()
 	}
 	return nil
 }

@@ -3,5 +3,5 @@
 //
 // The demo calls the cluster over HTTPS like any client, and kills a node as an
 // accident would. It may import client, node, internal/id and the packages dev,
-// process and config of cmd/facet.
+// console, process and config of cmd/facet.
 package demo

@@ -60,14 +60,14 @@ func (p Profile) Write(name string) error {
 	return nil
 }
 
-// connection has the flags that name a profile.
-type connection struct {
+// Connection has the flags that name a profile.
+type Connection struct {
 	profile, dir string
 	set          *pflag.FlagSet
 }
 
-// flags adds the flags.
-func (c *connection) flags(f *pflag.FlagSet) {
+// Flags adds the flags.
+func (c *Connection) Flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringVar(&c.profile, "profile", "", "the tenant's profile (default: "+profileVariable+", else the cluster of facet dev)")
 	f.StringVar(&c.dir, "dir", devFolder, "folder of a cluster of facet dev")
@@ -75,7 +75,7 @@ func (c *connection) flags(f *pflag.FlagSet) {
 
 // find returns the name of the profile: --profile, or that of --dir, or the variable's, or that
 // of the cluster in ./dev.
-func (c *connection) find() (string, error) {
+func (c *Connection) find() (string, error) {
 	dir := c.set.Changed("dir")
 	if c.profile != "" && dir {
 		return "", cli.Misuse(errors.New("--profile and --dir each name a cluster: give one of them"))
@@ -94,18 +94,17 @@ func (c *connection) find() (string, error) {
 	return name, nil
 }
 
-// open returns a session of the profile's tenant.
-func (c *connection) open() (*session, error) {
-	name, err := c.find()
-	if err != nil {
-		return nil, err
+// Read returns the profile's file and what it says.
+func (c *Connection) Read() (name string, cfg client.Config, err error) {
+	if name, err = c.find(); err != nil {
+		return "", client.Config{}, err
 	}
-	cfg, err := client.ReadProfile(name)
+	cfg, err = client.ReadProfile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no profile %s", name)
+		return "", client.Config{}, fmt.Errorf("there is no profile %s", name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: this needs a tenant's profile, which facet tenant create and facet key create write with --save, not an operator's", err)
+		return "", client.Config{}, fmt.Errorf("%w: this needs a tenant's profile, which facet tenant create and facet key create write with --save, not an operator's", err)
 	}
 	if cfg.SecretKey == "" {
 		cfg.SecretKey = os.Getenv(secretVariable)
@@ -113,7 +112,16 @@ func (c *connection) open() (*session, error) {
 		fmt.Fprintf(os.Stderr, "facet: others can read the secret key in %s: chmod 600 %s\n", name, name)
 	}
 	if cfg.SecretKey == "" {
-		return nil, fmt.Errorf("the profile %s has no secret_key: set %s", name, secretVariable)
+		return "", client.Config{}, fmt.Errorf("the profile %s has no secret_key: set %s", name, secretVariable)
+	}
+	return name, cfg, nil
+}
+
+// open returns a session of the profile's tenant.
+func (c *Connection) open() (*session, error) {
+	name, cfg, err := c.Read()
+	if err != nil {
+		return nil, err
 	}
 	opened, err := client.New(cfg)
 	if err != nil {

@@ -42,8 +42,8 @@ type run func(ctx context.Context, s *session, args []string) error
 // onTenant completes a command that calls the tenant's cluster. It adds the flags that name the
 // profile, and -o.
 func onTenant(cmd *cobra.Command, do run) *cobra.Command {
-	var where connection
-	where.flags(cmd.Flags())
+	var where Connection
+	where.Flags(cmd.Flags())
 	asJSON := cli.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := where.open()
