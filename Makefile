@@ -40,30 +40,39 @@ demo-office: setup build ## an office's week with 2,000 members, every number ch
 	@$(GO) run -tags hashicorpmetrics ./scripts/office $(ARGS)
 
 ##@ Checks
-.PHONY: test race lint fuzz bench venv s3 emulated
+.PHONY: test race lint fuzz bench venv npm s3 emulated
 venv:
 	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt engine/imaging/testdata/judge/requirements.txt
 
+npm:
+	@scripts/npm.sh node/console/test && scripts/npm.sh clients/js
+
 # One package more at once than processors, because clusters mostly wait.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-test: setup venv s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
+test: setup venv npm s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@$(GO) test -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 20m ./... ./scripts/...
 	@$(GO) test -tags $(TEST_TAGS),slim ./node/bucket/...
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
-	@cd clients/js && npm ci --silent --ignore-scripts --no-audit --no-fund && npx --no-install tsc && node --test --test-reporter=spec
+	@cd clients/js && npx --no-install tsc && node --test --test-reporter=spec
+	@$(MAKE) console-smoke
 
 # The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
 LONGSEED ?= 31
 LONGIMAGES ?= 10000
 OLDEST := 093556b
 .PHONY: test-long
-test-long: setup venv build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs (25 minutes)
+test-long: setup venv npm build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs (25 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
 	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
 	@$(GO) run -tags hashicorpmetrics ./scripts/attack
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
+	@scripts/chromium.sh && cd node/console/test && node --test --test-reporter=dot *.test.js
+
+.PHONY: console-smoke
+console-smoke: npm ## the web console of a real cluster in a real Chromium (1 minute; needs "make build")
+	@scripts/chromium.sh && cd node/console/test && node --test --test-reporter=dot smoke.test.js
 
 race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
@@ -78,11 +87,12 @@ emulated: ## the search kernel's arm64 code, on an emulator if this processor is
 	  FACET_KERNEL="neon dot product" $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu max" -run '$(SEARCH_TESTS)' ./shard/kernel; \
 	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu cortex-a72" -run '$(KERNEL_TESTS)' ./shard/kernel
 
-lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
+lint: $(TOOLS)/golangci-lint npm ## formatting, vet, golangci-lint, types of the console's pages, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff
 	@$(TOOLS)/golangci-lint run --allow-parallel-runners ./... ./scripts/...
 	@cd clients/go && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@$(GO) test ./internal/lint
+	@cd node/console/test && node_modules/.bin/tsc
 
 .PHONY: console-vendor
 console-vendor: ## compare the console's libraries with their npm packages; ARGS=-write takes the versions of node/console/vendor.json

@@ -87,15 +87,14 @@ func runDev(ctx context.Context, cfg dev.Config) error {
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
-	defer pages.Close()
 	for _, n := range cluster.Info().Nodes {
 		fmt.Fprintf(cfg.Out, "  %s  %s  process %d\n", n.Name, n.URL, n.PID)
 	}
-	fmt.Fprintf(cfg.Out, "  console  %s  (this address works once)\n", pages.Address())
 	fmt.Fprintf(cfg.Out, "all nodes are ready; addresses, keys and certificate are in %s; Ctrl-C stops the cluster\n", filepath.Join(cfg.Dir, "dev.json"))
+	fmt.Fprintf(cfg.Out, "open the console in a browser, by an address that works once:\n\n  %s\n\n", pages.Address())
 	<-ctx.Done()
 	fmt.Fprintln(cfg.Out, "stopping")
-	return cluster.Close()
+	return errors.Join(pages.Close(), cluster.Close())
 }
 
 func newDemo() *cobra.Command {

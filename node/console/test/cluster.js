@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../../..");
+const facet = join(root, "bin/facet");
+const startTimeout = 90_000;
+
+/**
+ * DevInfo is the part of dev.json that the tests use.
+ * @typedef {{ base_urls: string[], access_key: string, secret_key: string, nodes: { name: string, pid: number, url: string }[] }} DevInfo
+ */
+
+/**
+ * Started is a program that runs until stop.
+ * @typedef {{ output: () => string, stop: () => Promise<void> }} Started
+ */
+
+/**
+ * start runs facet until its output has what is wanted.
+ * @param {string[]} args
+ * @param {RegExp} wanted
+ * @returns {Promise<Started>}
+ */
+function start(args, wanted) {
+  if (!existsSync(facet)) throw new Error(`there is no ${facet}: run "make setup build" first`);
+  const child = spawn(facet, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  const stop = async () => {
+    child.kill("SIGINT");
+    await ended;
+  };
+  return new Promise((resolve, reject) => {
+    const fail = (/** @type {string} */ why) => reject(new Error(`facet ${args.join(" ")} ${why}:\n${output}`));
+    const late = setTimeout(() => stop().then(() => fail("did not start")), startTimeout);
+    const take = (/** @type {Buffer} */ piece) => {
+      output += piece;
+      if (!wanted.test(output)) return;
+      clearTimeout(late);
+      resolve({ output: () => output, stop });
+    };
+    child.stdout.on("data", take);
+    child.stderr.on("data", take);
+    child.once("exit", () => {
+      clearTimeout(late);
+      fail("ended");
+    });
+  });
+}
+
+/**
+ * addressIn returns the console's address in a program's output.
+ * @param {Started} program
+ */
+function addressIn(program) {
+  const found = program.output().match(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);
+  if (!found) throw new Error(`no address of a console in:\n${program.output()}`);
+  return found[0];
+}
+
+/**
+ * startCluster runs a cluster of facet dev in a folder of its own.
+ * @returns {Promise<{ dir: string, info: DevInfo, address: string, stop: () => Promise<void> }>}
+ */
+export async function startCluster() {
+  const dir = mkdtempSync(join(tmpdir(), "facet-console-"));
+  const remove = () => rmSync(dir, { recursive: true });
+  try {
+    const dev = await start(["dev", "--dir", join(dir, "dev"), "--nodes", "3", "--shards", "2"], /token=\w+[^]*\n/);
+    const info = JSON.parse(readFileSync(join(dir, "dev/dev.json"), "utf8"));
+    return { dir: join(dir, "dev"), info, address: addressIn(dev), stop: () => dev.stop().finally(remove) };
+  } catch (e) {
+    remove();
+    throw e;
+  }
+}
+
+/**
+ * startConsole runs facet console for the cluster in dir.
+ * @param {string} dir
+ */
+export async function startConsole(dir) {
+  const program = await start(["console", "--dir", dir], /token=\w+[^]*\n/);
+  return { address: addressIn(program), stop: program.stop };
+}
