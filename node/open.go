@@ -271,7 +271,7 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 	n.clock = clock.New(clock.Config{Node: n.id, Nodes: n.clocks, Wall: n.cfg.Wall})
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
-		Bulk: n.cfg.Bucket != "", Memory: n.limits, Meter: n.meters, Clock: n.clock,
+		Turn: limits.Turns(n.cfg.Extractor), Bulk: n.cfg.Bucket != "", Memory: n.limits, Meter: n.meters, Clock: n.clock,
 	})
 	n.expirer = expirer.New(n.router)
 	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)

@@ -44,7 +44,7 @@ const (
 	RoleAdmin Role = 1
 	// RoleBiometric may do everything but tenant management.
 	RoleBiometric Role = 2
-	// RoleReadOnly may search, verify, extract, list and ask for health.
+	// RoleReadOnly may search, verify, extract, compare, list and ask for health.
 	RoleReadOnly Role = 3
 )
 

@@ -41,6 +41,11 @@ const (
 	ReasonMerging         = "Merging"
 	ReasonUnknownCursor   = "UnknownCursor"
 	ReasonProbesDisagree  = "ProbesDisagree"
+	// Of comparisons.
+	ReasonUnknownToken     = "UnknownToken"
+	ReasonTokenExpired     = "TokenExpired"
+	ReasonTokenOfOtherPack = "TokenOfOtherPack"
+	ReasonNotDone          = "NotDone"
 )
 
 // Errorf returns an *Error.

@@ -154,12 +154,16 @@ func imageError(ctx context.Context, err error) error {
 	case errors.Is(err, engine.ErrImage):
 		return Errorf(InvalidRequest, ReasonImage, "the image can't be read: %s", engine.Complaint(err))
 	case errors.Is(err, engine.ErrBusy):
-		return &Error{Kind: Busy, Message: "too many images are in progress; try again", RetryAfter: calls.RetryLater}
+		return busyNode()
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
 		return fmt.Errorf("extract: %w", err)
 	}
+}
+
+func busyNode() error {
+	return &Error{Kind: Busy, Message: "too many images are in progress; try again", RetryAfter: calls.RetryLater}
 }
 
 func noFace() error { return Errorf(NoFace, "", "no face was found in the image") }

@@ -54,9 +54,13 @@ type Config struct {
 	Groups    Groups
 	Peers     Peers
 	Extractor Extractor
-	Table     *score.Table
-	Master    *seal.Master
-	Log       *slog.Logger
+	// Turn waits for the turn of other work that takes the engine's processors, in the same order
+	// as images. It returns engine.ErrBusy when the tenant's line is full. The caller ends the turn. nil
+	// makes nobody wait.
+	Turn   func(context.Context) (end func(), err error)
+	Table  *score.Table
+	Master *seal.Master
+	Log    *slog.Logger
 	// Bulk reports whether there is an object store. Without one, bulk
 	// registrations are refused.
 	Bulk bool
@@ -161,6 +165,7 @@ type tagRequests struct{ *cluster }
 type faceRequests struct {
 	*cluster
 	extractor Extractor
+	turn      func(context.Context) (end func(), err error)
 	table     *score.Table
 }
 
@@ -191,7 +196,10 @@ func New(cfg Config) *Router {
 	c := &cluster{
 		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
 	}
-	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, table: cfg.Table}
+	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, turn: cfg.Turn, table: cfg.Table}
+	if faces.turn == nil {
+		faces.turn = func(context.Context) (func(), error) { return func() {}, nil }
+	}
 	subjects := &subjectRequests{faces, &claims{c}}
 	searches := &searchRequests{faceRequests: faces, meter: cfg.Meter}
 	r := &Router{

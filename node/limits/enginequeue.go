@@ -74,5 +74,21 @@ func Crowded(e router.Extractor) func(id.Tenant) bool {
 	return nil
 }
 
+// Turns returns a function that waits for a turn of e's queue without an image. It returns nil
+// if e has none.
+func Turns(e router.Extractor) func(context.Context) (end func(), err error) {
+	q, ok := e.(Queue)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context) (func(), error) {
+		turn, err := q.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return turn.End, nil
+	}
+}
+
 // Limit returns how many images may wait.
 func (q Queue) Limit() int { return q.queue.Limit() }
