@@ -284,6 +284,9 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) {
 			return c.MatchPage(ctx, client.MatchQuery{Probe: image, Threshold: new(0), Length: 3, After: "AQ"})
 		},
+		func() (any, error) {
+			return c.Compare(ctx, []client.CompareFace{{Face: image}, {Face: image}, {Token: "AQ"}})
+		},
 		func() (any, error) { return c.BeginCheck(ctx) },
 		func() (any, error) { return c.CheckRow(ctx, s, 17, photo) },
 		func() (any, error) { return none(c.EndCheck(ctx, s)) },

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,7 @@ var bounds = []bound{
 	{"BulkRequest.registrations", 1, 100_000, "UnknownTag", "registrations"},
 	{"CheckRequest.externalId", 1, 128, "200", "externalId must "},
 	{"CheckRequest.row", 0, 1<<31 - 1, "200", "row must be a whole number from 0 to 2147483647"},
+	{"CompareRequest.faces", 1, 1000, "200", "faces must be an array of 1 to 1000 objects"},
 	{"ExtractRequest.limit", 1, 1<<31 - 1, "200", "limit must be a whole number from 1 to 2147483647"},
 	{"GalleryCreate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
 	{"GalleryCreate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
@@ -228,6 +230,8 @@ func everyBound(t *testing.T, n tenant) {
 			post(t, c, n.base, "/v1.1/tags/"+names[i], nil, http.StatusOK, nil)
 		}
 	}
+	var compared struct{ Faces []struct{ Token string } }
+	post(t, c, n.base, "/v1.1/face/compare", map[string]any{"faces": []any{person("a")}}, http.StatusOK, &compared)
 	manager, galleries := *n.admin, 0
 	manager.APIKey = c.APIKey
 	image := nodetest.Image("person a")
@@ -267,6 +271,9 @@ func everyBound(t *testing.T, n tenant) {
 				list[size-1]["tags"] = []string{"unknown"}
 			}
 			return bodies[of].with(t, n.base, name, list)
+		case "CompareRequest":
+			list := slices.Repeat([]map[string]any{{"token": compared.Faces[0].Token}}, size)
+			return c.Call(t, n.base, http.MethodPost, "/v1.1/face/compare", map[string]any{"faces": list})
 		case "IdempotencyKey":
 			return c.Call(t, n.base, http.MethodPost, "/v1.1/subjects", person(member), sigv4.Header{Name: "idempotency-key", Value: value.(string)})
 		case "Length", "Start":
@@ -301,7 +308,7 @@ func (b bound) check(t *testing.T, letter string, send func(size float64, value 
 		}
 		return send(size, size)
 	}
-	counted := text || strings.HasSuffix(b.member, "registrations") || strings.HasSuffix(strings.ToLower(b.member), "tags")
+	counted := text || strings.HasSuffix(b.member, "registrations") || strings.HasSuffix(b.member, "faces") || strings.HasSuffix(strings.ToLower(b.member), "tags")
 	for _, size := range []float64{b.least, b.most} {
 		if a := ask(size); fmt.Sprint(a.Status) != b.at && (len(b.at) == 3 || !strings.Contains(string(a.Body), b.at)) {
 			t.Errorf("%s at %v: %d %.300s, want %s", b.member, size, a.Status, a.Body, b.at)

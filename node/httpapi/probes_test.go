@@ -32,24 +32,11 @@ func TestProbesCountEachPhoto(t *testing.T) {
 	t.Parallel()
 	f := func(limits Limits, photos []int, want string) {
 		t.Helper()
-		r, clock := limited(t, limits)
-		var got []string
+		var bodies []string
 		for _, n := range photos {
-			for range 3 {
-				a := ask(r, clock, "biometric", "app", "POST", "/v1.1/face/search", probesBody(n))
-				if a.status != 429 {
-					got = append(got, fmt.Sprint(a.status))
-					break
-				}
-				wait, err := time.ParseDuration(a.header.Get("Retry-After") + "s")
-				if err != nil {
-					t.Fatal(err)
-				}
-				clock.move(wait)
-				got = append(got, wait.String())
-			}
+			bodies = append(bodies, probesBody(n))
 		}
-		if strings.Join(got, " ") != want {
+		if got := paced(t, limits, "/v1.1/face/search", bodies...); got != want {
 			t.Errorf("%v photos: %v, want %s", photos, got, want)
 		}
 	}
@@ -58,4 +45,28 @@ func TestProbesCountEachPhoto(t *testing.T) {
 	f(Limits{TenantRate: ten}, []int{3, 9}, "404 3s 404")
 	f(Limits{TenantRate: ten, ApplicationRate: four}, []int{4, 4, 10}, "404 1s 4s 404 1s 4s 404")
 	f(Limits{TenantRate: Rate{PerSecond: 1, Burst: 1}}, []int{10, 2}, "404 1s 404")
+}
+
+// paced sends each body, at most three times, after the Retry-After of its refusals. It returns the
+// waits and the last statuses.
+func paced(t *testing.T, limits Limits, target string, bodies ...string) string {
+	t.Helper()
+	r, clock := limited(t, limits)
+	var got []string
+	for _, body := range bodies {
+		for range 3 {
+			a := ask(r, clock, "biometric", "app", "POST", target, body)
+			if a.status != 429 {
+				got = append(got, fmt.Sprint(a.status))
+				break
+			}
+			wait, err := time.ParseDuration(a.header.Get("Retry-After") + "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			clock.move(wait)
+			got = append(got, wait.String())
+		}
+	}
+	return strings.Join(got, " ")
 }

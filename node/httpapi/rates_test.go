@@ -292,7 +292,8 @@ func TestRolesPermitWhatD5Says(t *testing.T) {
 		"GET /openapi.json": true, "GET /v1.1/health": true, "GET /v1.1/subjects": true, "GET /v1.1/subjects/{subjectId}/events": true, "GET /v1.1/tags": true,
 		"GET /v1.1/jobs/bulkregister": true, "GET /v1.1/jobs/bulkregister/{batchId}": true, "GET /v1.1/jobs/bulkregister/{batchId}/{pagingId?}": true,
 		"POST /v1.1/face/extract": true, "POST /v1.1/face/verify": true, "POST /v1.1/face/search": true,
-		"POST /v1/face/extract": true, "POST /v1/face/verify": true, "POST /v1/face/search": true,
+		"POST /v1.1/face/compare": true,
+		"POST /v1/face/extract":   true, "POST /v1/face/verify": true, "POST /v1/face/search": true,
 	}
 	for _, op := range operations {
 		name := op.method + " " + op.pattern

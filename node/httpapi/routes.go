@@ -96,6 +96,7 @@ var operations = []operation{
 	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayRead, keyRequired, aLittle, getBulk},
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},
+	{"POST", "/v1.1/face/compare", v11, mayRead, keyIgnored, anImage, postCompare},
 	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, aSearch, postSearch},
 	{"POST", "/v1.1/face/matches", v11, mayManage, keyRequired, aSearch, postMatches},
 	{"POST", "/v1.1/face/checks", v11, mayWrite, keyRequired, aLittle, postChecks},

@@ -55,6 +55,8 @@ type Service interface {
 	Extract(ctx context.Context, image []byte, limit int) ([]router.Seen, error)
 	VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error)
 	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe router.Probe) (router.Verification, error)
+	// Compare compares photos and tokens of a tenant's earlier photos with each other.
+	Compare(ctx context.Context, tenant id.Tenant, faces []router.CompareFace) (router.Comparison, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 	Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error)
 

@@ -324,6 +324,11 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert c.verify_subject("s", [b"x", b"y"]) == c.verify_faces(b"x", [b"x", b"y"]) == 8731
         (match,) = c.matches(b"x", threshold=0)
         assert match == c.match_page(b"x", length=3, after="AQ").candidates[0] and match.event_count == 1
+        compared = c.compare([b"x", b"y", "AQ"])
+        assert [f.token is not None for f in compared.faces] == [True, False, False]
+        assert compared.faces[0].attributes == made.attributes and compared.faces[1].error is not None
+        pairs = [(2, 0), (0, 2), (0, 1), (1, 1)]
+        assert [compared.score(i, j) for i, j in pairs] == [8731, 8731, None, None]
         begun = c.begin_check()
         checked = c.check_row(begun.id, 17, b"x", ["t"], external_id="a", user_data={"b": 1})
         assert begun.rows_max == 100_000 and checked.rows == [facet_client.ScoredRow(3, 9037)]

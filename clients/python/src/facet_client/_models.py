@@ -204,6 +204,43 @@ class MatchPage:
 
 
 @dataclass(frozen=True)
+class FaceError:
+    """Why a photo has no face to compare, in the words of a Refusal. With the reason NotDone the
+    node had no time: send the photo again."""
+
+    message: str
+    error_code: int | None = None
+    error_type: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ComparedFace:
+    """A photo of a comparison. It has attributes and token, or error. Of a token all are None.
+    token stands for the photo in further comparisons."""
+
+    attributes: Attributes | None = None
+    token: str | None = None
+    error: FaceError | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer to compare. faces are in the order of the request. scores has those of each face
+    with each one before it; score finds one. It is None if the node had no time for them: send
+    the tokens. expires is until when the tokens of this answer are taken."""
+
+    faces: list[ComparedFace]
+    scores: list[int | None] | None = None
+    expires: datetime | None = None
+
+    def score(self, i: int, j: int) -> int | None:
+        """Returns the score of two faces of the request, or None if one of them has none."""
+        i, j = max(i, j), min(i, j)
+        return None if i == j or self.scores is None else self.scores[i * (i - 1) // 2 + j]
+
+
+@dataclass(frozen=True)
 class Check:
     """A check of a list. rows_max is the most rows with a face."""
 
