@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"facet/clients/js"
 )
 
 // Root is the folder of the console's pages, SessionPath where a page learns how it is served.
@@ -23,8 +25,15 @@ const (
 //go:embed web
 var embedded embed.FS
 
-// roots are the embedded folders, by the path under which they are served.
-var roots = map[string]string{Root: "web"}
+// root is an embedded folder and the path under which it is served.
+type root struct {
+	at     string
+	files  fs.FS
+	folder string
+}
+
+// roots are all of them. The pages call the service by the JavaScript client.
+var roots = []root{{Root, embedded, "web"}, {Root + "/client", js.Sources, "src"}}
 
 // types are the media types of the files that are served, by the end of their names.
 var types = map[string]string{
@@ -87,17 +96,17 @@ var Load = sync.OnceValue(load)
 
 func load() *Site {
 	s := &Site{files: map[string]file{}}
-	for at, folder := range roots {
-		err := fs.WalkDir(embedded, folder, func(name string, d fs.DirEntry, err error) error {
+	for _, r := range roots {
+		err := fs.WalkDir(r.files, r.folder, func(name string, d fs.DirEntry, err error) error {
 			kind, served := types[path.Ext(name)]
 			if err != nil || d.IsDir() || !served {
 				return err
 			}
-			b, err := embedded.ReadFile(name)
+			b, err := fs.ReadFile(r.files, name)
 			if err != nil {
 				return err
 			}
-			where := at + strings.TrimPrefix(name, folder)
+			where := r.at + strings.TrimPrefix(name, r.folder)
 			s.files[where] = newFile(kind, b)
 			return nil
 		})

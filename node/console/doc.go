@@ -7,5 +7,6 @@
 // them with the packages. Types are in JSDoc, which "make lint" checks.
 //
 // Anybody may read the files. They know nothing of a cluster, and the policy in their headers
-// keeps a page from every other host. The package imports the standard library only.
+// keeps a page from every other host. The package imports the standard library and the JavaScript
+// client's sources only.
 package console

@@ -27,30 +27,40 @@ export async function photoBytes(photo) {
 }
 
 /**
- * Returns members as JSON in UTF-8. Leaves out those that are undefined. A Uint8Array, or one in
- * an array, is written as base64.
+ * Returns members as JSON in UTF-8. Leaves out those that are undefined. A Uint8Array, wherever it
+ * lies, is written as base64.
  * @param {Record<string, unknown>} members
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function encode(members) {
   /** @type {(string | Uint8Array)[]} */
   const parts = []
-  let separator = '{'
-  for (const [name, value] of Object.entries(members)) {
-    if (value === undefined) continue
-    parts.push(`${separator}${JSON.stringify(name)}:`)
-    separator = ','
-    if (value instanceof Uint8Array) {
-      parts.push('"', value, '"')
-    } else if (Array.isArray(value) && value.some((one) => one instanceof Uint8Array)) {
-      value.forEach((one, i) => parts.push(i ? '","' : '["', one))
-      parts.push('"]')
-    } else {
-      parts.push(JSON.stringify(value))
-    }
-  }
-  parts.push(separator === '{' ? '{}' : '}')
+  write(members, parts)
   return join(parts)
+}
+
+/**
+ * @param {unknown} value
+ * @param {(string | Uint8Array)[]} parts
+ */
+function write(value, parts) {
+  if (value instanceof Uint8Array) {
+    parts.push('"', value, '"')
+  } else if (Array.isArray(value)) {
+    value.forEach((one, i) => (parts.push(i ? ',' : '['), write(one ?? null, parts)))
+    parts.push(value.length ? ']' : '[]')
+  } else if (value && typeof value === 'object' && !('toJSON' in value)) {
+    let separator = '{'
+    for (const [name, member] of Object.entries(value)) {
+      if (member === undefined) continue
+      parts.push(`${separator}${JSON.stringify(name)}:`)
+      separator = ','
+      write(member, parts)
+    }
+    parts.push(separator === '{' ? '{}' : '}')
+  } else {
+    parts.push(JSON.stringify(value))
+  }
 }
 
 /**

@@ -163,6 +163,30 @@ export const verification = object({ score: integer })
 export const searchResult = object({ candidates: list(candidate), attributes, ignoredFaces, probes })
 
 /**
+ * A face of a comparison. A photo has attributes and a token, or an error; a token has none.
+ * @typedef {Read<typeof comparedFace>} ComparedFace
+ */
+const comparedFace = object({
+  attributes: optional(attributes),
+  /** Stands for the photo in later comparisons, to any node, until expires. */
+  token: optional(string),
+  /** What a verification with this photo would answer. */
+  error: optional(object({ message: string, errorCode: or(integer, () => 0), errorType: or(string, () => ''), reason: or(string, () => '') })),
+})
+
+/**
+ * Faces in the order of the request, and the score of each with each one before it: (1,0), (2,0),
+ * (2,1), (3,0) … A pair without a score is -1. Without scores the node had no time for them: send
+ * the tokens.
+ * @typedef {Read<typeof comparison>} Comparison
+ */
+export const comparison = object({
+  faces: list(comparedFace),
+  scores: optional(list(or(integer, () => -1))),
+  expires: optional(date),
+})
+
+/**
  * A subject with its best 50 events at or above the threshold.
  * @typedef {Read<typeof match>} Match
  */

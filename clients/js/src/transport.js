@@ -38,6 +38,11 @@ export const ANSWER_BYTES_MAX = 64 << 20
  * @implements {Transport}
  */
 export class FetchTransport {
+  /** @param {{credentials?: RequestCredentials}} [options] whether cookies are sent, by default none */
+  constructor({ credentials = 'omit' } = {}) {
+    this.credentials = credentials
+  }
+
   /**
    * @param {Request} request
    * @returns {Promise<Answer>}
@@ -50,7 +55,7 @@ export class FetchTransport {
       signal,
       // A signature is valid for one host, and is all that the service wants to know.
       redirect: 'manual',
-      credentials: 'omit',
+      credentials: this.credentials,
       referrerPolicy: 'no-referrer',
       cache: 'no-store',
     })

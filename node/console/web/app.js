@@ -1,37 +1,123 @@
-import { h, render } from "./vendor/preact.js";
-import { signal } from "./vendor/signals.js";
-import htm from "./vendor/htm.js";
-import { SignedOut, readSession } from "./session.js";
-import { texts } from "./texts.js";
+// The frame of the console: who is signed in, the pages, and the page that the address names.
 
-const html = htm.bind(h);
+import { html } from './html.js'
+import { render } from './vendor/preact.js'
+import { useEffect, useRef } from './vendor/hooks.js'
+import { signal } from './vendor/signals.js'
+import { Notice, Problem } from './parts.js'
+import { SignedOut } from './session.js'
+import { accessKey, begin, client, manages, operates, session, signOut } from './state.js'
+import { texts } from './texts.js'
+import { SignIn } from './pages/signin.js'
+import { Try } from './pages/try.js'
+import { Galleries } from './pages/galleries.js'
+import { Cluster } from './pages/cluster.js'
+import { Import } from './pages/import.js'
+import { Erase } from './pages/erase.js'
+import { Lab } from './pages/lab.js'
 
-/** @type {import("./vendor/signals.js").Signal<import("./session.js").Session | Error | undefined>} */
-const session = signal(undefined);
+const t = texts.frame
 
-/** Welcome says which version serves the page, and how. */
-function Welcome() {
-  const s = session.value;
-  if (!s) return html`<p role="status">${texts.loading}</p>`;
-  if (s instanceof Error) {
-    return html`<p class="bad" role="alert">${s instanceof SignedOut ? texts.signedOut : texts.unreachable}</p>`;
+/**
+ * The pages. A person sees those that the key can use.
+ * @type {{path: string, name: string, page: import('./vendor/preact.js').ComponentType<{rest: string[]}>, shown: () => boolean}[]}
+ */
+const pages = [
+  { path: 'try', name: t.try, page: Try, shown: () => !!client.value },
+  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => !!client.value },
+  { path: 'cluster', name: t.cluster, page: Cluster, shown: () => operates.value },
+  { path: 'import', name: t.import, page: Import, shown: () => !!client.value },
+  { path: 'erase', name: t.erase, page: Erase, shown: () => manages.value },
+  { path: 'lab', name: t.lab, page: Lab, shown: () => !!client.value },
+]
+
+/** The parts of the address after #/. */
+const address = signal(parse())
+addEventListener('hashchange', () => (address.value = parse()))
+
+function parse() {
+  return location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent)
+}
+
+/** What went wrong at the start. @type {import('./vendor/signals.js').Signal<unknown>} */
+const broken = signal(undefined)
+
+/** Whether the start is over. */
+const ready = signal(false)
+
+/** Whether the node that serves the page answered the last time. */
+const alive = signal(true)
+
+function Frame() {
+  const shown = pages.filter((p) => p.shown())
+  const [path, ...rest] = address.value
+  const here = shown.find((p) => p.path === path) ?? shown[0]
+  const main = useRef(/** @type {HTMLElement | null} */ (null))
+  const first = useRef(true)
+  useEffect(() => {
+    document.title = here ? `${here.name} – facet` : 'facet'
+    if (!first.current) main.current?.focus()
+    first.current = false
+  }, [here?.path])
+  return html`<a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => (e.preventDefault(), main.current?.focus())}>${t.skip}</a>
+    <header class="top">
+      <div>
+        <a class="name" href="#/">facet</a>
+        ${shown.length > 0 &&
+        html`<nav aria-label=${t.pages}>
+          <ul>
+            ${shown.map((p) => html`<li><a href=${`#/${p.path}`} aria-current=${p === here ? 'page' : undefined}>${p.name}</a></li>`)}
+          </ul>
+        </nav>`}
+        <${Who} />
+      </div>
+    </header>
+    <main ref=${main} id="main" tabindex="-1">
+      ${!alive.value && html`<${Notice} kind="bad"><p>${session.value?.how === 'loopback' ? t.goneLoopback : t.goneNode}</p><//>`}
+      <${Body} here=${here} rest=${rest} />
+    </main>`
+}
+
+/** @param {{here: typeof pages[number] | undefined, rest: string[]}} props */
+function Body({ here, rest }) {
+  if (broken.value) {
+    if (broken.value instanceof SignedOut) return html`<${Notice} kind="warn"><p>${t.signedOut}</p><//>`
+    return html`<${Problem} error=${broken.value} />`
   }
-  return html`<div class="card" role="status">
-    <h2 class="good">${texts.works}</h2>
-    <p>${texts.version(s.version)}</p>
-    <p class="quiet">${s.how === "node" ? texts.servedByNode : texts.servedByLoopback}</p>
-  </div>`;
+  if (!ready.value) return html`<p role="status" class="busy">${t.loading}</p>`
+  if (here) return html`<${here.page} key=${here.path} rest=${rest} />`
+  return html`<${SignIn} />`
 }
 
-function App() {
-  return html`<header><h1>${texts.product}</h1><p>${texts.subtitle}</p></header>
-    <main><${Welcome} /></main>`;
+function Who() {
+  const s = session.value
+  if (!client.value) return html`<p class="who">${s ? t.version(s.version) : ''}</p>`
+  return html`<div class="who">
+    <span>${t.signedIn} <code>${accessKey.value}</code></span>
+    ${s?.how === 'node' && html`<button type="button" class="link" onClick=${signOut}>${t.signOut}</button>`}
+  </div>`
 }
 
-const place = document.getElementById("app");
-if (place) render(h(App, null), place);
+/** Says when the server of the page is gone, and when it is back. */
+async function watch() {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 3000))
+    if (document.hidden) continue
+    try {
+      const answer = await fetch('session', { cache: 'no-store', signal: AbortSignal.timeout(5000) })
+      alive.value = answer.status < 500
+    } catch {
+      alive.value = false
+    }
+  }
+}
+
+const place = document.getElementById('app')
+if (place) render(html`<${Frame} />`, place)
 try {
-  session.value = await readSession();
+  await begin()
 } catch (e) {
-  session.value = e instanceof Error ? e : new Error(String(e));
+  broken.value = e
 }
+ready.value = true
+void watch()

@@ -81,6 +81,21 @@ export class FaceOperations extends SubjectOperations {
   }
 
   /**
+   * Compares up to 200 photos, and with tokens of earlier ones up to 1,000 faces, with each other.
+   * A text is a token. The service keeps nothing of them. Each photo counts as a request. Needs no
+   * API key.
+   * @param {readonly (Photo | string)[]} faces
+   * @param {Options} [options]
+   */
+  async compare(faces, options) {
+    const each = async (/** @type {Photo | string} */ face) =>
+      typeof face === 'string' ? { token: face } : { face: await photoBytes(face) }
+    const body = { faces: await Promise.all(faces.map(each)) }
+    const answer = await this.call({ method: 'POST', path: '/v1.1/face/compare', body, options })
+    return read(models.comparison, answer)
+  }
+
+  /**
    * Returns the subjects that a probe may show. Nobody is an empty list.
    * @param {Probe} probe
    * @param {SearchOptions & Options} [options]

@@ -1,0 +1,9 @@
+// Package js has the JavaScript client's modules, which the console's pages use as they are.
+package js
+
+import "embed"
+
+// Sources are the modules, in the folder src.
+//
+//go:embed src
+var Sources embed.FS
