@@ -85,7 +85,7 @@ func withStatus(cfg *console.Config, where admin.Target) error {
 	if err != nil {
 		return err
 	}
-	cfg.Status = c.Status
+	cfg.Status, cfg.Receipt = c.Status, c.Receipt
 	return nil
 }
 

@@ -34,5 +34,9 @@ const (
 	RightOperator Right = "operator"
 )
 
-// StatusPath is where `facet console` shows what `facet status -o json` prints.
-const StatusPath = "/admin/status"
+// StatusPath is where `facet console` shows what `facet status -o json` prints. At ReceiptPath it
+// gets receipts of erasures, as `facet erase` does.
+const (
+	StatusPath  = "/admin/status"
+	ReceiptPath = "/admin/receipts"
+)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"facet.internal/client"
 	"facet/node/console"
 	"facet/node/listener"
+	"facet/node/receipt"
 	"facet/node/wire"
 )
 
@@ -47,6 +49,8 @@ type Config struct {
 	Nodes             []string
 	// Status returns the state of the cluster. nil offers none.
 	Status func(context.Context) (wire.Status, error)
+	// Receipt returns a receipt of erasures. It is there if Status is.
+	Receipt func(context.Context, receipt.Order) (receipt.Answer, error)
 }
 
 // Server is a running console. It is safe for concurrent use.
@@ -125,6 +129,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.private(w, r, s.session)
 	case path == console.StatusPath && read && s.cfg.Status != nil:
 		s.private(w, r, s.status)
+	case path == console.ReceiptPath && r.Method == http.MethodPost && s.cfg.Receipt != nil:
+		s.private(w, r, s.receipt)
 	case isForwarded(path) && s.cfg.Tenant != nil:
 		s.private(w, r, s.forward)
 	case read && (path == console.Root || strings.HasPrefix(path, console.Root+"/")):
@@ -224,6 +230,32 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, v)
+}
+
+// receipt gets a receipt of erasures, or brings one up to date.
+func (s *Server) receipt(w http.ResponseWriter, r *http.Request) {
+	var o receipt.Order
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, receipt.OrderBytesMax)).Decode(&o); err != nil {
+		say(w, http.StatusBadRequest, "", "The body is not the JSON of an order for a receipt.")
+		return
+	}
+	a, err := s.cfg.Receipt(r.Context(), o)
+	if err != nil {
+		say(w, http.StatusBadGateway, "NoReceipt", "There is no receipt: "+err.Error()+".")
+		return
+	}
+	v, err := receipt.Open(a.Signed, a.PublicKey)
+	if err != nil {
+		say(w, http.StatusBadGateway, "NoReceipt", "The receipt is not valid: "+err.Error()+".")
+		return
+	}
+	writeJSON(w, http.StatusOK, openedReceipt{a, v})
+}
+
+// openedReceipt is a signed receipt and what it says.
+type openedReceipt struct {
+	receipt.Answer
+	Receipt *receipt.Receipt `json:"receipt"`
 }
 
 // passedHeaders are the headers of a node's answer that the page gets.

@@ -17,5 +17,5 @@ func OpenDev(c *dev.Cluster) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the console: %w", err)
 	}
-	return Open(Config{Tenant: tenant, AccessKey: i.AccessKey, Region: i.Region, Nodes: i.BaseURLs, Status: c.Admin().Status})
+	return Open(Config{Tenant: tenant, AccessKey: i.AccessKey, Region: i.Region, Nodes: i.BaseURLs, Status: c.Admin().Status, Receipt: c.Admin().Receipt})
 }

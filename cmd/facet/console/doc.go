@@ -6,5 +6,5 @@
 // the cookie reach the cluster. A request for another host, or from a page of another origin, is
 // refused, so that no web page reaches the cluster through the person's browser.
 //
-// It may import client, node/console, node/listener, node/wire and the package dev of cmd/facet.
+// It may import client, node/console, node/listener, node/receipt, node/wire and the package dev of cmd/facet.
 package console

@@ -289,6 +289,15 @@ export const texts = {
     done: (/** @type {number} */ n) => (n === 1 ? '1 subject is erased and matches nowhere.' : `${n} subjects are erased and match nowhere.`),
     disks: 'The nodes’ disks lose what is left within hours. For a signed receipt, an operator runs:',
     list: 'Save the list',
+    askingReceipt: 'Asking the cluster for a receipt',
+    noReceipt: 'The cluster gives no receipt.',
+    disksWait: 'The nodes erase what their disks have left within hours. This page goes on asking.',
+    disksClean: 'No disk of a node has anything left. The receipt says so, signed by the cluster.',
+    diskClean: 'its disk is clean',
+    diskWaits: 'its disk waits for its next round',
+    missing: (/** @type {number} */ n) => (n === 1 ? '1 thing is missing' : `${n} things are missing`),
+    saveReceipt: 'Save the signed receipt',
+    hurry: 'Order the rounds now',
   },
 
   lab: {

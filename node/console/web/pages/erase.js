@@ -1,9 +1,10 @@
 import { html } from '../html.js'
-import { useState } from '../vendor/hooks.js'
+import { useEffect, useState } from '../vendor/hooks.js'
 import { NotFound } from '../client/index.js'
 import { count } from '../format.js'
 import { Dialog, Drop, Empty, Field, Heading, Notice, Photo, Problem, Score, csv, save, useAction } from '../parts.js'
-import { client } from '../state.js'
+import { client, operates } from '../state.js'
+import { orderReceipt } from '../receipt.js'
 import { texts } from '../texts.js'
 
 const t = texts.erase
@@ -12,7 +13,8 @@ const NAMED_MAX = 100 // subjects whose external id is looked up
 /**
  * A subject that may be the person.
  * @typedef {object} Found
- * @property {string} gallery
+ * @property {string} galleryId
+ * @property {string} gallery its name
  * @property {string} apiKey
  * @property {string} id
  * @property {string | undefined} [externalId]
@@ -74,7 +76,7 @@ async function search(photo, externalId, threshold, signal) {
     if (photo) {
       for await (const m of inside.matches(photo, { threshold, signal })) {
         const { externalId } = found.size < NAMED_MAX ? await inside.subject(m.id, { signal }) : { externalId: undefined }
-        found.set(m.id, { gallery: name, apiKey, id: m.id, externalId, score: m.score, state: 'found' })
+        found.set(m.id, { galleryId, gallery: name, apiKey, id: m.id, externalId, score: m.score, state: 'found' })
       }
     }
     if (externalId) {
@@ -83,7 +85,7 @@ async function search(photo, externalId, threshold, signal) {
         throw e
       })
       const id = subject?.subjects[0]?.id
-      if (id) found.set(id, { ...found.get(id), gallery: name, apiKey, id, externalId, state: 'found' })
+      if (id) found.set(id, { ...found.get(id), galleryId, gallery: name, apiKey, id, externalId, state: 'found' })
     }
   }
   return [...found.values()].sort((a, b) => (b.score ?? 0) - (a.score ?? 0))
@@ -138,19 +140,47 @@ function Review({ found }) {
       <p>${t.sureText}</p>
       <div class="row"><button type="button" class="danger" onClick=${() => run()}>${t.erase(open)}</button><button type="button" class="plain" onClick=${() => setAsking(false)}>${t.cancel}</button></div>
     <//>`}
-    ${erased.length > 0 && html`<${Receipt} erased=${erased} />`}
+    ${erased.length > 0 && !busy && html`<${Erased} erased=${erased} />`}
   </section>`
 }
 
 /** What the erasure means, and how to prove it. @param {{erased: Found[]}} props */
-function Receipt({ erased }) {
+function Erased({ erased }) {
   const command = `facet erase --gone ${erased.map((f) => f.id).join(' ')} --wait=disks`
   return html`<${Notice} kind="good">
     <p><strong>${t.done(erased.length)}</strong></p>
-    <p>${t.disks}</p>
-    <pre tabindex="0">${command}</pre>
+    ${operates.value ? html`<${Receipt} erased=${erased} />` : html`<p>${t.disks}</p><pre tabindex="0">${command}</pre>`}
     <div class="row">
       <button type="button" class="plain" onClick=${() => save('erased.csv', 'text/csv', csv([['subject_id', 'external_id', 'gallery'], ...erased.map((f) => [f.id, f.externalId ?? '', f.gallery])]))}>${t.list}</button>
     </div>
   <//>`
+}
+
+const PERIOD = 5000 // ms
+
+/** @typedef {import('../receipt.js').Receipt} Proof */
+
+/** The cluster's receipt, brought up to date until no disk has anything. @param {{erased: Found[]}} props */
+function Receipt({ erased }) {
+  const [proof, setProof] = useState(/** @type {Proof | undefined} */ (undefined))
+  const [now, setNow] = useState(false)
+  const { run, error } = useAction(async (signal, /** @type {Proof | undefined} */ before, /** @type {boolean} */ hurry) => {
+    setProof(await orderReceipt(erased, before, hurry, signal))
+  })
+  useEffect(() => void run(undefined, false), [])
+  useEffect(() => {
+    if (!proof || proof.receipt.disks_clean) return
+    const timer = setTimeout(() => run(proof, now), PERIOD)
+    return () => clearTimeout(timer)
+  }, [proof, now])
+  if (error !== undefined) return html`<${Problem} error=${error} />`
+  if (!proof) return html`<p role="status" class="busy">${t.askingReceipt}</p>`
+  const { replicas, missing, disks_clean: clean } = proof.receipt
+  return html`<p role="status">${clean ? t.disksClean : t.disksWait}</p>
+    <ul>${(replicas ?? []).map((r) => html`<li>${r.name}: ${r.erased_to_index >= r.needed_index ? t.diskClean : t.diskWaits}</li>`)}</ul>
+    ${!clean && missing && html`<details><summary>${t.missing(missing.length)}</summary><ul>${missing.map((m) => html`<li>${m}</li>`)}</ul></details>`}
+    <div class="row">
+      <button type="button" class="plain" onClick=${() => save('erasure.receipt', 'text/plain', atob(proof.signed))}>${t.saveReceipt}</button>
+      ${!clean && !now && html`<button type="button" class="plain" onClick=${() => setNow(true)}>${t.hurry}</button>`}
+    </div>`
 }
