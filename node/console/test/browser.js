@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const installed = join(import.meta.dirname, "../../../assets/tools/chromium/chrome");
+const photos = join(import.meta.dirname, "../../../assets/photos");
+/** What Chromium itself writes of a refusal; the pages show those in words. */
+const handled = /^Failed to load resource: the server responded with a status of 4\d\d /;
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** launch starts the browser that scripts/chromium.sh brought, or that of CHROME. */
@@ -44,7 +47,7 @@ export async function visit(browser, address, options = {}) {
     if (url.host !== host && url.protocol !== "blob:" && url.protocol !== "data:") faults.push(`request to ${r.url()}`);
   });
   page.on("console", (m) => {
-    if (m.type() === "error" || m.type() === "warning") faults.push(`console: ${m.text()}`);
+    if ((m.type() === "error" || m.type() === "warning") && !handled.test(m.text())) faults.push(`console: ${m.text()}`);
   });
   page.on("pageerror", (e) => faults.push(`error: ${e}`));
   await page.goto(address);
@@ -69,3 +72,17 @@ export async function accessibility(page) {
 export function overflow(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 }
+
+/**
+ * photo returns the path of a sample photo.
+ * @param {string} name
+ */
+export const photo = (name) => join(photos, name);
+
+/**
+ * choosePhoto gives a file to the field with a label.
+ * @param {import("playwright-core").Page | import("playwright-core").Locator} page
+ * @param {string} label
+ * @param {Parameters<import("playwright-core").Locator["setInputFiles"]>[0]} file
+ */
+export const choosePhoto = (page, label, file) => page.getByLabel(label, { exact: true }).setInputFiles(file);

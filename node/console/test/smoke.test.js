@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { texts } from "../web/texts.js";
-import { accessibility, launch, overflow, visit } from "./browser.js";
+import { accessibility, choosePhoto, launch, overflow, photo, visit } from "./browser.js";
 import { startCluster, startConsole } from "./cluster.js";
 
 /** @type {Awaited<ReturnType<typeof startCluster>>} */
@@ -11,7 +11,8 @@ let cluster;
 let browser;
 
 before(async () => {
-  [cluster, browser] = await Promise.all([startCluster(), launch()]);
+  browser = await launch();
+  cluster = await startCluster();
 });
 after(async () => {
   await browser?.close();
@@ -19,13 +20,10 @@ after(async () => {
 });
 
 /**
- * check looks at the first page, narrow and light, then wide and dark.
+ * check looks at a page, narrow and light, then wide and dark.
  * @param {import("./browser.js").Visit} v
- * @param {string} served
  */
-async function check(v, served) {
-  await v.page.getByText(texts.works).waitFor();
-  await v.page.getByText(served).waitFor();
+async function check(v) {
   for (const [colorScheme, width] of /** @type {const} */ ([["light", 320], ["dark", 1280]])) {
     await v.page.emulateMedia({ colorScheme });
     await v.page.setViewportSize({ width, height: 700 });
@@ -35,16 +33,22 @@ async function check(v, served) {
   assert.deepEqual(v.faults, []);
 }
 
-test("a node's page works", async () => {
+test("a node's page asks for a key", async () => {
   const v = await visit(browser, `${cluster.info.base_urls[0]}/console`);
-  await check(v, texts.servedByNode);
+  await v.page.getByLabel(texts.signIn.secretKey).waitFor();
+  await check(v);
   await v.close();
 });
 
-test("loopback's page works, and holds no secret", async () => {
+test("loopback's page compares two photos, and holds no secret", async () => {
   const { address, stop } = await startConsole(cluster.dir);
   const v = await visit(browser, address);
-  await check(v, texts.servedByLoopback);
+  await choosePhoto(v.page, texts.try.choose, photo("face_recognition/obama.jpg"));
+  await v.page.getByText(texts.try.usable).waitFor();
+  assert.equal(await v.page.locator(".photo svg rect.chosen").count(), 1, "boxes of one face");
+  await choosePhoto(v.page, texts.try.chooseSecond, photo("face_recognition/obama2.jpg"));
+  await v.page.getByText(texts.try.same, { exact: true }).waitFor();
+  await check(v);
   assert.equal(new URL(v.page.url()).search, "", "the token stays in the address");
   const held = await v.page.evaluate(() => document.documentElement.outerHTML + document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage));
   assert.ok(!held.includes(cluster.info.secret_key), "the page holds the secret key");
@@ -86,7 +90,7 @@ test("the libraries work under the policy", async () => {
 // The last one: it takes a node away.
 test("facet dev's page goes on when a node dies", async () => {
   const v = await visit(browser, cluster.address);
-  await v.page.getByText(texts.servedByLoopback).waitFor();
+  await v.page.getByRole("heading", { name: texts.try.title }).waitFor();
   process.kill(cluster.info.nodes[1].pid, "SIGKILL");
   const answers = await v.page.evaluate(async () => {
     const seen = [];
