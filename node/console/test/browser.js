@@ -9,11 +9,11 @@ const photos = join(import.meta.dirname, "../../../assets/photos");
 const handled = /^Failed to load resource: the server responded with a status of 4\d\d /;
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** launch starts the browser that scripts/chromium.sh brought, or that of CHROME. */
-export function launch() {
+/** launch starts the browser that scripts/chromium.sh brought, or that of CHROME, with more of its arguments. */
+export function launch(args = /** @type {string[]} */ ([])) {
   const program = process.env.CHROME || installed;
   if (!existsSync(program)) throw new Error(`there is no ${program}: run scripts/chromium.sh first`);
-  return chromium.launch({ executablePath: program, chromiumSandbox: process.getuid?.() !== 0 });
+  return chromium.launch({ args, executablePath: program, chromiumSandbox: process.getuid?.() !== 0 });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,3 +85,23 @@ export async function startConsole(dir) {
   const program = await start(["console", "--dir", dir], /token=\w+[^]*\n/);
   return { address: addressIn(program), stop: program.stop };
 }
+
+/**
+ * Keys are what signs a person in. An administrator needs no application key.
+ * @typedef {{ accessKey: string, secretKey: string }} Keys
+ */
+
+/**
+ * createKey makes an access key of the cluster's tenant.
+ * @param {string} dir
+ * @param {"admin" | "biometric" | "read-only"} role
+ * @returns {Keys}
+ */
+export function createKey(dir, role) {
+  const [{ name }] = JSON.parse(run("tenant", "list", "--dir", dir, "--json"));
+  const pair = JSON.parse(run("key", "create", "--dir", dir, "--tenant", name, "--role", role, "--json"));
+  return { accessKey: pair.access_key, secretKey: pair.secret_key };
+}
+
+/** @param {string[]} args */
+const run = (...args) => execFileSync(facet, args, { encoding: "utf8" });

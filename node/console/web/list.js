@@ -18,7 +18,8 @@ const ROWS_MAX = 1_000_000
 const PHOTO = /\.(jpe?g|png|gif|bmp|webp|tiff?|hei[cf])$/i
 
 /**
- * Returns a row for each photo of a folder. With perPerson, the folder of a photo is its person's external id.
+ * Returns a row for each photo of a folder. With perPerson, the folder of a photo within the
+ * chosen one is its person's external id.
  * @param {readonly File[]} files
  * @param {boolean} perPerson
  * @returns {Row[]}
@@ -27,7 +28,7 @@ export function rowsOfFolder(files, perPerson) {
   const photos = files.filter((f) => PHOTO.test(f.name)).sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))
   return photos.map((file, i) => {
     const parts = pathOf(file).split('/')
-    const externalId = perPerson && parts.length > 1 ? (parts.at(-2) ?? '') : ''
+    const externalId = perPerson && parts.length > 2 ? (parts.at(-2) ?? '') : ''
     return { row: i + 1, name: parts.slice(1).join('/') || file.name, externalId, file, tags: [], userData: undefined, expires: undefined }
   })
 }

@@ -22,7 +22,7 @@ export function Lab() {
   const [files, setFiles] = useState(/** @type {File[]} */ ([]))
   const [done, setDone] = useState(/** @type {[number, number] | undefined} */ (undefined))
   const [compared, setCompared] = useState(/** @type {Compared | undefined} */ (undefined))
-  const rows = useMemo(() => rowsOfFolder(files, true), [files])
+  const rows = useMemo(() => rowsOfFolder(files, true).filter((r) => r.externalId), [files])
   const { run, busy, error, stop } = useAction(async (signal) => {
     const c = client.value
     if (!c) return
@@ -33,7 +33,7 @@ export function Lab() {
   return html`<${Heading} title=${t.title} intro=${t.intro} />
     <form class="card no-print" onSubmit=${(/** @type {Event} */ e) => (e.preventDefault(), void run())}>
       <${Files} folder label=${t.folder} hint=${t.folderHint} button=${t.chooseFolder} onFiles=${setFiles} />
-      ${rows.length > 0 && html`<p>${t.chosen(count(rows.length), count(persons))}</p>`}
+      ${files.length > 0 && html`<p>${t.chosen(count(rows.length), count(persons))}</p>`}
       ${rows.length > PHOTOS_MAX && html`<${Notice} kind="warn"><p>${t.tooMany(count(PHOTOS_MAX))}</p><//>`}
       <div class="row">
         <button disabled=${busy || rows.length < 2 || rows.length > PHOTOS_MAX}>${busy ? t.comparing : t.compare}</button>
