@@ -36,7 +36,11 @@ const address = signal(parse())
 addEventListener('hashchange', () => (address.value = parse()))
 
 function parse() {
-  return location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent)
+  try {
+    return location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent)
+  } catch {
+    return [] // somebody's typing: the first page
+  }
 }
 
 /** What went wrong at the start. @type {import('./vendor/signals.js').Signal<unknown>} */
