@@ -2,7 +2,7 @@
 
 import { html } from './html.js'
 import { useEffect, useId, useRef, useState } from './vendor/hooks.js'
-import { NoAnswer, Refusal } from './client/index.js'
+import { Forbidden, NoAnswer, Refusal } from './client/index.js'
 import { texts } from './texts.js'
 
 const t = texts.parts
@@ -25,12 +25,12 @@ export const Notice = ({ kind, children }) =>
 
 /**
  * An error in words, with the request's id for those who run the service.
- * @param {{error: unknown}} props
+ * @param {{error: unknown, forbidden?: string}} props forbidden is said of a refused key
  */
-export function Problem({ error }) {
+export function Problem({ error, forbidden }) {
   const id = error instanceof Refusal ? error.requestId : ''
   return html`<${Notice} kind="bad">
-    <p>${explain(error)}</p>
+    <p>${forbidden && error instanceof Forbidden ? forbidden : explain(error)}</p>
     ${id && html`<p class="small faint">${t.request} <code>${id}</code></p>`}
   <//>`
 }
@@ -284,7 +284,13 @@ export const Score = ({ score, threshold }) => html`<span class="row">
 export function Dialog({ title, onClose, children }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
   const id = useId()
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    const before = document.activeElement
+    dialog.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus() // the browser forgets it: the dialog is gone
+    }
+  }, [])
   return html`<dialog ref=${dialog} aria-labelledby=${id} onClose=${onClose}>
     <div class="stack"><h2 id=${id}>${title}</h2>${children}</div>
   </dialog>`

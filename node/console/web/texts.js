@@ -53,6 +53,7 @@ export const texts = {
     stay: 'Stay signed in on this browser',
     signIn: 'Sign in',
     signingIn: 'Signing in',
+    refused: 'The service does not accept this key. Check both parts of it; if they are right, it was revoked.',
     noTenant: 'facet console has no key of a tenant, so it shows the cluster only. Start it with --tenant and the tenant’s profile.',
   },
 

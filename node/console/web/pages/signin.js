@@ -40,7 +40,7 @@ export function SignIn() {
           onChange=${(/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setForm({ ...form, stay: e.currentTarget.checked })}
         /><span>${t.stay}</span></label
       >
-      ${error !== undefined && html`<${Problem} error=${error} />`}
+      ${error !== undefined && html`<${Problem} error=${error} forbidden=${t.refused} />`}
       <div class="row"><button disabled=${busy}>${busy ? t.signingIn : t.signIn}</button></div>
     </form>`
 }
