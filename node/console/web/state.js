@@ -73,7 +73,11 @@ export async function begin() {
     return
   }
   const stored = /** @type {{credentials: Credentials, apiKey: string} | undefined} */ (await kept(KEPT))
-  if (stored) await use(stored.credentials, stored.apiKey).catch(signOut)
+  if (!stored) return
+  await use(stored.credentials, stored.apiKey).catch(async (e) => {
+    if (!(e instanceof Forbidden)) throw e // the service may know the key in a moment
+    await signOut()
+  })
 }
 
 /**
