@@ -178,9 +178,12 @@ function Subjects() {
   const [find, setFind] = useState('')
   const [asked, setAsked] = useState('')
   const after = pages.at(-1)
-  const { value, busy, error, reload } = useLoaded((signal) => page(asked, after, signal), [asked, after])
+  const { value, busy, error, reload } = useLoaded(
+    async (signal) => ({ ...(await page(asked, after, signal)), first: 1 + PAGE * (pages.length - 1) }),
+    [asked, after],
+  )
   const [removing, setRemoving] = useState(/** @type {Entry | undefined} */ (undefined))
-  const first = 1 + PAGE * (pages.length - 1)
+  const turn = (/** @type {(string | undefined)[]} */ to) => busy || setPages(to)
   const search = (/** @type {Event} */ e) => {
     e.preventDefault()
     setPages([undefined])
@@ -199,7 +202,7 @@ function Subjects() {
       ? html`<${Empty}><p>${asked ? t.noSuch : t.empty}</p>${!asked && html`<a href="#/import">${t.importSome}</a>`}<//>`
       : html`<div class="scroll">
           <table>
-            <caption>${asked ? t.entries(count(value.subjects.length)) : t.range(count(first), count(first + value.subjects.length - 1), count(value.total))}</caption>
+            <caption>${asked ? t.entries(count(value.subjects.length)) : t.range(count(value.first), count(value.first + value.subjects.length - 1), count(value.total))}</caption>
             <thead><tr><th scope="col">${t.subject}</th><th scope="col">${t.updated}</th><th scope="col">${t.expires}</th><th scope="col">${t.state}</th><th scope="col"><span class="hidden-text">${t.actions}</span></th></tr></thead>
             <tbody>
               ${value.subjects.map(
@@ -216,8 +219,8 @@ function Subjects() {
         </div>`)}
     ${!asked &&
     html`<div class="row">
-      <button type="button" class="plain" disabled=${pages.length === 1} onClick=${() => setPages(pages.slice(0, -1))}>${t.previous}</button>
-      <button type="button" class="plain" disabled=${!value?.next} onClick=${() => setPages([...pages, value?.next])}>${t.next}</button>
+      <button type="button" class="plain" disabled=${pages.length === 1} onClick=${() => turn(pages.slice(0, -1))}>${t.previous}</button>
+      <button type="button" class="plain" disabled=${!value?.next} onClick=${() => turn([...pages, value?.next])}>${t.next}</button>
     </div>`}
     ${removing && html`<${Remove} entry=${removing} onDone=${() => (setRemoving(undefined), reload())} onClose=${() => setRemoving(undefined)} />`}
   </section>`
