@@ -1,0 +1,218 @@
+// Each page as an administrator uses it through facet console, beside a real cluster.
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { texts } from "../web/texts.js";
+import { choosePhoto, launch, photo, visit } from "./browser.js";
+import { startCluster } from "./cluster.js";
+import { createTags, fact, folderOf, go, importFolder, makeGallery, pages, saved, sound } from "./steps.js";
+
+/** @type {Awaited<ReturnType<typeof startCluster>>} */
+let cluster;
+/** @type {import("playwright-core").Browser} */
+let browser;
+/** @type {import("./browser.js").Visit} */
+let v;
+/** @type {string[]} */
+const folders = [];
+
+/** @param {Parameters<typeof folderOf>[0]} files */
+function folder(files) {
+  const made = folderOf(files);
+  folders.push(made);
+  return made;
+}
+
+before(async () => {
+  browser = await launch();
+  cluster = await startCluster();
+  v = await visit(browser, cluster.address, { viewport: { width: 1200, height: 800 } });
+  v.page.setDefaultTimeout(15_000);
+});
+after(async () => {
+  await browser?.close();
+  await cluster?.stop();
+  folders.forEach((dir) => rmSync(dir, { recursive: true }));
+});
+
+test("each page is sound while it is empty", async () => {
+  for (const [path, title] of pages) {
+    await go(v.page, path, title);
+    await v.page.waitForLoadState("networkidle");
+    await sound(v, path);
+  }
+});
+
+test("galleries are made and changed", async () => {
+  await makeGallery(v.page, "staff");
+  await v.page.getByRole("button", { name: texts.galleries.change }).click();
+  const dialog = v.page.locator("dialog");
+  await sound(v, "the dialog");
+  await dialog.getByLabel(texts.galleries.verifyThreshold).fill("6500");
+  await dialog.getByLabel(texts.galleries.guardOn).check();
+  await dialog.getByLabel(texts.galleries.guardThreshold).fill("8000");
+  await dialog.getByRole("button", { name: texts.galleries.save }).click();
+  await v.page.getByText(texts.galleries.guardFrom(8000)).waitFor();
+  await v.page.getByRole("cell", { name: "6500" }).waitFor();
+  await v.page.getByRole("button", { name: texts.galleries.change }).click();
+  await dialog.getByLabel(texts.galleries.guardOn).uncheck();
+  await dialog.getByRole("button", { name: texts.galleries.save }).click();
+  await v.page.getByRole("cell", { name: texts.galleries.off }).waitFor();
+});
+
+test("a folder is imported, and what fails is named", async () => {
+  const people = folder({
+    "obama/1.jpg": "face_recognition/obama.jpg",
+    "obama/2.jpg": "face_recognition/obama2.jpg",
+    "biden/1.jpg": "face_recognition/biden.jpg",
+    "nobody/1.jpg": "scikit-image/rocket.jpg",
+    "broken/1.jpg": Buffer.from("no photo"),
+  });
+  await importFolder(v.page, people);
+  assert.equal(await fact(v.page, texts.import.outcomes.registered ?? ""), "2");
+  assert.equal(await fact(v.page, texts.import.outcomes.added ?? ""), "1");
+  assert.equal(await fact(v.page, texts.import.outcomes.failed ?? ""), "2");
+  await sound(v, "the import");
+  const report = await saved(v.page, () => v.page.getByRole("button", { name: texts.import.report }).click());
+  assert.match(report, /^row,file,external_id,subject_id,event_id,quality,outcome,reason\r\n/);
+  assert.match(report, /,biden\/1.jpg,biden,[-0-9a-f]{36},[-0-9a-f]{36},0\.\d\d,registered,\r\n/);
+  assert.equal(report.match(/,failed,./g)?.length, 2);
+});
+
+test("a list is imported with its tags and times, and goes on in another page", async () => {
+  /** @type {Record<string, string | Buffer>} */
+  const files = {};
+  for (let i = 1; i <= 6; i++) files[`${i}.jpg`] = `face-api/sample${i}.jpg`;
+  for (let i = 7; i <= 24; i++) files[`${i}.jpg`] = "scikit-image/astronaut.png";
+  const dir = folder(files);
+  const rows = Object.keys(files).map((name, i) => `${name},p-${i},x;y,2099-12-31T00:00:00Z`);
+  const list = join(folder({ "list.csv": Buffer.from(["file,external_id,tags,expires", ...rows, "none.jpg,p-99,,"].join("\n")) }), "list.csv");
+  await createTags(v.page, ["x", "y"]);
+  const first = await v.page.context().newPage();
+  await first.goto(v.page.url());
+  await go(first, "import", texts.import.title);
+  await first.locator("input[webkitdirectory]").setInputFiles(dir);
+  await first.locator('input[accept*="csv"]').setInputFiles(list);
+  await first.getByRole("button", { name: texts.import.import, exact: true }).click();
+  await first.waitForFunction(() => (document.querySelector("progress")?.value ?? 0) >= 10);
+  await first.waitForTimeout(2500); // some are noted as done, others are not
+  await first.close();
+  await v.page.reload();
+  await importFolder(v.page, dir, list);
+  const registered = Number(await fact(v.page, texts.import.outcomes.registered ?? ""));
+  const already = Number(await fact(v.page, texts.import.outcomes.already ?? ""));
+  assert.ok(already > 0, "nothing was known to be in");
+  assert.equal(await fact(v.page, texts.import.outcomes.skipped ?? ""), "", "a row was registered twice");
+  await go(v.page, "galleries", texts.galleries.title);
+  await v.page.getByText(texts.galleries.used(String(3 + registered + already), "1,000")).waitFor();
+  await v.page.getByRole("link", { name: texts.galleries.showSubjects }).click();
+  await v.page.getByText(/Dec 31, 2099/).first().waitFor();
+  await sound(v, "the subjects");
+});
+
+test("a subject is found by its external id, and removed", async () => {
+  await v.page.getByLabel(texts.galleries.externalId).fill("biden");
+  await v.page.getByRole("button", { name: texts.galleries.find }).click();
+  await v.page.getByText(texts.galleries.entries("1")).waitFor();
+  await v.page.getByRole("button", { name: texts.galleries.remove }).click();
+  await v.page.locator("dialog").getByRole("button", { name: texts.galleries.remove }).click();
+  await v.page.locator("dialog").waitFor({ state: "detached" });
+  await v.page.getByText(texts.galleries.noSuch).waitFor();
+  await v.page.getByRole("button", { name: texts.galleries.all }).click();
+  await v.page.getByText(/^1 to /).waitFor();
+});
+
+test("a photo is searched, and its faces are shown", async () => {
+  await go(v.page, "try", texts.try.title);
+  await choosePhoto(v.page, texts.try.choose, photo("face_recognition/obama3.jpg"));
+  await v.page.getByText(texts.try.usable).waitFor();
+  await v.page.getByRole("button", { name: texts.try.search, exact: true }).click();
+  await v.page.getByText(/^1 found, in \d+ ms$/).waitFor();
+  await v.page.getByRole("cell", { name: /^obama/ }).waitFor();
+  await v.page.getByText(texts.try.asCode).click();
+  await v.page.locator("summary", { hasText: texts.try.measures }).click();
+  await sound(v, "the search");
+  await v.page.getByRole("slider").fill("9950");
+  await v.page.getByText(texts.try.nobody(9950)).waitFor();
+  await v.page.getByRole("button", { name: texts.try.other }).click();
+  await choosePhoto(v.page, texts.try.choose, photo("face-api/sample1.jpg"));
+  await v.page.getByRole("button", { name: texts.try.face(2) }).click();
+  await sound(v, "several faces");
+});
+
+test("a person is erased by a photo, and by an external id", async () => {
+  await go(v.page, "erase", texts.erase.title);
+  await choosePhoto(v.page, texts.erase.choose, photo("face_recognition/obama3.jpg"));
+  await v.page.getByRole("button", { name: texts.erase.find }).click();
+  await v.page.getByLabel(texts.erase.tickOne("obama")).check();
+  await sound(v, "the review");
+  await v.page.getByRole("button", { name: texts.erase.erase(1) }).click();
+  await v.page.locator("dialog").getByRole("button", { name: texts.erase.erase(1) }).click();
+  await v.page.getByText(texts.erase.done(1)).waitFor();
+  await sound(v, "the erasure");
+  const list = await saved(v.page, () => v.page.getByRole("button", { name: texts.erase.list }).click());
+  assert.match(list, /^subject_id,external_id,gallery\r\n[-0-9a-f]{36},obama,staff\r\n$/);
+  await v.page.getByRole("button", { name: texts.erase.noPhoto }).click();
+  await v.page.getByLabel(texts.erase.externalId).fill("p-10");
+  await v.page.getByRole("button", { name: texts.erase.find }).click();
+  await v.page.getByText(texts.erase.found("1")).waitFor();
+  await v.page.getByRole("button", { name: texts.erase.erase(1) }).click();
+  await v.page.locator("dialog").getByRole("button", { name: texts.erase.erase(1) }).click();
+  await v.page.getByText(texts.erase.done(1)).waitFor();
+  await v.page.getByRole("button", { name: texts.erase.find }).click();
+  await v.page.getByText(texts.erase.nobody).waitFor();
+});
+
+test("the lab compares photos and sets a threshold", async () => {
+  /** @type {Record<string, string | Buffer>} */
+  const files = { "obama/4.jpg": "face_recognition/obama_partial_face.jpg", "obama/5.jpg": "face_recognition/obama_partial_face2.jpg", "nobody/1.jpg": "scikit-image/rocket.jpg", "loose.jpg": "scikit-image/astronaut.png" };
+  for (const [person, ...names] of [["obama", "obama", "obama2", "obama3"], ["biden", "biden", "biden"]]) names.forEach((name, i) => (files[`${person}/${i}.jpg`] = `face_recognition/${name}.jpg`));
+  for (let i = 1; i <= 6; i++) for (const copy of ["a", "b"]) files[`sample${i}/${copy}.jpg`] = `face-api/sample${i}.jpg`;
+  await go(v.page, "lab", texts.lab.title);
+  await v.page.locator("input[webkitdirectory]").setInputFiles(folder(files));
+  await v.page.getByText(texts.lab.chosen("20", "9")).waitFor();
+  await v.page.getByRole("button", { name: texts.lab.compare }).click();
+  await v.page.getByRole("heading", { name: texts.lab.report }).waitFor({ timeout: 60_000 });
+  await v.page.getByText(texts.lab.notShown(0)).first().waitFor();
+  await v.page.getByRole("button", { name: texts.lab.useAs(7500) }).click();
+  await v.page.getByText(texts.lab.isSet(7500, "staff")).waitFor();
+  await sound(v, "the report");
+  await go(v.page, "galleries", texts.galleries.title);
+  await v.page.getByRole("cell", { name: "7500" }).waitFor();
+});
+
+test("the cluster page shows each node", async () => {
+  await go(v.page, "cluster", texts.cluster.title);
+  for (const node of cluster.info.nodes) await v.page.getByRole("rowheader", { name: node.name }).first().waitFor();
+  assert.equal(await v.page.getByText(texts.cluster.up, { exact: true }).count(), 3);
+  await sound(v, "the cluster");
+});
+
+// The last one: it takes a node away.
+test("a node dies while each page is open, and facet console goes on", async () => {
+  const open = [];
+  for (const [path, title] of pages) {
+    const page = await v.page.context().newPage();
+    await page.goto(v.page.url().replace(/#.*/, ""));
+    await go(page, path, title);
+    open.push({ page, path, title });
+  }
+  process.kill(cluster.info.nodes[1]?.pid ?? 0, "SIGKILL");
+  for (const { page, path, title } of open) {
+    if (path === "try") {
+      await choosePhoto(page, texts.try.choose, photo("face_recognition/obama.jpg"));
+      await page.getByText(texts.try.usable).waitFor();
+    } else if (path === "cluster") await page.getByText(texts.cluster.down, { exact: true }).waitFor({ timeout: 30_000 });
+    else if (path === "erase") {
+      await page.getByLabel(texts.erase.externalId).fill("p-11");
+      await page.getByRole("button", { name: texts.erase.find }).click();
+      await page.getByText(texts.erase.found("1")).waitFor();
+    } else {
+      await page.reload();
+      await page.getByRole("heading", { level: 1, name: title }).waitFor();
+      await page.waitForLoadState("networkidle");
+    }
+    assert.equal(await page.getByRole("alert").count(), 0, path);
+  }
+});
