@@ -1,5 +1,5 @@
 import { html } from '../html.js'
-import { useState } from '../vendor/hooks.js'
+import { useRef, useState } from '../vendor/hooks.js'
 import { Field, Files, Heading, Notice, Problem, useAction } from '../parts.js'
 import { session, signIn } from '../state.js'
 import { texts } from '../texts.js'
@@ -8,9 +8,14 @@ const t = texts.signIn
 
 /** Asks for an access key. The secret becomes a key that signs and can't be read. */
 export function SignIn() {
-  const [form, setForm] = useState({ accessKey: '', secretKey: '', apiKey: '', stay: false })
+  const [form, setForm] = useState({ accessKey: '', apiKey: '', stay: false })
+  // Only the field holds the secret, until it is signed in with: what is drawn before stays in memory.
+  const secret = useRef(/** @type {HTMLInputElement | null} */ (null))
   const { run, busy, error } = useAction(async () => {
-    await signIn(form)
+    const field = secret.current
+    if (!field) return
+    await signIn({ ...form, secretKey: field.value.trim() })
+    field.value = ''
   })
   if (session.value?.how === 'loopback') {
     return html`<${Heading} title=${t.title} intro="" /><${Notice} kind="warn"><p>${t.noTenant}</p><//>`
@@ -21,7 +26,10 @@ export function SignIn() {
     onInput: (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setForm({ ...form, [name]: e.currentTarget.value.trim() }),
   })
   const readProfile = async (/** @type {File[]} */ [file]) => {
-    if (file) setForm({ ...form, ...fromProfile(await file.slice(0, 65536).text()) })
+    if (!file) return
+    const { secretKey, ...others } = fromProfile(await file.slice(0, 65536).text())
+    if (secret.current && secretKey) secret.current.value = secretKey
+    setForm({ ...form, ...others })
   }
   const submit = (/** @type {Event} */ e) => {
     e.preventDefault()
@@ -31,7 +39,7 @@ export function SignIn() {
     <form class="card" onSubmit=${submit}>
       <${Files} label=${t.profile} hint=${t.profileHint} button=${t.chooseProfile} accept=".json,.yaml,.yml" onFiles=${readProfile} />
       <${Field} label=${t.accessKey}><input required autocomplete="username" spellcheck="false" ...${bound('accessKey')} /><//>
-      <${Field} label=${t.secretKey} hint=${t.secretHint}><input required type="password" autocomplete="off" ...${bound('secretKey')} /><//>
+      <${Field} label=${t.secretKey} hint=${t.secretHint}><input required type="password" autocomplete="off" ref=${secret} /><//>
       <${Field} label=${t.apiKey} hint=${t.apiKeyHint}><input autocomplete="off" spellcheck="false" ...${bound('apiKey')} /><//>
       <label class="check"
         ><input
