@@ -316,8 +316,8 @@ export const texts = {
     report: 'Report',
     print: 'Print',
     compared: (/** @type {string} */ photos, /** @type {string} */ persons, /** @type {string} */ mated, /** @type {string} */ others) =>
-      `${photos} photos of ${persons} persons: ${mated} pairs of one person, ${others} pairs of two.`,
-    failed: (/** @type {string} */ n) => `${n} photos were left out`,
+      `${photos} photos of ${persons} persons. Pairs of one person: ${mated}. Pairs of two: ${others}.`,
+    failed: (/** @type {string} */ n) => `Photos left out: ${n}`,
     noMated: 'No person has two photos, so nothing can be said of missed matches.',
     noOthers: 'There is one person only, so nothing can be said of false matches.',
     histogram: 'How scores are spread',
