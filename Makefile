@@ -55,6 +55,7 @@ test: setup venv npm s3 build emulated ## all tests: units, transcripts, outside
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 	@cd clients/js && npx --no-install tsc && node --test --test-reporter=spec
+	@cd node/console/test && node --test --test-reporter=dot rates.test.js list.test.js
 	@$(MAKE) console-smoke
 
 # The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
@@ -68,7 +69,7 @@ test-long: setup venv npm build ## what takes longer: 10,000 images beside anoth
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
 	@$(GO) run -tags hashicorpmetrics ./scripts/attack
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
-	@scripts/chromium.sh && cd node/console/test && node --test --test-reporter=dot *.test.js
+	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-reporter=dot *.test.js
 
 .PHONY: console-smoke
 console-smoke: npm ## the web console of a real cluster in a real Chromium (1 minute; needs "make build")
@@ -112,6 +113,10 @@ bench: setup ## benchmarks, each beside a named peer or limit of the same run
 .PHONY: pictures
 pictures: setup ## draw the pictures of docs/faces.md anew
 	@$(GO) run ./scripts/pictures
+
+.PHONY: console-pictures
+console-pictures: npm ## draw the pictures of docs/console.md anew (needs "make build")
+	@scripts/chromium.sh && node node/console/test/pictures.js
 
 # What prints tables of figures and goals. ARGS=-write keeps them in docs/benchmarks, too.
 BENCH := -tags hashicorpmetrics ./scripts/bench
