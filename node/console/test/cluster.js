@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -68,13 +68,33 @@ export async function startCluster() {
   const dir = mkdtempSync(join(tmpdir(), "facet-console-"));
   const remove = () => rmSync(dir, { recursive: true });
   try {
-    const dev = await start(["dev", "--dir", join(dir, "dev"), "--nodes", "3", "--shards", "2"], /token=\w+[^]*\n/);
-    const info = JSON.parse(readFileSync(join(dir, "dev/dev.json"), "utf8"));
-    return { dir: join(dir, "dev"), info, address: addressIn(dev), stop: () => dev.stop().finally(remove) };
+    const { stop, ...cluster } = await startDev(join(dir, "dev"));
+    return { ...cluster, stop: () => stop().finally(remove) };
   } catch (e) {
     remove();
     throw e;
   }
+}
+
+/**
+ * startDev runs a cluster of facet dev, a new one or that of the folder.
+ * @param {string} dir
+ */
+export async function startDev(dir) {
+  const dev = await start(["dev", "--dir", dir, "--nodes", "3", "--shards", "2"], /token=\w+[^]*\n/);
+  const info = /** @type {DevInfo} */ (JSON.parse(readFileSync(join(dir, "dev.json"), "utf8")));
+  return { dir, info, address: addressIn(dev), stop: dev.stop };
+}
+
+/**
+ * fill puts templates into a gallery with one subject. The cluster of facet dev in dir must have stopped.
+ * @param {{ dir: string, info: DevInfo, gallery: string, subject: string, event: string, events: number }} wanted
+ */
+export function fill({ dir, info, gallery, subject, event, events }) {
+  const note = join(dir, "filled.json");
+  writeFileSync(note, JSON.stringify(info));
+  const about = ["-info", note, "-key", join(dir, "certificates/cluster.key"), "-gallery", gallery, "-subject", subject, "-event", event, "-events", String(events)];
+  execFileSync("go", ["run", "-tags", "hashicorpmetrics", "./console/fill", ...about], { cwd: join(root, "scripts"), stdio: ["ignore", "ignore", "inherit"] });
 }
 
 /**

@@ -49,12 +49,14 @@ export async function sound(v, what) {
  * makeGallery makes one on the galleries page.
  * @param {Page} page
  * @param {string} name
+ * @param {number} [size]
  */
-export async function makeGallery(page, name) {
+export async function makeGallery(page, name, size = 1000) {
   await go(page, "galleries", texts.galleries.title);
   await page.getByRole("button", { name: texts.galleries.make }).click();
   const dialog = page.locator("dialog");
   await dialog.getByLabel(texts.galleries.name).fill(name);
+  await dialog.getByLabel(texts.galleries.size).fill(String(size));
   await dialog.getByRole("button", { name: texts.galleries.make }).click();
   await page.getByRole("heading", { name, exact: true }).waitFor();
 }
