@@ -16,13 +16,15 @@ import (
 	"facet/clients/js"
 )
 
-// Root is the folder of the console's pages, SessionPath where a page learns how it is served.
+// Root is the folder of the console's pages, Docs that of the interface's pages. SessionPath is where
+// both learn how they are served.
 const (
 	Root        = "/console"
+	Docs        = "/docs"
 	SessionPath = Root + "/session"
 )
 
-//go:embed web
+//go:embed web docs
 var embedded embed.FS
 
 // root is an embedded folder and the path under which it is served.
@@ -32,8 +34,9 @@ type root struct {
 	folder string
 }
 
-// roots are all of them. The pages call the service by the JavaScript client.
-var roots = []root{{Root, embedded, "web"}, {Root + "/client", js.Sources, "src"}}
+// roots are all of them. The pages call the service by the JavaScript client. Those of the interface
+// take their parts from the console.
+var roots = []root{{Root, embedded, "web"}, {Root + "/client", js.Sources, "src"}, {Docs, embedded, "docs"}}
 
 // types are the media types of the files that are served, by the end of their names.
 var types = map[string]string{

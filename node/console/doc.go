@@ -1,8 +1,8 @@
-// Package console has the files of the web console, and answers requests for them. Nodes
-// serve them under /console on the port for clients, and `facet console` serves them on
-// loopback.
+// Package console has the files of the web console and of the interface's pages, and answers
+// requests for them. Nodes serve them under /console and /docs on the port for clients, and
+// `facet console` serves them on loopback.
 //
-// The files are in web, as people wrote them: there is no build step. Libraries are in
+// The files are in web and docs, as people wrote them: there is no build step. Libraries are in
 // web/vendor; vendor.json has their versions and hashes, and "make console-vendor" compares
 // them with the packages. Types are in JSDoc, which "make lint" checks.
 //

@@ -10,12 +10,14 @@ import (
 	"facet/node/wire"
 )
 
-// pages lists what the web console needs from a node besides the interface. It is answered to
+// pages lists what the web console and the interface's pages need from a node besides the interface. It is answered to
 // everybody and touches no data of a tenant.
 var pages = []operation{
 	{"GET", console.Root, v11, anybody, keyIgnored, aLittle, getPage},
 	{"GET", console.SessionPath, v11, anybody, keyIgnored, aLittle, getSession},
 	{"GET", console.Root + "/*", v11, anybody, keyIgnored, aLittle, getPage},
+	{"GET", console.Docs, v11, anybody, keyIgnored, aLittle, getPage},
+	{"GET", console.Docs + "/*", v11, anybody, keyIgnored, aLittle, getPage},
 }
 
 // route is find, and finds pages unless they are switched off. HEAD of a page is its GET without
@@ -33,7 +35,7 @@ func (s *Server) route(method string, segments []string) (op *operation, paramet
 	return find(method, segments)
 }
 
-// getPage serves a file of the console.
+// getPage serves a file of the console or of the interface's pages.
 func getPage(_ context.Context, c *call) (answer, error) {
 	r := console.Request{Path: c.path}
 	r.AcceptEncoding, _ = c.header("accept-encoding")

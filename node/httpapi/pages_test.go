@@ -35,6 +35,10 @@ func TestConsoleNeedsNoSignature(t *testing.T) {
 	}
 	f("GET", "/console/app.js", 200, "import")
 	f("GET", "/console/vendor/preact.js", 200, "export")
+	f("GET", "/docs/", 200, "<title>Interface")
+	f("HEAD", "/docs/app.js", 200, "")
+	f("POST", "/docs/", 403, "Missing Authentication Token")
+	f("GET", "/docsx", 403, "Missing Authentication Token")
 	f("GET", "/console/nothing", 404, "no such page")
 	f("GET", "/consoles", 403, "Missing Authentication Token")
 	f("POST", "/console/", 403, "Missing Authentication Token")

@@ -19,6 +19,7 @@ import (
 
 	"facet.internal/client"
 	"facet/node/console"
+	"facet/node/httpapi/openapi"
 	"facet/node/listener"
 	"facet/node/receipt"
 	"facet/node/wire"
@@ -112,9 +113,13 @@ func (s *Server) cookieName() string {
 	return "facet-console-" + port
 }
 
+// documentPath is where a node has the interface's description. Without a tenant it is that of this
+// software.
+const documentPath = "/openapi.json"
+
 // isForwarded reports whether a node answers the path.
 func isForwarded(path string) bool {
-	return path == "/openapi.json" || strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1.1/") || strings.HasPrefix(path, "/api/")
+	return path == documentPath || strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1.1/") || strings.HasPrefix(path, "/api/")
 }
 
 // ServeHTTP answers a request of a browser.
@@ -133,7 +138,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.private(w, r, s.receipt)
 	case isForwarded(path) && s.cfg.Tenant != nil:
 		s.private(w, r, s.forward)
-	case read && (path == console.Root || strings.HasPrefix(path, console.Root+"/")):
+	case path == documentPath && read:
+		document(w)
+	case read && isPage(path):
 		page(w, r)
 	default:
 		say(w, http.StatusNotFound, "", "There is no such page.")
@@ -193,6 +200,19 @@ func (s *Server) private(w http.ResponseWriter, r *http.Request, serve http.Hand
 	default:
 		serve(w, r)
 	}
+}
+
+// isPage reports whether the path is in a folder of pages.
+func isPage(path string) bool {
+	return slices.ContainsFunc([]string{console.Root, console.Docs}, func(folder string) bool {
+		return path == folder || strings.HasPrefix(path, folder+"/")
+	})
+}
+
+// document serves the interface's description.
+func document(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", openapi.ContentType)
+	_, _ = w.Write(openapi.Document()) // the browser may be gone
 }
 
 // page serves a file of the console.

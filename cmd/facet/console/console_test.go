@@ -217,6 +217,12 @@ func TestSessionSaysWhatPagesCanDo(t *testing.T) {
 		if a.status != 200 || !strings.Contains(text, `"shards":7`) {
 			t.Errorf("status: %d %s", a.status, text)
 		}
+		if a, text = b.ask("GET", documentPath, ""); a.status != 200 || node == nil && !strings.Contains(text, "searchFaces") {
+			t.Errorf("%v: description %d", rights, a.status)
+		}
+		if a, text = b.ask("GET", console.Docs+"/", ""); a.status != 200 || !strings.Contains(text, "<title>Interface") {
+			t.Errorf("%v: pages of the interface %d", rights, a.status)
+		}
 		if a, _ = b.ask("POST", console.StatusPath, ""); a.status != 404 {
 			t.Errorf("an order: %d", a.status)
 		}

@@ -95,8 +95,9 @@ function Body({ here, rest }) {
 
 function Who() {
   const s = session.value
-  if (!client.value) return html`<p class="who">${s ? t.version(s.version) : ''}</p>`
+  if (!client.value) return html`<p class="who"><span>${s ? t.version(s.version) : ''}</span> <a href="../docs/">${t.interface}</a></p>`
   return html`<div class="who">
+    <a href="../docs/">${t.interface}</a>
     <span>${t.signedIn} <code>${accessKey.value}</code></span>
     ${s?.how === 'node' && html`<button type="button" class="link" onClick=${signOut}>${t.signOut}</button>`}
   </div>`

@@ -167,9 +167,9 @@ export function Drop({ label, onPhoto }) {
 
 /**
  * Takes files, or the files of a folder.
- * @param {{label: string, hint?: string, button: string, folder?: boolean, accept?: string, onFiles: (files: File[]) => void}} props
+ * @param {{label: string, hint?: string, button: string, folder?: boolean, several?: boolean, accept?: string, onFiles: (files: File[]) => void}} props
  */
-export function Files({ label, hint, button, folder = false, accept, onFiles }) {
+export function Files({ label, hint, button, folder = false, several = folder, accept, onFiles }) {
   const [chosen, setChosen] = useState('')
   const id = useId()
   const take = (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => {
@@ -180,7 +180,7 @@ export function Files({ label, hint, button, folder = false, accept, onFiles }) 
   return html`<div class="label">
     <span id=${id}>${label}</span>${hint && html`<small>${hint}</small>`}
     <div class="row">
-      <label class="file"><span>${button}</span><input type="file" aria-describedby=${id} accept=${accept} webkitdirectory=${folder} multiple=${folder} onChange=${take} /></label>
+      <label class="file"><span>${button}</span><input type="file" aria-describedby=${id} accept=${accept} webkitdirectory=${folder} multiple=${several} onChange=${take} /></label>
       <span class="faint">${chosen}</span>
     </div>
   </div>`

@@ -17,7 +17,7 @@ export class SignedOut extends Error {}
  * @returns {Promise<Session>}
  */
 export async function readSession() {
-  const answer = await fetch("session", { cache: "no-store" });
+  const answer = await fetch(new URL("session", import.meta.url), { cache: "no-store" });
   if (answer.status === 401) throw new SignedOut();
   if (!answer.ok) throw new Error(`the session's answer is ${answer.status}`);
   return answer.json();

@@ -48,7 +48,8 @@ export const inGallery = computed(() => {
 const KEPT = 'credentials'
 
 /**
- * Sends requests to the server of the page, which on loopback has no https.
+ * Sends requests to the server of the page, which on loopback has no https. A path may begin with two
+ * slashes, which alone would name another host.
  * @implements {Transport}
  */
 class Here {
@@ -57,7 +58,7 @@ class Here {
   /** @param {import('./client/transport.js').Request} request */
   send(request) {
     const { pathname, search } = new URL(request.url)
-    return this.fetches.send({ ...request, url: pathname + search })
+    return this.fetches.send({ ...request, url: location.origin + pathname + search })
   }
 }
 

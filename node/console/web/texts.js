@@ -13,6 +13,7 @@ export const texts = {
     erase: 'Erase',
     lab: 'Threshold lab',
     loading: 'Asking the service',
+    interface: 'Interface',
     signedIn: 'Key',
     signOut: 'Sign out',
     version: (/** @type {string} */ version) => `facet ${version}`,
