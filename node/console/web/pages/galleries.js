@@ -178,10 +178,12 @@ function Subjects() {
   const [find, setFind] = useState('')
   const [asked, setAsked] = useState('')
   const after = pages.at(-1)
-  const { value, busy, error, reload } = useLoaded(
-    async (signal) => ({ ...(await page(asked, after, signal)), first: 1 + PAGE * (pages.length - 1) }),
+  const { value: loaded, busy, error, reload } = useLoaded(
+    async (signal) => ({ ...(await page(asked, after, signal)), first: 1 + PAGE * (pages.length - 1), asked }),
     [asked, after],
   )
+  // What another search has found is not shown as what this one finds.
+  const value = loaded?.asked === asked ? loaded : undefined
   const [removing, setRemoving] = useState(/** @type {Entry | undefined} */ (undefined))
   const turn = (/** @type {(string | undefined)[]} */ to) => busy || setPages(to)
   const search = (/** @type {Event} */ e) => {
