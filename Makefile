@@ -69,11 +69,11 @@ test-long: setup venv npm build ## what takes longer: 10,000 images beside anoth
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
 	@$(GO) run -tags hashicorpmetrics ./scripts/attack
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
-	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-reporter=dot *.test.js
+	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot *.test.js
 
 .PHONY: console-smoke
 console-smoke: npm ## the web console of a real cluster in a real Chromium (1 minute; needs "make build")
-	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-reporter=dot smoke.test.js docs-smoke.test.js
+	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot smoke.test.js docs-smoke.test.js
 
 race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
