@@ -114,7 +114,7 @@ test("a list is imported with its tags and times, and goes on in another page", 
 test("a subject is found by its external id, and removed", async () => {
   await v.page.getByLabel(texts.galleries.externalId).fill("biden");
   await v.page.getByRole("button", { name: texts.galleries.find }).click();
-  await v.page.getByText(texts.galleries.entries("1")).waitFor();
+  await v.page.getByText(texts.galleries.entries("1"), { exact: true }).waitFor();
   await v.page.getByRole("button", { name: texts.galleries.remove }).click();
   await v.page.locator("dialog").getByRole("button", { name: texts.galleries.remove }).click();
   await v.page.locator("dialog").waitFor({ state: "detached" });

@@ -88,7 +88,7 @@ test("a biometric key enrols, finds and removes", async () => {
   await go(v.page, "galleries", texts.galleries.subjects);
   await v.page.getByLabel(texts.galleries.externalId).fill("astronaut");
   await v.page.getByRole("button", { name: texts.galleries.find }).click();
-  await v.page.getByText(texts.galleries.entries("1")).waitFor();
+  await v.page.getByText(texts.galleries.entries("1"), { exact: true }).waitFor();
   await v.page.getByRole("button", { name: texts.galleries.remove }).click();
   await v.page.locator("dialog").getByRole("button", { name: texts.galleries.remove }).click();
   await v.page.getByText(texts.galleries.noSuch).waitFor();

@@ -39,6 +39,7 @@ export async function sound(v, what) {
   for (const [colorScheme, width] of /** @type {const} */ ([["light", 320], ["dark", 1200], ["dark", 320], ["light", 1200]])) {
     await v.page.emulateMedia({ colorScheme });
     await v.page.setViewportSize({ width, height: 800 });
+    await v.page.waitForTimeout(100); // plots follow in the next frame
     assert.ok((await overflow(v.page)) <= 0, `${what} scrolls sideways at ${width} pixels`);
     assert.deepEqual(await accessibility(v.page), [], `${what}, ${colorScheme}, ${width} pixels`);
   }

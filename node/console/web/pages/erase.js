@@ -114,7 +114,7 @@ function Review({ found }) {
   const erased = list.filter((f) => f.state === 'erased')
   return html`<section class="card" aria-labelledby="review">
     <h2 id="review">${t.found(count(found.length))}</h2>
-    <div class="scroll">
+    <div class="scroll" tabindex="0">
       <table>
         <thead><tr><th scope="col"><span class="hidden-text">${t.tick}</span></th><th scope="col">${t.subject}</th><th scope="col">${t.gallery}</th><th scope="col">${t.score}</th><th scope="col">${t.state}</th></tr></thead>
         <tbody>

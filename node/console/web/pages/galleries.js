@@ -77,7 +77,7 @@ function GalleryCard({ gallery, applications: list, onChange }) {
       <dt>${t.subjectTemplates}</dt>
       <dd>${gallery.subjectTemplates ? t.on : t.off}</dd>
     </dl>
-    <div class="scroll">
+    <div class="scroll" tabindex="0">
       <table>
         <caption>${t.applications}</caption>
         <thead>
@@ -201,10 +201,10 @@ function Subjects() {
     ${busy && !value && html`<p role="status" class="busy">${t.loading}</p>`}
     ${value &&
     (value.subjects.length === 0
-      ? html`<${Empty}><p>${asked ? t.noSuch : t.empty}</p>${!asked && html`<a href="#/import">${t.importSome}</a>`}<//>`
-      : html`<div class="scroll">
+      ? html`<${Empty}><p>${value.asked ? t.noSuch : t.empty}</p>${!value.asked && html`<a href="#/import">${t.importSome}</a>`}<//>`
+      : html`<div class="scroll" tabindex="0">
           <table>
-            <caption>${asked ? t.entries(count(value.subjects.length)) : t.range(count(value.first), count(value.first + value.subjects.length - 1), count(value.total))}</caption>
+            <caption>${value.asked ? t.entries(count(value.subjects.length)) : t.range(count(value.first), count(value.first + value.subjects.length - 1), count(value.total))}</caption>
             <thead><tr><th scope="col">${t.subject}</th><th scope="col">${t.updated}</th><th scope="col">${t.expires}</th><th scope="col">${t.state}</th><th scope="col"><span class="hidden-text">${t.actions}</span></th></tr></thead>
             <tbody>
               ${value.subjects.map(

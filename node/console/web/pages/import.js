@@ -88,7 +88,7 @@ function Progress({ done, total, busy, onAgain }) {
     ${finished && !counts['failed'] && html`<${Notice} kind="good"><p>${t.allIn}</p><//>`}
     ${!busy && done.size < total && html`<${Notice} kind="warn"><p>${t.stopped}</p><//>`}
     ${reasons.size > 0 &&
-    html`<div class="scroll">
+    html`<div class="scroll" tabindex="0">
       <table>
         <caption>${t.failures}</caption>
         <thead><tr><th scope="col">${t.reason}</th><th scope="col" class="number">${t.rows}</th></tr></thead>

@@ -72,7 +72,7 @@ function Face({ face }) {
     ${measures.length > 0 &&
     html`<details>
       <summary>${t.measures}</summary>
-      <div class="scroll">
+      <div class="scroll" tabindex="0">
         <table>
           <caption class="hidden-text">${t.measures}</caption>
           <thead><tr><th scope="col">${t.measure}</th><th scope="col" class="number">${t.component}</th><th scope="col" class="number">${t.native}</th></tr></thead>
@@ -195,7 +195,7 @@ export function Applications() {
 /** @param {{candidates: Candidate[], threshold: number, took: number}} props */
 function Candidates({ candidates, threshold, took }) {
   if (candidates.length === 0) return html`<${Empty}><p>${t.nobody(threshold)}</p><p>${t.nobodyHint}</p><//>`
-  return html`<div class="scroll">
+  return html`<div class="scroll" tabindex="0">
     <table>
       <caption>${t.found(count(candidates.length), Math.round(took))}</caption>
       <thead><tr><th scope="col">${t.subject}</th><th scope="col">${t.score}</th><th scope="col" class="number">${t.matching}</th></tr></thead>
