@@ -119,7 +119,7 @@ func TestSpoiltFacesHaveDefects(t *testing.T) {
 	}
 	show("untouched", &plain)
 	show("untouched, good", &good)
-	if share(plain.defective, plain.photos) > 1 {
+	if plain.defective > (plain.photos+99)/100 { // TestUntouchedFacesHaveNoDefects sees thousands
 		t.Errorf("%d of %d untouched photos have a defect", plain.defective, plain.photos)
 	}
 	for _, s := range spoilings() {
