@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowsOfFolder, rowsOfList } from "../web/list.js";
+import { texts } from "../web/texts.js";
 
 /** @param {string[]} paths from the chosen folder on */
 const folder = (...paths) => paths.map((path) => Object.assign(new File(["x"], path.split("/").at(-1) ?? ""), { webkitRelativePath: path }));
@@ -35,7 +36,7 @@ test("a list is read with its quotes, marks and separators", async () => {
 
 test("rows that can't be used say why", async () => {
   const text = "file,user_data,expires\nnone.jpg,,\n3.jpg,{,\n3.jpg,,soon\n3.jpg,,\n";
-  assert.deepEqual((await rows(text)).map((r) => r.problem), ["there is no such file in the folder", "user_data is no JSON", "expires is no time", undefined]);
+  assert.deepEqual((await rows(text)).map((r) => r.problem), [texts.list.noFile, texts.list.noJSON, texts.list.noTime, undefined]);
 });
 
 test("a list without the column file is refused", async () => {

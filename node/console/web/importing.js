@@ -5,6 +5,7 @@
 import { Duplicate, external } from './client/index.js'
 import { forget, keep, kept } from './keep.js'
 import { explain } from './parts.js'
+import { texts } from './texts.js'
 
 /** @typedef {import('./client/index.js').Client} Client */
 /** @typedef {import('./list.js').Row} Row */
@@ -85,7 +86,7 @@ const place = (/** @type {string} */ applicationId) => `import/${applicationId}`
  * @returns {Promise<Outcome>}
  */
 async function one(client, row, state, seen, signal) {
-  if (row.problem || !row.file) return { outcome: 'failed', reason: row.problem ?? 'there is no such file' }
+  if (row.problem || !row.file) return { outcome: 'failed', reason: row.problem ?? texts.list.noFile }
   try {
     const photo = new Uint8Array(await row.file.arrayBuffer())
     const same = await hash(state.list, row.externalId, photo)

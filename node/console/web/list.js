@@ -1,5 +1,10 @@
 // Reads the list of an import: a CSV file as facet import takes it, or a folder.
 
+import { count } from './format.js'
+import { texts } from './texts.js'
+
+const t = texts.list
+
 /**
  * A row of a list. file is absent if the folder lacks it.
  * @typedef {object} Row
@@ -41,14 +46,14 @@ export function rowsOfFolder(files, perPerson) {
  * @returns {Promise<Row[]>}
  */
 export async function rowsOfList(list, files) {
-  if (list.size > LIST_BYTES_MAX) throw new Error(`the list has more than ${LIST_BYTES_MAX >> 20} MiB: use facet import`)
+  if (list.size > LIST_BYTES_MAX) throw new Error(t.tooLarge(LIST_BYTES_MAX >> 20))
   const lines = (await list.text()).replace(/^\uFEFF/, '').split(/\r?\n/)
   const header = lines[0] ?? ''
   const comma = [',', ';', '\t'].reduce((best, c) => (header.split(c).length > header.split(best).length ? c : best), ',')
   const columns = fields(header, comma).map((name) => name.trim().toLowerCase())
   const at = (/** @type {string} */ name) => columns.indexOf(name)
-  if (at('file') < 0) throw new Error('the first line of the list must name the columns, and one of them must be file')
-  if (lines.length > ROWS_MAX) throw new Error(`the list has more than ${ROWS_MAX} rows: use facet import`)
+  if (at('file') < 0) throw new Error(t.noFileColumn)
+  if (lines.length > ROWS_MAX) throw new Error(t.tooLong(count(ROWS_MAX)))
   const known = byPath(files)
   /** @type {Row[]} */
   const rows = []
@@ -72,17 +77,17 @@ function rowOf(row, value, known) {
   const file = known.get(name)
   /** @type {Row} */
   const out = { row, name, externalId: value('external_id'), file, tags: value('tags').split(';').map((tag) => tag.trim()).filter(Boolean), userData: undefined, expires: undefined }
-  if (!file) out.problem = 'there is no such file in the folder'
+  if (!file) out.problem = t.noFile
   if (value('user_data')) {
     try {
       out.userData = JSON.parse(value('user_data'))
     } catch {
-      out.problem = 'user_data is no JSON'
+      out.problem = t.noJSON
     }
   }
   if (value('expires')) {
     out.expires = new Date(value('expires'))
-    if (Number.isNaN(out.expires.getTime())) out.problem = 'expires is no time'
+    if (Number.isNaN(out.expires.getTime())) out.problem = t.noTime
   }
   return out
 }

@@ -228,6 +228,15 @@ export const texts = {
     gossipKey: 'Gossip key since',
   },
 
+  list: {
+    tooLarge: (/** @type {number} */ mib) => `The list has more than ${mib} MiB: use facet import.`,
+    tooLong: (/** @type {string} */ rows) => `The list has more than ${rows} rows: use facet import.`,
+    noFileColumn: 'The first line of the list must name the columns, and one of them must be file.',
+    noFile: 'There is no such file in the folder.',
+    noJSON: 'user_data is no JSON.',
+    noTime: 'expires is no time.',
+  },
+
   import: {
     title: 'Import',
     intro: 'Enrol a folder of photos, or a list with external ids and tags. For more than some ten thousand photos use facet import.',
