@@ -99,7 +99,12 @@ function Review({ found }) {
   const { run, busy, error } = useAction(async (signal) => {
     setAsking(false)
     for (const f of list.filter((f) => ticked.has(f.id) && f.state !== 'erased')) {
-      await client.value?.withApiKey(f.apiKey).unregister(f.id, { signal })
+      await client.value
+        ?.withApiKey(f.apiKey)
+        .unregister(f.id, { signal })
+        .catch((e) => {
+          if (!(e instanceof NotFound)) throw e // somebody else has removed it
+        })
       setList((now) => now.map((other) => (other.id === f.id ? { ...other, state: 'erased' } : other)))
     }
   })
