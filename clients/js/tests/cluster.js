@@ -49,6 +49,13 @@ test('person is found on another photo', async (t) => {
   assert.ok(stranger.score < 7000)
   assert.equal(await client.verifySubject(made.id, photo(ANOTHER_OBAMA)), score)
   assert.equal(await client.verifyFaces(photo(OBAMA), photo(ANOTHER_OBAMA)), score)
+  const first = await client.compare([photo(OBAMA), photo(ANOTHER_OBAMA), photo(THREE_PEOPLE)])
+  assert.deepEqual(first.scores, [score, -1, -1])
+  assert.equal(first.faces[2].error.errorType, 'MultipleFaces')
+  const second = await client.compare([first.faces[1].token, photo(BIDEN), first.faces[0].token])
+  assert.equal(second.scores[1], score)
+  assert.ok(second.scores[0] < 7000 && first.expires > new Date())
+  await assert.rejects(client.compare(['forged', photo(BIDEN)]), { reason: 'UnknownToken' })
   await assert.rejects(client.verifySubject(made.id, photo(BIDEN)), (e) => {
     assert.ok(e instanceof facet.NotVerified)
     assert.equal(e.score, stranger.score)
