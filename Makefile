@@ -74,7 +74,7 @@ test-long: setup venv npm build ## what takes longer: 10,000 images beside anoth
 	@scripts/chromium.sh && cd node/console/test && $(BROWSER_RUN) || { echo "test-long: a browser test failed; all of them run once more"; $(BROWSER_RUN); }
 
 .PHONY: console-smoke
-console-smoke: npm ## the web console of a real cluster in a real Chromium (1 minute; needs "make build")
+console-smoke: npm build ## the web console of a real cluster in a real Chromium (1 minute)
 	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot smoke.test.js docs-smoke.test.js
 
 race: setup venv s3 build ## the tests under the race detector

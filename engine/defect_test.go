@@ -135,7 +135,7 @@ func TestSpoiltFacesHaveDefects(t *testing.T) {
 func TestUntouchedFacesHaveNoDefects(t *testing.T) {
 	t.Parallel()
 	if *defectPersons == "" {
-		t.Skip("needs -defects.persons DIR")
+		t.Skip("needs -defects.persons: a folder with a folder of photos for each person")
 	}
 	e := enginetest.At(t, *defectPack)
 	files, err := filepath.Glob(filepath.Join(*defectPersons, "*", "*.jpg"))

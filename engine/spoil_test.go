@@ -47,7 +47,7 @@ func meanOf(im *image.RGBA, a *engine.Attributes) float64 {
 	return sum / n
 }
 
-// darkened gives the face a mean of 10 to 24 of 255, with a sensor's noise.
+// darkened returns the image so dark that the face has a mean of 10 to 24 of 255, with a sensor's noise.
 func darkened(im *image.RGBA, a *engine.Attributes, r *rand.Rand) *image.RGBA {
 	want, gamma, noise := 10+14*r.Float64(), 1+r.Float64(), 2+3*r.Float64()
 	gain := want / math.Pow(meanOf(im, a)/255, gamma)

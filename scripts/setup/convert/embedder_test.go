@@ -37,21 +37,11 @@ func openNetworks(tb testing.TB) networks {
 		tb.Fatal(err)
 	}
 	runner := func(name string, network []byte, dim int) *onnx.Runner {
-		m, err := onnx.Open(onnx.Spec{
+		return runnerOf(tb, onnx.Spec{
 			Name: name, Network: network,
 			Input:   onnx.Tensor{Shape: []int64{1, 3, cropSide, cropSide}},
 			Outputs: []onnx.Tensor{{Shape: []int64{1, int64(dim)}}},
 		})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(m.Close)
-		r, err := m.NewRunner()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(r.Close)
-		return r
 	}
 	load := func(p *models.Pack, role models.Role) []byte {
 		data, err := p.Load(role)
@@ -181,4 +171,20 @@ func BenchmarkEmbedder(b *testing.B) {
 	b.ReportMetric(ms(spent[0]), "published-ms")
 	b.ReportMetric(ms(spent[1]), "converted-ms")
 	b.ReportMetric(ms(spent[1])/ms(spent[0]), "ratio")
+}
+
+// runnerOf opens a model and returns a runner of it. Both close when the test ends.
+func runnerOf(tb testing.TB, spec onnx.Spec) *onnx.Runner {
+	tb.Helper()
+	m, err := onnx.Open(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(m.Close)
+	r, err := m.NewRunner()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(r.Close)
+	return r
 }

@@ -20,7 +20,13 @@ const sfaceDim = 128
 // them.
 func quantised(tb testing.TB) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(enginetest.Assets(tb), "cache", "sface_int8bq.onnx"))
+	return published(tb, "sface_int8bq.onnx")
+}
+
+// published returns a model as set-up fetched it.
+func published(tb testing.TB, name string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join(enginetest.Assets(tb), "cache", name))
 	if err != nil {
 		tb.Fatalf("%v: run make setup in the repository's root first", err)
 	}

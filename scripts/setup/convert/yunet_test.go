@@ -3,8 +3,6 @@ package convert_test
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,15 +19,6 @@ import (
 
 // yunetSide is the side of the published YuNet's input.
 const yunetSide = 640
-
-func publishedYuNet(tb testing.TB) []byte {
-	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(enginetest.Assets(tb), "cache", "yunet_int8bq.onnx"))
-	if err != nil {
-		tb.Fatalf("%v: run make setup in the repository's root first", err)
-	}
-	return data
-}
 
 // withoutSingleBlocks returns the published YuNet in a form that ONNX Runtime runs: it refuses a
 // size of blocks where there is one scale.
@@ -97,24 +86,14 @@ func yunetRunner(tb testing.TB, name string, network []byte, width, height int) 
 			})
 		}
 	}
-	m, err := onnx.Open(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(m.Close)
-	r, err := m.NewRunner()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(r.Close)
-	return r
+	return runnerOf(tb, spec)
 }
 
 // The converted YuNet returns what the published one returns.
 func TestYuNetEqualsPublished(t *testing.T) {
 	t.Parallel()
 	enginetest.Shared(t) // loads ONNX Runtime
-	src := publishedYuNet(t)
+	src := published(t, "yunet_int8bq.onnx")
 	made, err := convert.YuNet(src, yunetSide, yunetSide)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +138,7 @@ func TestYuNetEqualsPublished(t *testing.T) {
 func TestYuNetTakesAnySizeOfWholeCells(t *testing.T) {
 	t.Parallel()
 	enginetest.Shared(t) // loads ONNX Runtime
-	src := publishedYuNet(t)
+	src := published(t, "yunet_int8bq.onnx")
 	made, err := convert.YuNet(src, 320, 256)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +161,7 @@ func TestYuNetTakesAnySizeOfWholeCells(t *testing.T) {
 // A pack whose detector is YuNet finds the faces that the other detector finds, but for one.
 func TestYuNetFindsSampleFaces(t *testing.T) {
 	t.Parallel()
-	network, err := convert.YuNet(publishedYuNet(t), 320, 256)
+	network, err := convert.YuNet(published(t, "yunet_int8bq.onnx"), 320, 256)
 	if err != nil {
 		t.Fatal(err)
 	}
