@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,13 @@ const portrait = "face_recognition/obama.jpg"
 type Files struct {
 	Facet  string // the program
 	Assets string // folder
-	Model  string // name of the model pack
+	Model  string // name of the model pack; empty: the one that a new cluster gets
 }
 
 // Pack returns the folder of the model pack.
-func (f Files) Pack() string { return filepath.Join(f.Assets, "packs", f.Model) }
+func (f Files) Pack() string {
+	return filepath.Join(f.Assets, "packs", cmp.Or(f.Model, models.FoundingPack))
+}
 
 // Engine opens the face engine. With 0 workers it has one for each core.
 func (f Files) Engine(workers int) (*engine.Engine, error) {
