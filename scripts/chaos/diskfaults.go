@@ -80,10 +80,8 @@ var diskFaults = []fault{
 		}, nil
 	}},
 	{flipName, orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		for _, other := range n.cluster.members() {
-			if other != p && other.isDamaged() {
-				return func() error { return nil }, nil // never two at once
-			}
+		if n.othersDamaged(p) {
+			return func() error { return nil }, nil
 		}
 		p.signal(syscall.SIGKILL)
 		p.damage()
@@ -93,6 +91,12 @@ var diskFaults = []fault{
 		}
 		return func() error { p.endsWithin(time.Second); return nil }, err // census replaces the node
 	}},
+}
+
+// othersDamaged reports whether another node than p has damaged files that may not be repaired yet. Of
+// three replicas two must stay.
+func (n *nemesis) othersDamaged(p *process) bool {
+	return slices.ContainsFunc(n.cluster.members(), func(other *process) bool { return other != p && other.isDamaged() })
 }
 
 // flip flips bits in files of a node, but not in node.json, which contains the node's

@@ -74,6 +74,9 @@ var orderFaults = []fault{
 		}, n.order("node", "replace", p.id.String(), spare.id.String())
 	}},
 	{"wreck", orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		if n.othersDamaged(p) {
+			return func() error { return nil }, nil
+		}
 		p.signal(syscall.SIGKILL)
 		return func() error { return n.rebuild(p) }, nil
 	}},
