@@ -140,7 +140,7 @@ var (
 	requestID    = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 	changing     = regexp.MustCompile(`[0-9A-Za-z_-]{300,}|\bAQ[0-9A-Za-z_-]{46}|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9A-Za-z]{40}\b|\b\d{4}-\d\d-\d\dT[0-9:.]{12}\+00:00`)
 	scores       = regexp.MustCompile(`\[[\d,nul]+\]`)
-	measured     = regexp.MustCompile(`(left|top|right|bottom|x|y|faceScore|frontalFaceScore|faceQualityScore|faceRoll|facePan|faceTilt|score)(\\?":\\?"?)([-+.e\d]+)`)
+	measured     = regexp.MustCompile(`(left|top|right|bottom|x|y|faceScore|frontalFaceScore|faceQualityScore|faceRoll|facePan|faceTilt|score|subjectScore|native|component)(\\?":\\?"?)([-+.e\d]+)`)
 )
 
 // step sends one request and returns the answer's text.
@@ -293,8 +293,10 @@ func near(want, got string) bool {
 		y, _ := strconv.ParseFloat(b[i][3], 64)
 		within := 1.5 // pixels, degrees
 		switch {
-		case a[i][1] == "score":
+		case a[i][1] == "score" || a[i][1] == "subjectScore":
 			within = 20
+		case a[i][1] == "native": // its unit is that of the measure
+			within = .01 + .01*math.Abs(x)
 		case strings.HasSuffix(a[i][1], "Score"):
 			within = .01
 		}
