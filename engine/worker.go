@@ -11,6 +11,7 @@ import (
 	"facet/engine/models"
 	"facet/engine/onnx"
 	"facet/internal/stale"
+	"facet/internal/trace"
 )
 
 const (
@@ -210,13 +211,18 @@ type search struct {
 func (w *worker) extract(ctx context.Context, x *extraction, head imaging.Config, data []byte, s search) ([]Face, error) {
 	defer w.forget()
 	w.pause = x.pause
-	if err := w.pyramid.open(ctx, &x.memory, head, data, w.firstShrink(head)); err != nil {
+	_, decoding := trace.Start(ctx, trace.Stage{Name: trace.Decode})
+	err := w.pyramid.open(ctx, &x.memory, head, data, w.firstShrink(head))
+	decoding.End(err)
+	if err != nil {
 		return nil, err
 	}
 	if err := w.pause(ctx); err != nil {
 		return nil, err
 	}
+	ctx, finding := trace.Start(ctx, trace.Stage{Name: trace.Find})
 	seen, err := w.find(ctx, s)
+	finding.End(err)
 	if err != nil {
 		return nil, fmt.Errorf("find faces: %w", err)
 	}

@@ -121,6 +121,11 @@ type Config struct {
 	BackupEvery time.Duration
 	BackupKeep  int
 
+	// TracesTo is the URL of the collector of traces (package tracing). Without it no request
+	// is traced. TracesRatio is the share of requests that are sampled.
+	TracesTo    string
+	TracesRatio float64
+
 	// EraseWithin is the time after which no erased data is left in Dir while the node runs;
 	// 0 is raftfsm.EraseWithinDefault.
 	EraseWithin time.Duration

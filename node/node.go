@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/node/admin"
 	"facet/node/backup"
 	"facet/node/checks"
@@ -30,6 +31,7 @@ import (
 	"facet/node/placement"
 	"facet/node/replicas"
 	"facet/node/rollback"
+	"facet/node/tracing"
 	"facet/node/transport"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
@@ -59,6 +61,8 @@ type Node struct {
 	admin    *admin.Port
 	access   *access
 
+	tracing   *tracing.Tracing // nil: no request is traced
+	tracer    *trace.Tracer    // of tracing, or nil
 	registry  *prometheus.Registry
 	meters    *metrics.Work
 	limits    *limits.Limits

@@ -30,6 +30,7 @@ import (
 	"facet/node/placement"
 	"facet/node/replicas"
 	"facet/node/rollback"
+	"facet/node/tracing"
 	"facet/node/transport"
 	"facet/node/wire"
 	"facet/raftfsm"
@@ -49,6 +50,7 @@ type part struct {
 var parts = []part{
 	{"keys", openKeys},
 	{"metrics", opens(openMetrics)},
+	{"traces", openTraces},
 	{"port of nodes", openMux},
 	{"gossip", openGossip},
 	{"client of nodes", openClient},
@@ -190,6 +192,20 @@ func openKeys(ctx context.Context, n *Node) (stop func() error, err error) {
 	return nil, err
 }
 
+func openTraces(ctx context.Context, n *Node) (stop func() error, err error) {
+	if n.cfg.TracesTo == "" {
+		return nil, nil
+	}
+	n.tracing, err = tracing.Open(ctx, tracing.Config{
+		URL: n.cfg.TracesTo, Ratio: n.cfg.TracesRatio, Node: n.id, Name: n.cfg.Name, Version: wire.Version, Log: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.tracer = n.tracing.Tracer()
+	return n.tracing.Close, nil
+}
+
 func openMux(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.access = &access{Loop: loop.New("access"), keys: n.keys, log: n.log}
 	n.mux, err = transport.Open(ctx, transport.Config{
@@ -238,7 +254,7 @@ func (n *Node) others() []id.Member {
 	return slices.Compact(list)
 }
 
-func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
+func openReplicas(ctx context.Context, n *Node) (stop func() error, err error) {
 	arena := kernel.NewArena(0)
 	if n.cfg.Spectrum != nil {
 		if err := arena.Suit(n.cfg.Spectrum); err != nil {
@@ -249,7 +265,7 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 		if err := arena.Probable(n.cfg.SearchMiss); err != nil {
 			return arena.Close, fmt.Errorf("bound of searches: %w", err)
 		}
-		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
+		n.log.WarnContext(ctx, "searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
 	}
 	n.replicas, err = replicas.Open(replicas.Config{
 		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve, Holder: n.holder,
@@ -271,7 +287,7 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 	n.clock = clock.New(clock.Config{Node: n.id, Nodes: n.clocks, Wall: n.cfg.Wall})
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
-		Turn: limits.Turns(n.cfg.Extractor), Bulk: n.cfg.Bucket != "", Memory: n.limits, Meter: n.meters, Clock: n.clock,
+		Turn: limits.Turns(n.cfg.Extractor), Bulk: n.cfg.Bucket != "", Memory: n.limits, Tracer: n.tracer, Meter: n.meters, Clock: n.clock,
 	})
 	n.expirer = expirer.New(n.router)
 	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)

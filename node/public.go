@@ -46,6 +46,7 @@ func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    n.searchMiss,
 		Quota:   n.quota,
+		Tracer:  n.tracer,
 		Limits: httpapi.Limits{
 			BodyBytes: n.cfg.BodyBytes, BodiesBytes: bodiesBytes(limits.SystemMemory()),
 			TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate,

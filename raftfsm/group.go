@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm/health"
 	"facet/raftfsm/logstore"
 	"facet/raftfsm/snapshots"
@@ -290,6 +291,13 @@ func (g *Group) enter() error {
 // too many commands wait: then nothing was proposed. It returns ErrOutcomeUnknown when ctx
 // or the leadership ends after cmd was handed to the log.
 func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
+	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Commit, Group: g.cfg.Group})
+	answer, err := g.propose(ctx, cmd)
+	running.End(err)
+	return answer, err
+}
+
+func (g *Group) propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	if len(cmd) > CommandBytesMax {
 		return nil, fmt.Errorf("propose %d bytes: %w", len(cmd), ErrTooLarge)
 	}

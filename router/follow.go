@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -27,7 +28,10 @@ func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, er
 	if leader, known := g.Leader(); !known || leader == r.peers.Self() {
 		return r.leaderState(ctx, group) // it fails unless this replica leads
 	}
-	return s, r.follow(group).Join(ctx)
+	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.CatchUp, Group: group})
+	err = r.follow(group).Join(ctx)
+	running.End(err)
+	return s, err
 }
 
 // follow returns the rounds in which this node's replica of a group catches up with

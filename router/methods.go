@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
@@ -104,10 +105,12 @@ func (r *cluster) leaderMachine(ctx context.Context, group id.Shard) (*shardfsm.
 	if !ok || !here {
 		return nil, &raftfsm.NotLeaderError{}
 	}
+	_, running := trace.Start(ctx, trace.Stage{Name: trace.Proof, Group: group})
 	index, err := g.ReadIndex(ctx)
 	if err == nil {
 		err = g.WaitApplied(ctx, index)
 	}
+	running.End(err)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
@@ -66,6 +67,8 @@ type Config struct {
 	Bulk bool
 	// Memory is asked before an event is added. nil means that memory has no limit.
 	Memory Memory
+	// Tracer continues the traces of other nodes. It may be nil.
+	Tracer *trace.Tracer
 	// Meter measures searches. It may be nil.
 	Meter Meter
 	// Clock compares this node's clock with the others'. nil trusts the system's clock.
@@ -220,7 +223,7 @@ func New(cfg Config) *Router {
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	c.calls = calls.New(r, cfg.Groups, cfg.Peers, cfg.Log, handlers())
+	c.calls = calls.New(r, calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer}, handlers())
 	c.sync.Run = c.syncMeta
 	if c.clock = cfg.Clock; c.clock == nil {
 		c.clock = systemClock{}

@@ -7,6 +7,7 @@ import (
 
 	"facet/engine/portrait"
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/kernel"
@@ -119,9 +120,11 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 		search = s.Pending().Search
 	}
 	begin := time.Now()
+	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Scan, Group: group})
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject, Means: q.Means,
 	})
+	running.End(err)
 	err = tooBusy(err)
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return nil, other

@@ -53,6 +53,9 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang": {"node"},
 	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},
 	"github.com/ebitengine/purego":        {"engine/imaging/turbo"},
+	"go.opentelemetry.io/collector":       {"scripts/traces"},
+	"go.opentelemetry.io/otel":            {"internal/trace", "node/tracing", "node/httpapi"},
+	"go.opentelemetry.io/otel/sdk":        {"node/tracing", "node/httpapi"}, // httpapi measures what it costs
 	"github.com/gen2brain/heic":           {"engine/imaging/heif"},
 	"github.com/tetratelabs/wazero":       {"engine/imaging/heif"},
 	"github.com/vishvananda":              {"scripts/chaos/lan"},

@@ -14,7 +14,7 @@ import (
 // slowRequest is how long a request may take before it is logged. The models take
 // tens of milliseconds, a search takes less, and a new leader is elected within two
 // seconds.
-const slowRequest = 3 * time.Second
+const slowRequest = time.Second
 
 // Meter gets the outcome of each request. Observe must be quick.
 type Meter interface {
@@ -97,9 +97,11 @@ func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
 	if took >= s.slow {
 		level, message = slog.LevelWarn, "slow request"
 	}
+	c.stages.End(status, status >= fasthttp.StatusInternalServerError)
 	if ctx := context.Background(); s.cfg.Log.Enabled(ctx, level) {
 		//nolint:sloglint // both messages are constants
-		s.cfg.Log.Log(ctx, level, message, "req", c.requestID, "operation", c.op.name(), "status", status, "ms", took.Milliseconds())
+		s.cfg.Log.Log(ctx, level, message, "req", c.requestID, "operation", c.op.name(), "status", status, "ms", took.Milliseconds(),
+			"stages", c.stages.Stages(took))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"facet/internal/trace"
 )
 
 // outcomes records what a Server reports to its Meter.
@@ -103,7 +105,8 @@ func TestSlowRequestIsAWarning(t *testing.T) {
 	r := start(t, nil)
 	r.server.slow = time.Nanosecond
 	r.send(extraction("img alice"))
-	if line := logged(t, r, `msg="slow request"`, 1); !strings.Contains(line, "level=WARN") || !strings.Contains(line, " ms=") {
+	if line := logged(t, r, `msg="slow request"`, 1); !strings.Contains(line, "level=WARN") || !strings.Contains(line, " ms=") ||
+		!strings.Contains(line, "stages=\"") || !strings.Contains(line, trace.Body+" ") {
 		t.Errorf("got %s", line)
 	}
 }

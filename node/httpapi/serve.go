@@ -17,6 +17,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
+	"facet/internal/trace"
 	"facet/node/console"
 	"facet/node/fair"
 	"facet/node/listener"
@@ -40,6 +41,7 @@ type call struct {
 	access     router.Access // of the API key, where the operation needs one
 	// The fields that observe reports.
 	began   time.Time
+	stages  *trace.Request
 	op      *operation // nil until it is known
 	refusal string
 	// miss is the probability that a search has lost a hit.
@@ -127,14 +129,16 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	} else if c.segments[0] == "v1" {
 		c.version = v1
 	}
+	ctx, stages := trace.New(requestlog.With(context.Background(), c.requestID))
+	c.stages = stages
 	signed := op == nil || !s.open(op)
 	if signed {
-		if err := s.authenticate(rc, c); err != nil {
+		if err := s.authenticate(ctx, rc, c); err != nil {
 			return answer{}, err
 		}
+		ctx = s.cfg.Tracer.Sample(ctx, c.beginning())
 	}
-	ctx := fair.With(requestlog.With(context.Background(), c.requestID), c.key.Tenant)
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(fair.With(ctx, c.key.Tenant), requestTimeout)
 	defer cancel()
 	if signed {
 		if err := c.admit(ctx, op, routeErr); err != nil {
@@ -142,6 +146,12 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 		}
 	}
 	return op.serve(ctx, c)
+}
+
+// beginning describes the request's trace.
+func (c *call) beginning() trace.Beginning {
+	parent, _ := c.header("traceparent")
+	return trace.Beginning{Name: c.op.name(), ID: c.requestID, Parent: parent, At: c.began}
 }
 
 // admit returns the error that keeps a signed request from op: its rate, route,
@@ -215,7 +225,7 @@ func (s *Server) open(op *operation) bool {
 // hashing and decoding an image that is refused afterwards would take time from
 // other requests. A busy node may therefore answer 429 before the signature is
 // verified.
-func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
+func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *call) error {
 	claim, err := s.verifier.Parse(request(c), s.cfg.Now())
 	if err != nil {
 		return err
@@ -226,12 +236,14 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
 		return wrongTooOften(wait)
 	}
-	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	began, seen := time.Now(), s.accessKeys.knows(claim.AccessKey)
+	ctx, lookup := trace.Start(ctx, trace.Stage{Name: trace.Key})
 	key, err := through(ctx, &s.accessKeys, claim.AccessKey, func() (router.AccessKey, error) {
 		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
 	})
+	lookup.End(err)
 	use := keepBody
 	known := router.KindOf(err) != router.NotFound
 	if !known {
@@ -246,7 +258,10 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
 		return err
 	}
-	if c.body, err = s.readBody(s.bodyOf(rc, &c.head), key.Tenant, use); err != nil {
+	_, reading := trace.Start(ctx, trace.Stage{Name: trace.Body})
+	c.body, err = s.readBody(s.bodyOf(rc, &c.head), key.Tenant, use)
+	reading.End(err)
+	if err != nil {
 		return err
 	}
 	c.length = max(c.length, len(c.body.bytes))
@@ -259,7 +274,7 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		}
 		s.failures.failed(s.cfg.Now(), pair)
 		if known {
-			if err := s.likeUnknown(c, seen, began); err != nil {
+			if err := s.likeUnknown(ctx, seen, began); err != nil {
 				return err
 			}
 		}
@@ -286,8 +301,8 @@ func clientOf(rc *fasthttp.RequestCtx) netip.Addr {
 // exists. The look-up of an unknown key passes the gate and asks the cluster. The
 // look-up of this one began at began; it passed the gate only if the key was not seen
 // lately.
-func (s *Server) likeUnknown(c *call, seen bool, began time.Time) error {
-	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
+func (s *Server) likeUnknown(ctx context.Context, seen bool, began time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	if seen {
 		if err := s.accessKeys.wait(ctx, gateName{}); err != nil {
@@ -326,9 +341,11 @@ func (c *call) authorize(ctx context.Context) error {
 	if !ok || apiKey == "" || len(apiKey) > apiKeyMax {
 		return forbidden()
 	}
+	ctx, lookup := trace.Start(ctx, trace.Stage{Name: trace.APIKey})
 	access, err := through(ctx, &c.server.apiKeys, c.key.Tenant.String()+apiKey, func() (router.Access, error) {
 		return c.service.Access(ctx, c.key.Tenant, apiKey)
 	})
+	lookup.End(err)
 	if err != nil {
 		return err
 	}

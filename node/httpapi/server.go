@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/node/fair"
 	"facet/node/listener"
 	"facet/node/sigv4"
@@ -147,6 +148,8 @@ type Config struct {
 	// Miss returns the probability that a search loses a hit. The answer to the
 	// search then states it. Miss must be quick; nil means always 0.
 	Miss func() float64
+	// Tracer samples requests with a right signature. nil samples none.
+	Tracer *trace.Tracer
 	// Log gets faults of the service. nil discards them.
 	Log *slog.Logger
 	// Meter gets the outcome of every answer. nil measures nothing.

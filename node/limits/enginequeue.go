@@ -7,6 +7,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/node/fair"
 	"facet/router"
 )
@@ -41,7 +42,10 @@ func (q Queue) Extract(ctx context.Context, image []byte) ([]engine.Face, error)
 		return nil, err
 	}
 	defer turn.End()
-	return q.Extractor.Extract(engine.WithTurn(ctx, turn), image)
+	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Models})
+	faces, err := q.Extractor.Extract(engine.WithTurn(ctx, turn), image)
+	running.End(err)
+	return faces, err
 }
 
 // ExtractLarge finds the largest faces, as Extract.
@@ -51,11 +55,16 @@ func (q Queue) ExtractLarge(ctx context.Context, image []byte, share float32) ([
 		return nil, err
 	}
 	defer turn.End()
-	return q.Extractor.ExtractLarge(engine.WithTurn(ctx, turn), image, share)
+	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Models})
+	faces, err := q.Extractor.ExtractLarge(engine.WithTurn(ctx, turn), image, share)
+	running.End(err)
+	return faces, err
 }
 
 func (q Queue) enter(ctx context.Context) (*fair.Turn, error) {
+	_, waiting := trace.Start(ctx, trace.Stage{Name: trace.Queue})
 	turn, err := q.queue.Enter(ctx, fair.Of(ctx))
+	waiting.End(err)
 	if errors.Is(err, fair.ErrFull) {
 		err = fmt.Errorf("extract: %w: %w", engine.ErrBusy, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm"
 )
 
@@ -34,15 +35,25 @@ type Caller[H any] struct {
 	groups  Groups
 	peers   Peers
 	log     *slog.Logger
+	tracer  *trace.Tracer
 	leaders *leaders
 	spread  *spread
 	methods map[string]Handler[H]
 }
 
+// Config has the parts that a Caller uses.
+type Config struct {
+	Groups Groups
+	Peers  Peers
+	Log    *slog.Logger
+	// Tracer continues the traces of peers. It may be nil.
+	Tracer *trace.Tracer
+}
+
 // New returns a Caller whose methods work with host.
-func New[H any](host H, groups Groups, peers Peers, log *slog.Logger, methods map[string]Handler[H]) *Caller[H] {
+func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
 	return &Caller[H]{
-		host: host, groups: groups, peers: peers, log: log, methods: methods,
-		leaders: newLeaders(groups, peers.Self()), spread: newSpread(groups, peers.Self()),
+		host: host, groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: methods,
+		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm"
 )
 
@@ -40,6 +41,8 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 	var last error
 	pause := retryPauseMin
 	start := time.Now()
+	var waiting trace.Running
+	defer func() { waiting.End(last) }()
 	for try := 0; ; try++ {
 		changed := c.leaders.changed(group)
 		member, known := c.leaders.guess(group, try)
@@ -47,6 +50,7 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 			a, err := attempt(ctx, c, m, group, member, q)
 			if err == nil {
 				c.leaders.confirm(group, member)
+				last = nil
 				return a, nil
 			}
 			again, elsewhere := c.leaders.learn(group, member, err)
@@ -63,6 +67,9 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		if time.Since(start) > leaderWaitMax {
 			c.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
 			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: RetryLater}
+		}
+		if try == 0 {
+			_, waiting = trace.Start(ctx, trace.Stage{Name: trace.NoLeader, Group: group})
 		}
 		if err := sleep(ctx, pause, changed); err != nil {
 			return none, err
@@ -85,6 +92,13 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 
 // CallAt carries out m at member, which may be this node.
 func CallAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+	ctx, call := trace.Start(ctx, trace.Stage{Name: trace.Call, Method: m.Name, Group: group, Member: member})
+	a, err := callAt(ctx, c, m, group, member, q)
+	call.End(err)
+	return a, err
+}
+
+func callAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	if member == c.peers.Self() {
 		return m.Run(ctx, c.host, group, q)
 	}

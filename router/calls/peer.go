@@ -8,6 +8,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
+	"facet/internal/trace"
 	"facet/raftfsm"
 )
 
@@ -29,6 +30,8 @@ type Envelope[Q any] struct {
 	Query Q        `cbor:"2,keyasint"`
 	// Request is the id of the client's request, for logs.
 	Request string `cbor:"3,keyasint,omitempty"`
+	// Trace is the traceparent of the client's request, if it is sampled.
+	Trace string `cbor:"4,keyasint,omitempty"`
 }
 
 // Open decodes a request between nodes.
@@ -47,10 +50,14 @@ func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s request: %w", m.Name, err)
 		}
-		ctx = requestlog.With(ctx, e.Request)
 		began := time.Now()
+		ctx, stages := trace.New(requestlog.With(ctx, e.Request))
+		if e.Trace != "" {
+			ctx = c.tracer.Sample(ctx, trace.Beginning{Name: m.Name, ID: e.Request, Parent: e.Trace, Peer: true, At: began})
+		}
 		a, err := m.Run(ctx, c.host, e.Group, e.Query)
-		c.logAnswered(ctx, m.Name, e.Group, time.Since(began), err)
+		stages.End(0, err != nil)
+		c.logAnswered(ctx, m.Name, e.Group, time.Since(began), stages, err)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +68,7 @@ func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
 // CallMember carries out m on another node.
 func CallMember[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
 	var a A
-	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx)})
+	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx), trace.Parent(ctx)})
 	if err != nil {
 		return a, fmt.Errorf("encode %s request: %w", m.Name, err)
 	}

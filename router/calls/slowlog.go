@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 )
 
 // slowHelp is how long a peer's request may take before it is logged as a warning.
 // The client has waited at least as long.
-const slowHelp = 3 * time.Second
+const slowHelp = time.Second
 
 // logAnswered logs a request that this node has carried out for a peer. ctx
 // contains the id of the client's request.
-func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
+func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, stages *trace.Request, err error) {
 	level, message := slog.LevelDebug, "peer answered"
 	if took >= slowHelp {
 		level, message = slog.LevelWarn, "slow answer to a peer"
@@ -22,7 +23,7 @@ func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Sha
 	if !c.log.Enabled(ctx, level) {
 		return
 	}
-	line := []any{"method", method, "group", group, "ms", took.Milliseconds()}
+	line := []any{"method", method, "group", group, "ms", took.Milliseconds(), "stages", stages.Stages(took)}
 	if err != nil {
 		line = append(line, "err", err)
 	}

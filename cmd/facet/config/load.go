@@ -23,6 +23,7 @@ import (
 
 	"facet/node"
 	"facet/node/sigv4"
+	"facet/node/tracing"
 )
 
 const (
@@ -98,6 +99,9 @@ func Flags(f *pflag.FlagSet) {
 	f.Duration("raft-election", 0, "how long an election may take (default 1.5s)")
 	f.Duration("raft-lease", 0, "a leader steps down after this time without answers of a quorum (default 1.5s)")
 	f.Duration("raft-stall", 0, "a leader stops its heartbeats when its disk has not answered for this time (default 1.5s)")
+
+	f.String("traces-to", "", "URL of a collector of OpenTelemetry traces: http://HOST:4318 or https://HOST:4318; without it no request is traced")
+	f.Float64("traces-ratio", tracing.RatioDefault, "share of requests that are traced, 0 to 1")
 
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", string(LogAuto), "auto, text or json: auto is text on a terminal, else JSON")

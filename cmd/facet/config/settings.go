@@ -144,6 +144,9 @@ type Settings struct {
 	Lease     time.Duration `koanf:"raft-lease"`
 	Stall     time.Duration `koanf:"raft-stall"`
 
+	TracesTo    string  `koanf:"traces-to"`
+	TracesRatio float64 `koanf:"traces-ratio"`
+
 	LogLevel  slog.Level `koanf:"log-level"`
 	LogFormat LogFormat  `koanf:"log-format"`
 }
@@ -186,6 +189,7 @@ func (s Settings) Node() node.Config {
 		Bucket: s.Bucket, JobSlots: s.JobSlots, Memory: s.Memory << 20, DiskReserve: s.DiskReserve << 20,
 		BackupTo: s.BackupTo, BackupEvery: backupEvery, BackupKeep: s.BackupKeep,
 		Region: s.Region, CORS: s.CORS,
+		TracesTo: s.TracesTo, TracesRatio: s.TracesRatio,
 		TenantRate:      httpapi.Rate{PerSecond: s.TenantRate, Burst: s.TenantBurst},
 		ApplicationRate: httpapi.Rate{PerSecond: s.ApplicationRate, Burst: s.ApplicationBurst},
 		Timing:          raftfsm.Timing{Heartbeat: s.Heartbeat, Election: s.Election, Lease: s.Lease, Stall: s.Stall},
@@ -237,6 +241,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("--job-slots must be 0 to %d", jobSlotsMax)
 	case s.SearchBound != BoundCertified && s.SearchBound != BoundProbable:
 		return fmt.Errorf("--search-bound is certified or probable, not %q", string(s.SearchBound))
+	case !(s.TracesRatio >= 0 && s.TracesRatio <= 1): // also true for NaN
+		return errors.New("--traces-ratio is a share of requests, 0 to 1")
 	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:
 		return fmt.Errorf("--log-format is auto, text or json, not %q", string(s.LogFormat))
 	}
