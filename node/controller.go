@@ -52,7 +52,7 @@ func (c *controller) Run(ctx context.Context) {
 		err := c.round(ctx)
 		c.Done(err)
 		if err != nil && ctx.Err() == nil {
-			c.log.Warn("the controller's round failed and will be repeated", "err", err)
+			c.log.WarnContext(ctx, "the controller's round failed and will be repeated", "err", err)
 		}
 		select {
 		case <-changed:

@@ -74,7 +74,7 @@ func (g *Group) Resign(ctx context.Context) error {
 		if to == "" {
 			failed = nil
 		}
-		g.cfg.Log.Info("the leadership was not handed over, trying again", "err", err)
+		g.cfg.Log.InfoContext(ctx, "the leadership was not handed over, trying again", "err", err)
 		select {
 		case <-time.After(successorPause):
 		case <-ctx.Done():

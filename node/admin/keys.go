@@ -58,7 +58,7 @@ func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Te
 	if err != nil {
 		return none, err
 	}
-	p.cfg.Log.Info("quotas set", "count", len(values))
+	p.cfg.Log.InfoContext(ctx, "quotas set", "count", len(values))
 	return wireTenant(t), nil
 }
 
@@ -77,7 +77,7 @@ func (p *Port) setTenantState(ctx context.Context, o wire.SetTenantState) error 
 		err = p.cfg.Router.SetTenantState(ctx, tenant, state)
 	}
 	if err == nil {
-		p.cfg.Log.Info("state of a tenant set", "tenant", tenant, "state", o.State)
+		p.cfg.Log.InfoContext(ctx, "state of a tenant set", "tenant", tenant, "state", o.State)
 	}
 	return err
 }
@@ -89,7 +89,7 @@ func (p *Port) deleteTenant(ctx context.Context, name string) (d wire.TenantDele
 		return d, err
 	}
 	if d.Left, err = p.cfg.Router.DeleteTenant(ctx, tenant); err == nil {
-		p.cfg.Log.Info("tenant deleted", "tenant", tenant, "left", d.Left)
+		p.cfg.Log.InfoContext(ctx, "tenant deleted", "tenant", tenant, "left", d.Left)
 	}
 	return d, err
 }
@@ -132,7 +132,7 @@ func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair,
 	if err != nil {
 		return pair, err
 	}
-	p.cfg.Log.Info("access key made", "key", key.ID)
+	p.cfg.Log.InfoContext(ctx, "access key made", "key", key.ID)
 	pair.Tenant, pair.Role, pair.AccessKey, pair.SecretKey = body.Tenant, key.Role.String(), key.ID, key.Secret
 	return pair, nil
 }
@@ -146,6 +146,6 @@ func (p *Port) revokeKey(ctx context.Context, name, key string) (map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	p.cfg.Log.Info("access key revoked", "key", key)
+	p.cfg.Log.InfoContext(ctx, "access key revoked", "key", key)
 	return map[string]string{"status": "OK"}, nil
 }

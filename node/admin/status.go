@@ -155,7 +155,7 @@ func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Nod
 			}
 			var own wire.Member
 			if err := json.Unmarshal(body, &own); err != nil {
-				p.cfg.Log.Warn("a node's status can't be read", "node", m.Member, "err", err)
+				p.cfg.Log.WarnContext(ctx, "a node's status can't be read", "node", m.Member, "err", err)
 				return
 			}
 			nodes[i] = own

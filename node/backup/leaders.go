@@ -74,7 +74,7 @@ func (s *Service) callLeader(ctx context.Context, method string, o groupOrder) (
 			case !calls.Again(err) && !errors.Is(err, errLost):
 				return nil, err
 			case took > leaderInterval:
-				s.cfg.Log.Warn("a member was lost at work for a backup, and the next leader begins again", "group", o.Group, "node", m, "err", err)
+				s.cfg.Log.WarnContext(ctx, "a member was lost at work for a backup, and the next leader begins again", "group", o.Group, "node", m, "err", err)
 				if lost++; lost == lostMax {
 					return nil, fmt.Errorf("%d members of group %d were lost at work: %w", lost, o.Group, err)
 				}

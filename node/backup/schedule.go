@@ -33,7 +33,7 @@ func (s *Service) step(ctx context.Context) error {
 	}
 	name, due, err := s.due(ctx)
 	if err != nil {
-		s.cfg.Log.Error("the backups can't be listed", "err", err)
+		s.cfg.Log.ErrorContext(ctx, "the backups can't be listed", "err", err)
 		return err
 	}
 	if due {
@@ -95,7 +95,7 @@ func (s *Service) Last() time.Time {
 func (s *Service) prune(ctx context.Context) error {
 	gone, err := inFolder(ctx, s.cfg.To, func(f *bucket.Folder) ([]string, error) { return Prune(ctx, f, scheduledPrefix, s.cfg.Keep) })
 	if len(gone) > 0 {
-		s.cfg.Log.Info("old backups removed", "backups", gone)
+		s.cfg.Log.InfoContext(ctx, "old backups removed", "backups", gone)
 	}
 	return err
 }

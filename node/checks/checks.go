@@ -153,7 +153,7 @@ func (c *Checks) step(ctx context.Context) (err error) {
 			continue
 		}
 		if failed := c.check(ctx, number, group); failed != nil && ctx.Err() == nil {
-			c.cfg.Log.Info("replicas were not compared", "group", number, "why", failed)
+			c.cfg.Log.InfoContext(ctx, "replicas were not compared", "group", number, "why", failed)
 			err = fmt.Errorf("compare the replicas of %s: %w", replicas.Name(number), failed)
 		}
 	}
@@ -200,7 +200,7 @@ func (c *Checks) check(ctx context.Context, number id.Shard, group *raftfsm.Grou
 		if !slices.Contains(last.differ, m) { // each divergence counts once
 			c.change(func() { c.diverged++ })
 		}
-		c.cfg.Log.Error("a replica's state differs from the majority's", "group", number, "node", m)
+		c.cfg.Log.ErrorContext(ctx, "a replica's state differs from the majority's", "group", number, "node", m)
 		if err := c.cfg.Replicas.Enough(ctx, number, group.Status().Commit, replicas.VotersBut(servers, m)); err != nil {
 			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and its vote is needed: %v", replicas.Name(number), m, err)
 			continue

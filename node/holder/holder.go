@@ -249,7 +249,7 @@ func (h *Holder) hold(ctx context.Context) {
 				"Else stop that one first. A copied data directory must not run twice: to add a node, start it with an empty one", ErrHeld, r.Address))
 			return
 		default:
-			h.cfg.Log.Warn("another process had taken this node's identity over: this one waits until it may take it back", "address", r.Address)
+			h.cfg.Log.WarnContext(ctx, "another process had taken this node's identity over: this one waits until it may take it back", "address", r.Address)
 			h.becomeNewcomer()
 			return
 		}
@@ -332,7 +332,7 @@ func (h *Holder) seek(ctx context.Context) {
 	acts := h.acts
 	h.mu.Unlock()
 	if acts {
-		h.cfg.Log.Info("this process has taken its node's identity over", "takeovers", most+1)
+		h.cfg.Log.InfoContext(ctx, "this process has taken its node's identity over", "takeovers", most+1)
 	}
 }
 

@@ -75,7 +75,7 @@ func (k *Keys) Certificates(ctx context.Context, o wire.CertificateOrder) (a wir
 }
 
 // certificates carries out an order for this node.
-func (k *Keys) certificates(_ context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
+func (k *Keys) certificates(ctx context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
 	p := &k.pending
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (k *Keys) certificates(_ context.Context, o wire.CertificateOrder) (a wire.
 	}
 	k.node.Reload()
 	k.server.Reload()
-	k.cfg.Log.Info("certificates were replaced", "authorities", len(o.Authorities) > 0, "own", len(o.Certificate) > 0)
+	k.cfg.Log.InfoContext(ctx, "certificates were replaced", "authorities", len(o.Authorities) > 0, "own", len(o.Certificate) > 0)
 	return a, nil
 }
 

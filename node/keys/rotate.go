@@ -116,7 +116,7 @@ func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAns
 		return a, err
 	}
 	a.Nodes = len(states)
-	k.cfg.Log.Info("a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
+	k.cfg.Log.InfoContext(ctx, "a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
 	return a, nil
 }
 

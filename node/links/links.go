@@ -184,7 +184,7 @@ func (l *Links) ask(ctx context.Context, k *link) {
 	var h heard
 	if err == nil {
 		if err := json.Unmarshal(body, &h); err != nil {
-			l.cfg.Log.Warn("a node's answer about its links can't be read", "node", k.node, "err", err)
+			l.cfg.Log.WarnContext(ctx, "a node's answer about its links can't be read", "node", k.node, "err", err)
 		}
 	}
 	if h.Wall != 0 {

@@ -37,7 +37,7 @@ func (p *Placement) Found(ctx context.Context) error {
 			return err
 		}
 		if list, agreed := p.agree(ctx); agreed {
-			p.cfg.Log.Info("founding the cluster", "nodes", len(list))
+			p.cfg.Log.InfoContext(ctx, "founding the cluster", "nodes", len(list))
 			if err := p.cfg.Replicas.MetaGroup().Bootstrap(metaServers(list)); err != nil {
 				return fmt.Errorf("found the cluster: %w", err)
 			}

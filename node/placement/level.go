@@ -38,7 +38,7 @@ func (p *Placement) raiseLevel(ctx context.Context) error {
 	if lowest <= p.cfg.Replicas.Meta().Level() {
 		return nil
 	}
-	p.cfg.Log.Info("all nodes know a higher level: the cluster uses it from now on, and older versions can't join any more", "level", lowest)
+	p.cfg.Log.InfoContext(ctx, "all nodes know a higher level: the cluster uses it from now on, and older versions can't join any more", "level", lowest)
 	return p.propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: lowest}))
 }
 

@@ -35,13 +35,13 @@ func (p *Placement) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) er
 		if err := p.cfg.Replicas.Enough(ctx, id.Meta, commit, voters); err != nil {
 			return err
 		}
-		p.cfg.Log.Info("a node becomes a voter of meta", "node", step.member)
+		p.cfg.Log.InfoContext(ctx, "a node becomes a voter of meta", "node", step.member)
 		return group.AddVoter(ctx, step.member, index)
 	case metaDemote, metaRemove:
 		if step.member == p.cfg.Self {
 			return group.Transfer(ctx, "")
 		}
-		p.cfg.Log.Info("a node leaves meta", "node", step.member, "stays", step.kind == metaDemote)
+		p.cfg.Log.InfoContext(ctx, "a node leaves meta", "node", step.member, "stays", step.kind == metaDemote)
 		if step.kind == metaDemote {
 			return group.Demote(ctx, step.member, index)
 		}

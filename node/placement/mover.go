@@ -37,7 +37,7 @@ func (p *Placement) Move(ctx context.Context) {
 			step = p.moveStep
 		}
 		if err := step(ctx, shards.Epoch, at, group); err != nil && ctx.Err() == nil {
-			p.cfg.Log.Info("a move has to wait", "group", at.Shard, "why", err)
+			p.cfg.Log.InfoContext(ctx, "a move has to wait", "group", at.Shard, "why", err)
 		}
 	}
 }
@@ -111,13 +111,13 @@ func (p *Placement) moving(ctx context.Context, epoch uint64, at metafsm.ShardVo
 func (p *Placement) carryOut(ctx context.Context, number id.Shard, group *raftfsm.Group, s moveStep, index uint64) error {
 	switch s.kind {
 	case moveAdd:
-		p.cfg.Log.Info("a replica moves: the new one receives the log", "group", number, "node", s.member)
+		p.cfg.Log.InfoContext(ctx, "a replica moves: the new one receives the log", "group", number, "node", s.member)
 		return group.AddNonvoter(ctx, s.member, index)
 	case movePromote:
-		p.cfg.Log.Info("a replica moves: the new one has caught up and votes", "group", number, "node", s.member)
+		p.cfg.Log.InfoContext(ctx, "a replica moves: the new one has caught up and votes", "group", number, "node", s.member)
 		return group.AddVoter(ctx, s.member, index)
 	case moveTransfer:
-		p.cfg.Log.Info("a replica moves: the leadership goes first", "group", number, "to", s.member)
+		p.cfg.Log.InfoContext(ctx, "a replica moves: the leadership goes first", "group", number, "to", s.member)
 		delete(p.refused, number)
 		err := group.Transfer(ctx, s.member)
 		if err != nil {
@@ -125,7 +125,7 @@ func (p *Placement) carryOut(ctx context.Context, number id.Shard, group *raftfs
 		}
 		return err
 	case moveRemove:
-		p.cfg.Log.Info("a replica moves: the old one leaves", "group", number, "node", s.member)
+		p.cfg.Log.InfoContext(ctx, "a replica moves: the old one leaves", "group", number, "node", s.member)
 		return group.Remove(ctx, s.member, index)
 	default:
 		return nil
@@ -151,7 +151,7 @@ func (p *Placement) returnVotes(ctx context.Context, epoch uint64, at metafsm.Sh
 		if err := p.cfg.Replicas.Enough(ctx, at.Shard, commit, append(slices.Clone(voters), s.Member)); err != nil {
 			return err
 		}
-		p.cfg.Log.Info("a rebuilt replica has caught up and votes again", "group", at.Shard, "node", s.Member)
+		p.cfg.Log.InfoContext(ctx, "a rebuilt replica has caught up and votes again", "group", at.Shard, "node", s.Member)
 		return group.AddVoter(ctx, s.Member, index)
 	}
 	return nil
@@ -183,7 +183,7 @@ func (p *Placement) OfferLeaderships(ctx context.Context) {
 			continue
 		}
 		if err := group.Transfer(ctx, wanted); err != nil {
-			p.cfg.Log.Warn("leadership was not handed over", "group", number, "err", err)
+			p.cfg.Log.WarnContext(ctx, "leadership was not handed over", "group", number, "err", err)
 		}
 	}
 }

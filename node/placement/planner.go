@@ -94,7 +94,7 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 	for i, at := range shards {
 		if at.Moving && p.hasMoved(ctx, at) {
 			shards[i].Moving, shards[i].Leaving = false, nil
-			p.cfg.Log.Info("a shard has moved", "group", at.Shard, "voters", at.Voters)
+			p.cfg.Log.InfoContext(ctx, "a shard has moved", "group", at.Shard, "voters", at.Voters)
 			arrived = true
 		}
 	}

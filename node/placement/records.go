@@ -46,7 +46,7 @@ func (p *Placement) KeepRecords(ctx context.Context) error {
 		return errors.Join(p.keepPlaces(ctx), p.raiseLevel(ctx), p.cfg.Records.EnsureSigner(ctx))
 	}
 	members := p.cfg.Replicas.Members(id.Meta)
-	p.cfg.Log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
+	p.cfg.Log.InfoContext(ctx, "placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
 	seats := make([]metafsm.Seat, 0, len(members))
 	for _, m := range members {
 		seats = append(seats, metafsm.Seat{Member: m, Zone: zones[m]})
@@ -84,7 +84,7 @@ func (p *Placement) takeIn(ctx context.Context, m id.Member) error {
 			return nil
 		}
 	}
-	p.cfg.Log.Info("taking a node in", "node", m)
+	p.cfg.Log.InfoContext(ctx, "taking a node in", "node", m)
 	return p.cfg.Replicas.MetaGroup().AddNonvoter(ctx, m, index)
 }
 

@@ -125,7 +125,7 @@ func (r Erasures) own(ctx context.Context, q ErasureQuery) ([]Erasure, error) {
 func (r Erasures) order(ctx context.Context, group *raftfsm.Group, needed ErasureNeeded) {
 	if group.IsLeader() && r.orders.due(needed.Group, time.Now()) {
 		if _, err := group.Checkpoint(ctx); err != nil {
-			r.cfg.Log.Warn("no checkpoint before an ordered round of erasure", "group", needed.Group, "err", err)
+			r.cfg.Log.WarnContext(ctx, "no checkpoint before an ordered round of erasure", "group", needed.Group, "err", err)
 		}
 	}
 	if group.WaitApplied(ctx, needed.Index) == nil {

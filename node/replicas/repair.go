@@ -40,12 +40,12 @@ func (r Repairer) Step(ctx context.Context) {
 	all := r.outages.all()
 	for _, number := range slices.Sorted(maps.Keys(all)) {
 		if err := r.repair(ctx, number, all[number]); err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("a replica stays out of service", "group", number, "err", err)
+			r.cfg.Log.WarnContext(ctx, "a replica stays out of service", "group", number, "err", err)
 		}
 	}
 	keep := cmp.Or(r.cfg.EraseWithin, raftfsm.EraseWithinDefault)
 	if err := r.outages.clear(keep / 2); err != nil {
-		r.cfg.Log.Warn("a group that was set aside is still there", "err", err)
+		r.cfg.Log.WarnContext(ctx, "a group that was set aside is still there", "err", err)
 	}
 }
 
@@ -56,13 +56,13 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 		if !open || !h.group.HasState() {
 			return nil
 		}
-		r.cfg.Log.Info("a replica has state again", "group", number)
+		r.cfg.Log.InfoContext(ctx, "a replica has state again", "group", number)
 		return r.outages.end(number, why)
 	}
 	if open {
 		r.handOverDamaged(ctx, number, h)
 		if err := r.takeOut(number, h); err != nil {
-			r.cfg.Log.Warn("a damaged replica was closed", "group", number, "err", err)
+			r.cfg.Log.WarnContext(ctx, "a damaged replica was closed", "group", number, "err", err)
 		}
 	}
 	if why.full {
@@ -100,7 +100,7 @@ func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted
 	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
 	if err := h.group.Transfer(ctx, ""); err != nil {
-		r.cfg.Log.Warn("a diverged replica's leadership was not handed over", "group", number, "err", err)
+		r.cfg.Log.WarnContext(ctx, "a diverged replica's leadership was not handed over", "group", number, "err", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func (r Repairer) demote(ctx context.Context, d demotion) error {
 	if err := r.Enough(ctx, d.Group, h.group.Status().Commit, rest); err != nil {
 		return err
 	}
-	r.cfg.Log.Warn("a damaged replica loses its vote until it is rebuilt", "group", d.Group, "node", d.Member)
+	r.cfg.Log.WarnContext(ctx, "a damaged replica loses its vote until it is rebuilt", "group", d.Group, "node", d.Member)
 	return h.group.Demote(ctx, d.Member, index)
 }
 

@@ -454,7 +454,7 @@ func (r *Replicas) HandOver(ctx context.Context) {
 		}
 		work.Go(func() {
 			if err := group.Resign(ctx); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // the only member has nobody to hand over to
-				r.cfg.Log.Warn("leadership was not handed over", "group", number, "err", err)
+				r.cfg.Log.WarnContext(ctx, "leadership was not handed over", "group", number, "err", err)
 			}
 		})
 	}

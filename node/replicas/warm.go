@@ -125,7 +125,7 @@ func (w *Warmer) upToDate(ctx context.Context) bool {
 func (w *Warmer) warmAll(ctx context.Context) (failed error) {
 	for _, number := range w.replicas.Numbers() {
 		if err := w.templates.Warm(ctx, number); err != nil && ctx.Err() == nil {
-			w.log.Warn("templates can't be opened", "group", number, "err", err)
+			w.log.WarnContext(ctx, "templates can't be opened", "group", number, "err", err)
 			failed = errors.Join(failed, fmt.Errorf("open the templates of %s: %w", Name(number), err))
 		}
 	}

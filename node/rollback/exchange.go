@@ -97,7 +97,7 @@ func (d *Detector) exchange(ctx context.Context, q question) (answer, error) {
 	defer d.mu.Unlock()
 	if old := d.stopped[q.Member]; q.Lost != "" {
 		d.stopped[q.Member] = report{time.Now(), q.Lost}
-		d.cfg.Log.Error("another node has lost state and stops", "node", q.Member, "why", q.Lost)
+		d.cfg.Log.ErrorContext(ctx, "another node has lost state and stops", "node", q.Member, "why", q.Lost)
 	} else if time.Since(old.at) > alarmRest {
 		delete(d.stopped, q.Member)
 	}

@@ -37,7 +37,7 @@ func (d *Detector) tell(ctx context.Context, r Row) {
 	case err == nil && a.Life > r.Life:
 		d.cfg.Table.Reborn(r.Member, r.Group, a.Life)
 	case err == nil && a.Out:
-		d.cfg.Log.Error("a replica on another node has lost state", "group", r.Group, "node", r.Member, "known", words(r.Mark))
+		d.cfg.Log.ErrorContext(ctx, "a replica on another node has lost state", "group", r.Group, "node", r.Member, "known", words(r.Mark))
 	}
 }
 
@@ -87,7 +87,7 @@ func (d *Detector) stop(ctx context.Context, why string) {
 	for _, m := range tell {
 		work.Go(func() {
 			if err := d.cfg.Peers.Ask(ctx, m, methodExchange, question{Member: d.cfg.Self, Lost: why}, nil); err != nil {
-				d.cfg.Log.Warn("another node was not told that this one has lost state", "node", m, "err", err)
+				d.cfg.Log.WarnContext(ctx, "another node was not told that this one has lost state", "node", m, "err", err)
 			}
 		})
 	}

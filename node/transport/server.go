@@ -268,7 +268,7 @@ func (s *Server) handle(ctx context.Context, q request) (status byte, body []byt
 func (s *Server) call(ctx context.Context, q request) (body []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("handler of internal request panicked", "method", q.method, "err", r, "stack", string(debug.Stack()))
+			s.log.ErrorContext(ctx, "handler of internal request panicked", "method", q.method, "err", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("handle %s: panic", q.method)
 		}
 	}()

@@ -75,7 +75,7 @@ func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (ou
 			out.Reason = reason
 			return out, nil
 		default:
-			w.cfg.Log.Warn("a file of a job failed, trying again", "err", err)
+			w.cfg.Log.WarnContext(ctx, "a file of a job failed, trying again", "err", err)
 			out.Attempts++
 		}
 		if err := pause(ctx, wait); err != nil {

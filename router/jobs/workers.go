@@ -126,7 +126,7 @@ func (w *Workers) run(ctx context.Context) {
 			}
 			p, err := w.take(ctx, shard)
 			if err != nil && ctx.Err() == nil {
-				w.cfg.Log.Warn("jobs of a shard could not be asked for work", "shard", shard, "err", err)
+				w.cfg.Log.WarnContext(ctx, "jobs of a shard could not be asked for work", "shard", shard, "err", err)
 			}
 			if p != nil {
 				worked = true
@@ -150,7 +150,7 @@ func (w *Workers) expire(ctx context.Context) {
 	for pause(ctx, expirePause) == nil {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		if err := w.cfg.Source.ExpireJobs(call); err != nil && ctx.Err() == nil {
-			w.cfg.Log.Warn("old records of jobs could not be dropped, trying again later", "err", err)
+			w.cfg.Log.WarnContext(ctx, "old records of jobs could not be dropped, trying again later", "err", err)
 		}
 		cancel()
 	}
@@ -209,7 +209,7 @@ func (w *Workers) postpone(ctx context.Context, p *router.Piece) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := w.cfg.Source.Postpone(ctx, p); err != nil && ctx.Err() == nil {
-		w.cfg.Log.Warn("files beyond a quota could not be postponed", "err", err) // the lease ends by itself
+		w.cfg.Log.WarnContext(ctx, "files beyond a quota could not be postponed", "err", err) // the lease ends by itself
 	}
 }
 
@@ -226,7 +226,7 @@ func (w *Workers) report(ctx context.Context, p *router.Piece, results <-chan ro
 		held, err := w.cfg.Source.Report(call, p, ready)
 		switch {
 		case err != nil:
-			w.cfg.Log.Warn("results of a job could not be reported, trying again", "err", err)
+			w.cfg.Log.WarnContext(ctx, "results of a job could not be reported, trying again", "err", err)
 			return
 		case !held:
 			lost()
