@@ -31,7 +31,7 @@ func openMetrics(n *Node) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	n.meters = metrics.NewWork(n.registry)
+	n.meters = metrics.NewWork(n.registry, httpapi.Refusals)
 }
 
 // state is a collector of the values that read sends (metrics.Catalogue).
@@ -55,7 +55,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 // readState registers the collectors of the present state. All parts that the collectors
 // read must be open.
 func readState(n *Node) {
-	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas, readExpiry} {
+	for _, read := range []func(*Node, send){readGroups, readCluster, readKeys, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas, readExpiry} {
 		n.registry.MustRegister(state{n, read})
 	}
 }
@@ -152,10 +152,24 @@ func readCluster(n *Node, to send) {
 	to(metrics.BackupInterval, n.cfg.BackupEvery.Seconds())
 	to(metrics.Clock, since1970(n.clock.Wall()))
 	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
+}
+
+// readKeys reads the certificates and the keys that all nodes share.
+func readKeys(n *Node, to send) {
 	for name, source := range map[string]*cert.Source{"node": n.keys.Node(), "server": n.keys.Server()} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
 	}
 	to(metrics.CertExpiry, float64(n.keys.Node().AuthorityEnd().Unix()), "authority")
+	for ring, keys := range n.keys.Shared() {
+		var newest time.Time
+		for _, k := range keys {
+			if k.Since.After(newest) {
+				newest = k.Since
+			}
+		}
+		to(metrics.KeyMade, since1970(newest), ring)
+		to(metrics.KeysHeld, float64(len(keys)), ring)
+	}
 }
 
 // census counts shards on the move, missing replicas, shards with too few replicas, and

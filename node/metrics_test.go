@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,6 +144,43 @@ func TestMetricsCountWork(t *testing.T) {
 		t.Errorf("%v leaderships, %v proposals in meta", led, proposals)
 	}
 	catalogueHolds(t, first)
+}
+
+// TestMetricsShowKeys: how many keys a ring has, and when the newest was made, before, during and
+// after a rotation.
+func TestMetricsShowKeys(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	f := func(ring string, held float64, made time.Time) {
+		t.Helper()
+		s := scrape(t, c.Nodes[0])
+		if got := s[`facet_keys_held{ring="`+ring+`"}`]; got != held {
+			t.Errorf("%s: %v keys, want %v", ring, got, held)
+		}
+		if got := s[`facet_key_made_timestamp_seconds{ring="`+ring+`"}`]; got != float64(made.Unix()) {
+			t.Errorf("%s: made at %f, want %d", ring, got, made.Unix())
+		}
+	}
+	a, err := c.Nodes[0].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingGossip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(wire.RingGossip, 1, a.Key.Since)
+	// A second line, as a rotation leaves it that did not end.
+	c.Stop(0)
+	made := time.Date(2090, 1, 2, 3, 4, 5, 0, time.UTC)
+	file, err := os.OpenFile(c.Nodes[0].Config.ClusterKeyFile, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("\n" + strings.Repeat("5a", 32) + " " + made.Format(time.RFC3339) + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	c.Restart(0)
+	c.WaitReady()
+	f(wire.RingCluster, 2, made)
+	f(wire.RingGossip, 1, a.Key.Since)
 }
 
 // TestMetricsReportLastErasure: of each group here, meta included.

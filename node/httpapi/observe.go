@@ -48,6 +48,11 @@ const (
 	RefusedFault       = "fault"
 )
 
+// Refusals are all reasons of refusals.
+var Refusals = []string{
+	RefusedRate, RefusedQuota, RefusedSignatures, RefusedBodies, RefusedBusy, RefusedUnavailable, RefusedMemory, RefusedTimeout, RefusedFault,
+}
+
 // refusalOf returns why a request got f, if f is a refusal.
 func refusalOf(err error, f *failure) string {
 	kind := router.KindOf(err)

@@ -127,6 +127,11 @@ func (k *Keys) Server() *cert.Source { return k.server }
 // GossipSecrets returns the keys that encrypt gossip, the one in use first.
 func (k *Keys) GossipSecrets() [][]byte { return k.gossip.secrets() }
 
+// Shared returns the keys of each ring, by the ring's name, the one in use first.
+func (k *Keys) Shared() map[string][]wire.KeyInfo {
+	return map[string][]wire.KeyInfo{wire.RingCluster: k.cluster.infos(), wire.RingGossip: k.gossip.infos()}
+}
+
 // named returns the ring of that name.
 func (k *Keys) named(name string) (*ring, error) {
 	switch name {

@@ -127,6 +127,8 @@ var (
 		"When the newest whole backup by the clock was made, in seconds since 1970, as this node has seen it; 0 is none. Meta's leader looks every minute, so take the max over nodes.")
 	BackupInterval = cluster.gauge("facet_backup_interval_seconds", "Time between backups by the clock (backup-every); 0 without a schedule.")
 	CertExpiry     = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
+	KeyMade        = cluster.gauge("facet_key_made_timestamp_seconds", "When the newest of the keys that all nodes share was made, in seconds since 1970, by ring: cluster, gossip.", "ring")
+	KeysHeld       = cluster.gauge("facet_keys_held", "Keys of a ring that this node can open with; more than one until a rotation is over.", "ring")
 	EventsExpired  = cluster.counter("facet_events_expired_total", "Events that expired on the shards that this node led.")
 	ExpiryWaiting  = cluster.gauge("facet_events_expiry_waiting", "Events on the shards that this node leads that are due, as far as it looked, and wait because its clock agrees with no majority.")
 	ExpiryNext     = cluster.gauge("facet_expiry_next_timestamp_seconds", "When the next event of the shards that this node leads is due, in seconds since 1970; 0 is none.")

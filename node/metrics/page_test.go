@@ -71,7 +71,7 @@ func TestNamesFollowConventions(t *testing.T) {
 func TestRequestIsCounted(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	w := metrics.NewWork(registry)
+	w := metrics.NewWork(registry, []string{"rate", "fault"})
 	w.Request(metrics.Request{Operation: "GET /x", Status: 429, Took: time.Second, BodyBytes: 5, AnswerBytes: 7, Refusal: "rate"})
 	w.Request(metrics.Request{Status: 404})
 	w.Proposed(3)(time.Millisecond, nil)
@@ -80,26 +80,33 @@ func TestRequestIsCounted(t *testing.T) {
 	w.Dropped(4)
 	got := values(t, registry)
 	for name, want := range map[string]float64{
-		`facet_requests_total{GET /x,429}`:                   1,
-		`facet_requests_total{none,404}`:                     1,
-		`facet_requests_refused_total{rate}`:                 1,
-		`facet_request_body_bytes_total{}`:                   5,
-		`facet_answer_body_bytes_total{}`:                    7,
-		`facet_request_duration_seconds{GET /x}`:             1,
-		`facet_group_proposal_duration_seconds{3}`:           1,
-		`facet_group_proposals_failed_total{3}`:              1,
-		`facet_engine_image_duration_seconds{}`:              0,
-		`facet_shard_search_duration_seconds{}`:              0,
-		`facet_search_rows_total{}`:                          0,
-		`facet_requests_total{GET /x,200}`:                   0,
-		`facet_group_proposal_duration_seconds{4}`:           0,
-		`facet_requests_refused_total{anything that is not}`: 0,
+		`facet_requests_total{GET /x,429}`:         1,
+		`facet_requests_total{none,404}`:           1,
+		`facet_requests_refused_total{rate}`:       1,
+		`facet_request_body_bytes_total{}`:         5,
+		`facet_answer_body_bytes_total{}`:          7,
+		`facet_request_duration_seconds{GET /x}`:   1,
+		`facet_group_proposal_duration_seconds{3}`: 1,
+		`facet_group_proposals_failed_total{3}`:    1,
+		`facet_engine_image_duration_seconds{}`:    0,
+		`facet_shard_search_duration_seconds{}`:    0,
+		`facet_search_rows_total{}`:                0,
+		`facet_requests_total{GET /x,200}`:         0,
+		`facet_group_proposal_duration_seconds{4}`: 0,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: got %v, want %v", name, got[name], want)
 		}
 	}
-	if len(got) != 12 {
+	for _, name := range []string{ // there before their first event
+		"facet_requests_refused_total{fault}", "facet_job_files_total{registered}", "facet_job_files_total{refused}",
+		"facet_engine_images_total{ok}", "facet_engine_images_total{bad}", "facet_engine_images_total{busy}", "facet_engine_images_total{fault}",
+	} {
+		if v, ok := got[name]; !ok || v != 0 {
+			t.Errorf("%s: got %v, %t, want 0", name, v, ok)
+		}
+	}
+	if len(got) != 19 {
 		t.Errorf("got %d values: %v", len(got), got)
 	}
 }
@@ -127,7 +134,7 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 }
 
 func BenchmarkCountRequest(b *testing.B) {
-	w := metrics.NewWork(prometheus.NewRegistry())
+	w := metrics.NewWork(prometheus.NewRegistry(), nil)
 	r := metrics.Request{Operation: "POST /v1.1/face/search", Status: 200, Took: 60 * time.Millisecond, BodyBytes: 100_000, AnswerBytes: 1000}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -27,8 +27,9 @@ type Work struct {
 	files     *prometheus.CounterVec
 }
 
-// NewWork returns a Work whose counters are in registry.
-func NewWork(registry prometheus.Registerer) *Work {
+// NewWork returns a Work whose counters are in registry. Refusals, by these reasons, and outcomes
+// start at 0: Prometheus sees no increase in a counter that appears with its first event.
+func NewWork(registry prometheus.Registerer, refusals []string) *Work {
 	imageTime, shardTime := ImageSeconds.histogramVec(), ShardSearchSeconds.histogramVec()
 	read, sent, rows := RequestBytes.counterVec(), AnswerBytes.counterVec(), SearchRows.counterVec()
 	w := &Work{
@@ -39,6 +40,15 @@ func NewWork(registry prometheus.Registerer) *Work {
 		proposals: ProposeSeconds.histogramVec(), failed: ProposeFailed.counterVec(), files: JobFiles.counterVec(),
 	}
 	registry.MustRegister(w.requests, w.seconds, w.refused, read, sent, w.images, imageTime, w.stages, shardTime, rows, w.proposals, w.failed, w.files)
+	for _, reason := range refusals {
+		w.refused.WithLabelValues(reason)
+	}
+	for _, outcome := range []string{ImageOK, ImageBad, ImageBusy, ImageFault} {
+		w.images.WithLabelValues(outcome)
+	}
+	for _, outcome := range []string{FileRegistered, FileRefused} {
+		w.files.WithLabelValues(outcome)
+	}
 	return w
 }
 
@@ -117,11 +127,17 @@ func (w *Work) Dropped(group id.Shard) {
 	w.failed.DeleteLabelValues(label)
 }
 
+// Outcomes of a file of a job.
+const (
+	FileRegistered = "registered"
+	FileRefused    = "refused" // its record says why
+)
+
 // File counts a file of a job (jobs.Config.Done).
 func (w *Work) File(registered bool) {
-	outcome := "refused"
+	outcome := FileRefused
 	if registered {
-		outcome = "registered"
+		outcome = FileRegistered
 	}
 	w.files.WithLabelValues(outcome).Inc()
 }
