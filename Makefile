@@ -16,7 +16,6 @@ KERNEL_TESTS := KernelGivesPortableBits|KernelGivesSameDeferred|FastestKernel|De
 SEARCH_TESTS := $(KERNEL_TESTS)|KernelGives|CoderGives|OnSigns|Hostile|Waiting
 LINT_VERSION := v2.15.0
 VERSITYGW_VERSION := v1.8.0
-PROMETHEUS_VERSION := v0.308.1
 
 ##@ First minutes
 .PHONY: help setup build demo demo-office
@@ -102,9 +101,14 @@ console-vendor: ## compare the console's libraries with their npm packages; ARGS
 	@node scripts/console/vendor.mjs $(ARGS)
 
 .PHONY: alerts
-alerts: $(TOOLS)/promtool ## the alert rules' tests (their metrics and labels are checked by "make test", too)
-	@$(TOOLS)/promtool check rules deploy/prometheus/alerts.yml
-	@$(TOOLS)/promtool test rules deploy/prometheus/alerts_test.yml
+alerts: ## the tests of the alerts and of the dashboards' queries by promtool ("make test" checks that each has one)
+	@scripts/prometheus.sh
+	@$(TOOLS)/prometheus/promtool check rules --lint=none deploy/prometheus/alerts.yml
+	@$(TOOLS)/prometheus/promtool test rules deploy/prometheus/alerts_test.yml deploy/prometheus/panels_test.yml
+
+.PHONY: dashboards
+dashboards: ## write deploy/grafana and the tests of its queries from scripts/dashboards
+	@$(GO) run ./scripts/dashboards
 
 fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -187,14 +191,6 @@ distclean: clean ## remove what set-up fetched, too
 $(TOOLS)/golangci-lint:
 	@echo "lint: building golangci-lint $(LINT_VERSION) (once, about four minutes)"
 	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
-
-# Prometheus' own judge of rules. In a module of its own: "go install" refuses a module
-# that excludes versions of others.
-$(TOOLS)/promtool:
-	@echo "alerts: building promtool $(PROMETHEUS_VERSION) (once, about four minutes)"
-	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; cd "$$dir"; $(GO) mod init promtool 2>/dev/null; \
-	  $(GO) get github.com/prometheus/prometheus/cmd/promtool@$(PROMETHEUS_VERSION) 2>/dev/null; \
-	  $(GO) build -ldflags '-s -w' -o $@ github.com/prometheus/prometheus/cmd/promtool
 
 # A real S3 server for the tests, installed like the linter.
 s3: $(TOOLS)/versitygw

@@ -1,5 +1,5 @@
 // Package deploy_test holds what people deploy with to what the program has: alerts and
-// the dashboard name metrics that exist, and alerts lead to a chapter of the operations
+// dashboards name metrics that exist and have tests, and alerts lead to a chapter of the operations
 // guide.
 package deploy_test
 
@@ -59,6 +59,9 @@ var (
 func expressionHolds(t *testing.T, where, expr string) {
 	t.Helper()
 	known := []string{"le", "instance", "job"}
+	if strings.Contains(expr, "ALERTS{") {
+		known = append(known, "alertname", "alertstate", "severity")
+	}
 	own := 0
 	for _, name := range metricForm.FindAllString(expr, -1) {
 		if !strings.HasPrefix(name, "facet_") {
@@ -86,7 +89,7 @@ func expressionHolds(t *testing.T, where, expr string) {
 			t.Errorf("%s: none of its metrics has the label %q", where, l)
 		}
 	}
-	if own == 0 && !strings.HasPrefix(expr, "up{") && !metricForm.MatchString(expr) {
+	if own == 0 && !strings.HasPrefix(expr, "up{") && !strings.Contains(expr, "ALERTS{") && !metricForm.MatchString(expr) {
 		t.Errorf("%s: %q is about no metric of a node", where, expr)
 	}
 	for _, pair := range []string{"()", "{}", "[]"} {
@@ -144,52 +147,123 @@ func alertsThatFire(t *testing.T) map[string]bool {
 	return fires
 }
 
-func TestDashboardShowsKnownMetrics(t *testing.T) {
-	t.Parallel()
-	type panel struct {
-		ID      int
-		Type    string
-		Title   string
-		GridPos struct{ X, Y, W, H int }
-		Targets []struct{ Expr string }
+// board is the part of a dashboard that the tests look at.
+type board struct {
+	Title, UID, Description string
+	SchemaVersion           int
+	Panels                  []panel
+	Templating              struct {
+		List []struct{ Name, Type string }
 	}
-	var board struct {
-		Title, UID string
-		Panels     []panel
-	}
-	read(t, filepath.Join("grafana", "facet.json"), json.Unmarshal, &board)
-	if board.Title == "" || board.UID == "" {
-		t.Error("the dashboard has no title or uid")
-	}
-	var rows []string
-	seen, taken := map[int]bool{}, map[[2]int]string{}
-	for _, p := range board.Panels {
-		if seen[p.ID] {
-			t.Errorf("%s: its id is another's", p.Title)
+}
+
+type panel struct {
+	ID                       int
+	Type, Title, Description string
+	Datasource               struct{ UID string }
+	GridPos                  struct{ X, Y, W, H int }
+	Targets                  []struct{ Expr, LegendFormat string }
+	FieldConfig              struct {
+		Defaults struct {
+			Unit       string
+			Thresholds struct{ Steps []any }
 		}
-		seen[p.ID] = true
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Fatalf("%s lies over %q or beyond the edge", p.Title, other)
+	}
+}
+
+func boards(t *testing.T) map[string]board {
+	t.Helper()
+	all := map[string]board{}
+	for _, name := range []string{"operators", "officers"} {
+		var b board
+		read(t, filepath.Join("grafana", name+".json"), json.Unmarshal, &b)
+		all[name] = b
+	}
+	return all
+}
+
+// TestDashboardsShowKnownMetrics: each panel explains itself, asks the reader's Prometheus for metrics
+// that exist, and overlaps no other.
+func TestDashboardsShowKnownMetrics(t *testing.T) {
+	t.Parallel()
+	for name, b := range boards(t) {
+		if b.Title == "" || b.UID != "facet-"+name || b.Description == "" || b.SchemaVersion < 41 {
+			t.Errorf("%s: title %q, uid %q, description %q, schema %d", name, b.Title, b.UID, b.Description, b.SchemaVersion)
+		}
+		if v := b.Templating.List; len(v) != 2 || v[0].Name != "source" || v[0].Type != "datasource" || v[1].Name != "node" || v[1].Type != "query" {
+			t.Errorf("%s: variables %+v", name, v)
+		}
+		seen, taken, asked := map[int]bool{}, map[[2]int]string{}, false
+		for _, p := range b.Panels {
+			if seen[p.ID] {
+				t.Errorf("%s: its id is another's", p.Title)
+			}
+			seen[p.ID] = true
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+						t.Fatalf("%s lies over %q or beyond the edge", p.Title, other)
+					}
+					taken[[2]int{x, y}] = p.Title
 				}
-				taken[[2]int{x, y}] = p.Title
+			}
+			if p.Type != "row" {
+				panelHolds(t, p)
+				asked = asked || slices.ContainsFunc(p.Targets, func(q struct{ Expr, LegendFormat string }) bool { return strings.Contains(q.Expr, "$node") })
 			}
 		}
-		if p.Type == "row" {
-			rows = append(rows, p.Title)
-			continue
-		}
-		if len(p.Targets) == 0 {
-			t.Errorf("%s shows nothing", p.Title)
-		}
-		for _, target := range p.Targets {
-			expressionHolds(t, p.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
+		if !asked {
+			t.Errorf("%s: no panel uses the variable node", name)
 		}
 	}
-	want := []string{"Cluster", "Requests", "Searches", "Face engine", "Raft groups", "Storage and memory", "Bulk registration"}
-	if !slices.Equal(rows, want) {
-		t.Errorf("rows: got %q, want %q", rows, want)
+}
+
+func panelHolds(t *testing.T, p panel) {
+	t.Helper()
+	if p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.Datasource.UID != "${source}" || len(p.FieldConfig.Defaults.Thresholds.Steps) == 0 {
+		t.Errorf("%q: description %q, unit %q, source %q, thresholds %v", p.Title, p.Description, p.FieldConfig.Defaults.Unit, p.Datasource.UID, p.FieldConfig.Defaults.Thresholds.Steps)
+	}
+	if len(p.Targets) == 0 {
+		t.Errorf("%s shows nothing", p.Title)
+	}
+	for _, q := range p.Targets {
+		expressionHolds(t, p.Title, tested(q.Expr))
+		if q.LegendFormat == "" {
+			t.Errorf("%s: a query has no legend", p.Title)
+		}
+	}
+}
+
+// tested returns a panel's query as its test in panels_test.yml asks it.
+func tested(expr string) string {
+	return "round(" + strings.NewReplacer("$__rate_interval", "5m", "$__range", "20m", "$node", ".*").Replace(expr) + ", 0.0001)"
+}
+
+func TestEveryQueryOfPanelsIsTested(t *testing.T) {
+	t.Parallel()
+	var file struct {
+		Tests []struct {
+			Exprs []struct {
+				Expr    string
+				Samples []any `yaml:"exp_samples"`
+			} `yaml:"promql_expr_test"`
+		}
+	}
+	read(t, filepath.Join("prometheus", "panels_test.yml"), yaml.Unmarshal, &file)
+	want := map[string]bool{} // what a test wants an answer of
+	for _, test := range file.Tests {
+		for _, e := range test.Exprs {
+			want[e.Expr] = want[e.Expr] || len(e.Samples) > 0
+		}
+	}
+	for name, b := range boards(t) {
+		for _, p := range b.Panels {
+			for _, q := range p.Targets {
+				if !want[tested(q.Expr)] {
+					t.Errorf("%s, %s: no test in panels_test.yml shows what %q answers (go run ./scripts/dashboards writes them)", name, p.Title, q.Expr)
+				}
+			}
+		}
 	}
 }
 

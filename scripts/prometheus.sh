@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Brings Prometheus for the tests of dashboards and alerts to assets/tools/prometheus: the programs
+# prometheus and promtool in the folder $PROMETHEUS or on the PATH of this machine, or else those of
+# Debian's or Ubuntu's package, unpacked there without installing it. Nothing else on the machine
+# changes. Debian keeps one version at a time, so only the oldest one is pinned.
+#
+# usage: scripts/prometheus.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [[ $# -gt 0 ]]; then
+	sed -n '2,8s/^# \{0,1\}//p' "$0"
+	exit 2
+fi
+folder=$PWD/assets/tools/prometheus
+# Debian 12 has it.
+least=2.42
+
+fail() {
+	echo "set-up: the tests of dashboards and alerts need Prometheus $least or newer: $1" >&2
+	echo "        Install it (Debian and Ubuntu: apt-get install prometheus), or name the folder of its programs in PROMETHEUS, then try again." >&2
+	exit 1
+}
+
+# sound reports whether a folder has both programs in a sufficient version.
+sound() {
+	local name version
+	for name in prometheus promtool; do
+		version=$("$1/$name" --version 2>&1 | sed -n 's/^prom[a-z]*, version \([0-9.]*\).*/\1/p') || return 1
+		[[ -n $version && $(printf '%s\n' "$least" "$version" | sort -V | head -n 1) == "$least" ]] || return 1
+	done
+}
+
+# take links or moves both programs of a folder into their place if they are sound.
+take() {
+	sound "$2" || return 1
+	mkdir -p "$folder"
+	"$1" "$2/prometheus" "$2/promtool" "$folder"
+}
+
+# unpack downloads the package, which apt checks against the distribution's signed lists, with
+# further options of apt, and takes the programs out of it.
+unpack() {
+	rm -rf "$own/package"
+	mkdir "$own/package"
+	(cd "$own/package" && apt-get "$@" -qq download prometheus) >>"$own/log" 2>&1 || return 1
+	dpkg-deb --extract "$own/package"/*.deb "$own/package" 2>>"$own/log" || return 1
+	take mv "$own/package/usr/bin"
+}
+
+link() { ln -sf "$@"; }
+
+if [[ -n ${PROMETHEUS:-} && ! $PROMETHEUS -ef $folder ]]; then
+	take link "$(realpath "$PROMETHEUS")" || fail "the programs in $PROMETHEUS don't run, or are older."
+	exit 0
+fi
+if sound "$folder"; then
+	exit 0
+fi
+if found=$(command -v prometheus) && take link "$(dirname "$found")"; then
+	exit 0
+fi
+[[ $(uname -s) == Linux ]] || fail "it isn't there, and is fetched on Debian and Ubuntu only."
+for client in apt-get dpkg-deb; do
+	command -v "$client" >/dev/null || fail "it isn't there, and neither is $client to fetch it."
+done
+
+echo "set-up: Prometheus for the tests of dashboards and alerts (once)"
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
+# The machine's own lists first; they may be missing or old, and then apt makes new ones in a folder
+# of ours, which takes no rights.
+unpack && exit 0
+mkdir -p "$own"/state/lists/partial "$own"/cache/archives/partial
+lists=(-o "Dir::State=$own/state" -o "Dir::State::status=$own/state/status" -o "Dir::Cache=$own/cache" -o APT::Sandbox::User=)
+touch "$own/state/status"
+apt-get "${lists[@]}" -qq update >>"$own/log" 2>&1 || true
+unpack "${lists[@]}" && exit 0
+cat "$own/log" >&2
+fail "apt-get could not fetch it."
