@@ -64,12 +64,13 @@ OLDEST := 093556b
 # A browser on a busy machine may lose a key or a click: what fails twice has failed.
 BROWSER_RUN := node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot *.test.js
 .PHONY: test-long
-test-long: setup venv npm build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs (25 minutes)
+test-long: setup venv npm build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs, dashboards (27 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
 	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
 	@$(GO) run -tags hashicorpmetrics ./scripts/attack
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
+	@$(MAKE) prometheus
 	@scripts/chromium.sh && cd node/console/test && $(BROWSER_RUN) || { echo "test-long: a browser test failed; all of them run once more"; $(BROWSER_RUN); }
 
 .PHONY: console-smoke
@@ -109,6 +110,10 @@ alerts: ## the tests of the alerts and of the dashboards' queries by promtool ("
 .PHONY: dashboards
 dashboards: ## write deploy/grafana and the tests of its queries from scripts/dashboards
 	@$(GO) run ./scripts/dashboards
+
+.PHONY: prometheus
+prometheus: setup alerts ## a real Prometheus reads a real cluster: it answers all queries of the dashboards, and an alert fires (2 minutes)
+	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 10m ./internal/e2e -run TestPrometheus -prometheus $(TOOLS)/prometheus/prometheus
 
 fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)

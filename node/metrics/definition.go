@@ -120,7 +120,7 @@ in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group
 subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. A value read
 from the disk is at most 15 seconds old; all others are present values. A node also has the metrics of the Go runtime (` + "`go_…`" + `) and of
 the process (` + "`process_…`" + `). [deploy/prometheus](../deploy/prometheus) has alert
-rules, [deploy/grafana](../deploy/grafana) a dashboard.
+rules, [deploy/grafana](../deploy/grafana) two dashboards ([how to install them](operations.md#prometheus-and-grafana)).
 
 ` + "`go test ./node/metrics -run Page -rewrite`" + ` writes this page.
 `
