@@ -350,6 +350,7 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 	f("PATCH", wire.PathTenants, false)
 	f("GET", wire.PathBackup, false)
 	f("DELETE", wire.PathKeys+"/x", false)
+	f("GET", wire.PathProfiles+"profile?seconds=1", false)
 	for _, path := range []string{
 		wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathReplicas, wire.PathWrites, wire.PathCertificates, wire.PathRings,
 		wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore,

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"facet/internal/id"
 	"facet/node/cert"
@@ -27,10 +26,7 @@ import (
 // at each scrape.
 func openMetrics(n *Node) {
 	n.registry = prometheus.NewRegistry()
-	n.registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	metrics.RegisterProcess(n.registry)
 	n.meters = metrics.NewWork(n.registry, httpapi.Refusals)
 }
 

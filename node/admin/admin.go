@@ -104,6 +104,8 @@ type Port struct {
 
 	mu    sync.Mutex // guards conns
 	conns map[*tls.Conn]struct{}
+
+	profiling sync.Mutex // held while a profile is taken
 }
 
 // Methods returns the handlers of the requests that the port answers to other nodes.

@@ -83,12 +83,11 @@ func (d *Definition) Names() []string {
 	return []string{d.Name + "_bucket", d.Name + "_sum", d.Name + "_count"}
 }
 
-// Markdown returns the catalogue as a page for people, without the metrics of the
-// Go runtime's collectors.
+// Markdown returns the catalogue and Process as a page for people.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
-	for _, s := range Catalogue {
+	for _, s := range append(slices.Clip(Catalogue), Process) {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n", s.Title)
 		for _, d := range s.Metrics {
 			labels := make([]string, len(d.Labels))
@@ -118,8 +117,7 @@ const pageHead = `# Metrics
 Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus, without a certificate. Sum or compare the nodes
 in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group of a healthy cluster. No label holds a tenant, a gallery, a
 subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. A value read
-from the disk is at most 15 seconds old; all others are present values. A node also has the metrics of the Go runtime (` + "`go_…`" + `) and of
-the process (` + "`process_…`" + `). [deploy/prometheus](../deploy/prometheus) has alert
+from the disk is at most 15 seconds old; all others are present values. [deploy/prometheus](../deploy/prometheus) has alert
 rules, [deploy/grafana](../deploy/grafana) two dashboards ([how to install them](operations.md#prometheus-and-grafana)).
 
 ` + "`go test ./node/metrics -run Page -rewrite`" + ` writes this page.

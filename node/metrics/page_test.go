@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,37 @@ func TestNamesFollowConventions(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Each metric of Process has the name and the kind that Go's release gives it, and the page lists
+// every reading of the runtime that nodes export.
+func TestProcessListsWhatRuntimeExports(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	metrics.RegisterProcess(registry)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported := map[string]metrics.Kind{}
+	for _, f := range families {
+		exported[f.GetName()] = metrics.Kind(strings.ToLower(f.GetType().String()))
+	}
+	listed := map[string]bool{}
+	for _, d := range metrics.Process.Metrics {
+		listed[d.Name] = true
+		if strings.HasPrefix(d.Name, "process_") && runtime.GOOS != "linux" {
+			continue
+		}
+		if exported[d.Name] != d.Kind {
+			t.Errorf("%s: listed as %q, exported as %q", d.Name, d.Kind, exported[d.Name])
+		}
+	}
+	for _, f := range families {
+		if strings.Contains(f.GetHelp(), "Sourced from ") && !listed[f.GetName()] {
+			t.Errorf("%s is not on the page", f.GetName())
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 // RenewForStatus is the advice for a machine whose node has no status certificate.
 const RenewForStatus = "run \"facet cluster renew\" on the machine with the authority: it sends this machine a status certificate"
 
-// Paths of the admin port. Those below /admin need the cluster's admin certificate; for some a
-// status certificate is enough. The others need no certificate.
+// Paths of the admin port. Those below /admin and /debug need the cluster's admin certificate;
+// for some a status certificate is enough. The others need no certificate.
 const (
 	PathLive    = "/livez"
 	PathReady   = "/readyz"
@@ -28,6 +28,9 @@ const (
 	PathReplicas = "/admin/replicas"
 	// PathWrites takes a WriteOrder and answers with a WriteAnswer (POST).
 	PathWrites = "/admin/writes"
+	// PathProfiles is followed by the name of a profile of package runtime/pprof, "profile" or
+	// "trace" (GET, for administrators). "go tool pprof" knows these paths.
+	PathProfiles = "/debug/pprof/"
 )
 
 // The states of a node in an Order and a Member.

@@ -1,0 +1,100 @@
+package node_test
+
+import (
+	"context"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"facet/node/cert"
+	"facet/node/nodetest"
+	"facet/node/wire"
+)
+
+// The test takes profiles as docs/operations.md shows it.
+func TestPprofToolReadsProfiles(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	pair, err := c.Authority.IssueAdmin("root")
+	if err == nil {
+		err = pair.Save(in("admin.pem"), in("admin.key"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"heap": "inuse_space", "allocs": "alloc_space", "goroutine": "runtime.gopark", "mutex?seconds=1": "delay", "block?seconds=1": "delay",
+		"profile?seconds=1": "Type: cpu", "threadcreate": "threadcreate",
+	} {
+		fetch := exec.CommandContext(t.Context(), "curl", "--silent", "--show-error", "--fail", "--insecure", "--cert", in("admin.pem"), "--key", in("admin.key"),
+			"--output", in("profile.pprof"), "https://"+c.Nodes[0].Config.AdminAddress+wire.PathProfiles+path)
+		if out, err := fetch.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", path, err, out)
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", in("profile.pprof")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, want %q: %s", path, err, want, out)
+		}
+	}
+}
+
+func TestProfilesAreBounded(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	m := c.Nodes[0]
+	admin := source(t, c.Authority, func() (cert.Pair, error) { return c.Authority.IssueAdmin("root") })
+	f := func(path string, status int, want string) {
+		t.Helper()
+		if got, body := adminCall(t, m, admin, "GET", wire.PathProfiles+path); got != status || !strings.Contains(body, want) {
+			t.Errorf("%s: got %d %.300s, want %d with %q", path, got, body, status, want)
+		}
+	}
+	f("profile?seconds=61", http.StatusBadRequest, "1 to 60")
+	f("trace?seconds=1e9", http.StatusBadRequest, "1 to 60")
+	f("heap?seconds=-1", http.StatusBadRequest, "1 to 60")
+	f("goroutine?debug=2", http.StatusBadRequest, "arguments of calls")
+	f("goroutine?debug=1", http.StatusOK, "goroutine profile: total ")
+	f("cmdline", http.StatusNotFound, "there is no profile")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: admin.AdminClientConfig(), DisableKeepAlives: true}}
+	long, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+m.Config.AdminAddress+wire.PathProfiles+"mutex?seconds=60", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if a, err := client.Do(long); err == nil {
+			a.Body.Close()
+		}
+	}()
+	takes := func(status int) {
+		t.Helper()
+		within(t, 10*time.Second, http.StatusText(status), func() bool {
+			got, _ := adminCall(t, m, admin, "GET", wire.PathProfiles+"heap")
+			return got == status
+		})
+	}
+	takes(http.StatusConflict)
+	cancel() // a caller that goes frees the place
+	<-ended
+	takes(http.StatusOK)
+}
+
+func TestPublicPortHasNoProfiles(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	client := c.Client("acme", nil)
+	for _, path := range []string{"goroutine?debug=1", "heap", "profile?seconds=1", ""} {
+		if a := client.Call(t, c.Nodes[0].URL, "GET", wire.PathProfiles+path, nil); a.Status < 400 || strings.Contains(string(a.Body), "goroutine") {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+	}
+}
