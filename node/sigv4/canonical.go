@@ -55,10 +55,15 @@ func (r Request) forms(c Canonical, host string) ([]form, error) {
 	return list, nil
 }
 
-// hash returns the hexadecimal SHA-256 of the canonical request in form f. names
-// are the signed headers, values their canonical values, in the same order; the
-// value of host comes from f.
+// hash returns the hexadecimal SHA-256 of the canonical request in form f.
 func (f form) hash(method string, names, values []string, bodyHash string) string {
+	sum := sha256.Sum256([]byte(f.text(method, names, values, bodyHash)))
+	return hex.EncodeToString(sum[:])
+}
+
+// text returns the canonical request in form f. names are the signed headers,
+// values their canonical values, in the same order; the value of host comes from f.
+func (f form) text(method string, names, values []string, bodyHash string) string {
 	var b strings.Builder
 	b.WriteString(method)
 	b.WriteByte('\n')
@@ -80,8 +85,7 @@ func (f form) hash(method string, names, values []string, bodyHash string) strin
 	b.WriteString(strings.Join(names, ";"))
 	b.WriteByte('\n')
 	b.WriteString(bodyHash)
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])
+	return b.String()
 }
 
 // canonicalValue returns the one value of a header for the canonical request:

@@ -35,8 +35,13 @@ func (s scope) derive(mac macFunc, secret string) signingKey {
 
 // sign returns the hexadecimal signature of a canonical request's hash.
 func (k signingKey) sign(mac macFunc, s scope, date, canonicalHash string) string {
-	sum := mac(k[:], s.dialect.token()+"\n"+date+"\n"+s.String()+"\n"+canonicalHash)
+	sum := mac(k[:], s.stringToSign(date, canonicalHash))
 	return hex.EncodeToString(sum[:])
+}
+
+// stringToSign returns the text that the last MAC covers.
+func (s scope) stringToSign(date, canonicalHash string) string {
+	return s.dialect.token() + "\n" + date + "\n" + s.String() + "\n" + canonicalHash
 }
 
 // mac returns the HMAC-SHA256 of text under key.

@@ -5,6 +5,7 @@ input and writes an array of {target, headers} to standard output. Signers:
   stock      botocore's own SigV4Auth (x-amz-date, AWS4)
   cloud      the same with the date header x-cloud-date
   cloud4     x-cloud-date and the CLOUD4 spelling
+  once       stock, with the path encoded once, as for S3
   unsigned   stock, but the body is left out of the signature
   session    stock, with a session token
   presigned  the signature in the query
@@ -61,12 +62,19 @@ class Cloud4(Cloud):
     spelling = "CLOUD4"
 
 
+class Once(botocore.auth.SigV4Auth):
+    """SigV4Auth for a path that is encoded once."""
+
+    def _normalize_url_path(self, path):
+        return path
+
+
 def sign(job):
     at = datetime.datetime.strptime(job["time"], "%Y%m%dT%H%M%SZ")
     botocore.auth.get_current_datetime = lambda *_: at
     token = "session-token" if job["signer"] == "session" else None
     credentials = Credentials(job["access"], job["secret"], token)
-    signer = {"cloud": Cloud, "cloud4": Cloud4, "presigned": botocore.auth.SigV4QueryAuth}.get(
+    signer = {"cloud": Cloud, "cloud4": Cloud4, "presigned": botocore.auth.SigV4QueryAuth, "once": Once}.get(
         job["signer"], botocore.auth.SigV4Auth)
     request = AWSRequest(job["method"], job["url"], headers=dict(job["headers"]), data=job["body"].encode())
     if job["signer"] == "unsigned":
