@@ -3,5 +3,5 @@
 //
 // This package only connects commands, flags and exit codes. The work is in its
 // sub-packages: config, serve, dev, admin, authority, process, demo, importing,
-// bench, models, photos, tenant, and cli and table, which others share.
+// bench, models, photos, signature, tenant, and cli and table, which others share.
 package main

@@ -62,6 +62,6 @@ func TestFirstScreenShowsThreeCommands(t *testing.T) {
 		t.Errorf("%d commands are shown, want 3:\n%s", shown, out)
 	}
 	for _, args := range [][]string{{"help"}, {"--help"}} {
-		exits(t, 0, "recover     recover a cluster", args...)
+		exits(t, 0, " recover a cluster", args...)
 	}
 }

@@ -79,7 +79,7 @@ func newRoot() *cobra.Command {
 	for _, cmd := range root.Commands() {
 		cmd.GroupID = groupOperator
 	}
-	for _, cmd := range tenant.Commands() {
+	for _, cmd := range append(tenant.Commands(), newExplainSignature()) {
 		cmd.GroupID = groupTenant
 		root.AddCommand(cmd)
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	// profileVariable names a profile for all commands of a shell.
 	profileVariable = "FACET_PROFILE"
-	// secretVariable has the secret key for a profile without one.
-	secretVariable = "FACET_SECRET_KEY"
+	// SecretVariable has the secret key for a profile without one.
+	SecretVariable = "FACET_SECRET_KEY"
 	// keyVariable has the API key of the gallery.
 	keyVariable = "FACET_API_KEY"
 	// devFolder is the folder of facet dev, devProfile the profile in it.
@@ -73,6 +73,11 @@ func (c *Connection) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.dir, "dir", devFolder, "folder of a cluster of facet dev")
 }
 
+// Named reports whether a flag or the environment names a profile.
+func (c *Connection) Named() bool {
+	return c.profile != "" || c.set.Changed("dir") || os.Getenv(profileVariable) != ""
+}
+
 // find returns the name of the profile: --profile, or that of --dir, or the variable's, or that
 // of the cluster in ./dev.
 func (c *Connection) find() (string, error) {
@@ -107,12 +112,12 @@ func (c *Connection) Read() (name string, cfg client.Config, err error) {
 		return "", client.Config{}, fmt.Errorf("%w: this needs a tenant's profile, which facet tenant create and facet key create write with --save, not an operator's", err)
 	}
 	if cfg.SecretKey == "" {
-		cfg.SecretKey = os.Getenv(secretVariable)
+		cfg.SecretKey = os.Getenv(SecretVariable)
 	} else if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(os.Stderr, "facet: others can read the secret key in %s: chmod 600 %s\n", name, name)
 	}
 	if cfg.SecretKey == "" {
-		return "", client.Config{}, fmt.Errorf("the profile %s has no secret_key: set %s", name, secretVariable)
+		return "", client.Config{}, fmt.Errorf("the profile %s has no secret_key: set %s", name, SecretVariable)
 	}
 	return name, cfg, nil
 }
