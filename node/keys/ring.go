@@ -65,6 +65,12 @@ func openRing(ctx context.Context, from Source) (*ring, error) {
 	return &ring{source: from, keys: keys}, nil
 }
 
+// Check returns an error if a source has no keys that a node can use.
+func Check(ctx context.Context, from Source) error {
+	_, err := readRing(ctx, from)
+	return err
+}
+
 func readRing(ctx context.Context, from Source) ([]ringKey, error) {
 	raw, err := from.Read(ctx)
 	if err != nil {

@@ -132,6 +132,9 @@ var (
 	}
 )
 
+// Active returns the name of the kernel that this processor runs.
+func Active() string { return active.name }
+
 func groupsPortable(p *plane) {
 	for _, at := range p.list {
 		g := int(at)

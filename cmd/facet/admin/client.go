@@ -245,19 +245,9 @@ func (c *Client) one(ctx context.Context, address string, q call) error {
 	if q.in != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := c.http.Do(r)
+	b, err := c.answer(r, answerBytesMax)
 	if err != nil {
-		return err // the error names method and address already
-	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
-	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", address, err)
-	}
-	if answer.StatusCode/100 != 2 {
-		var e struct{ Message string }
-		_ = json.Unmarshal(b, &e) // otherwise there is no message
-		return &AnswerError{Status: answer.StatusCode, Message: e.Message}
+		return err
 	}
 	if q.out == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 const (
 	ExitFailed = 1 // the command was tried and failed
 	ExitUsage  = 2 // the command line was wrong
-	ExitWarned = 3 // facet status: there are warnings
+	ExitWarned = 3 // facet status, facet doctor: there are warnings
 	ExitBroken = 4 // facet status: a part of the data can't be read or written
 	// ExitNoMatch: facet search found no candidate, or facet verify another person.
 	ExitNoMatch = 5

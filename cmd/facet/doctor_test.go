@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"facet/cmd/facet/cli"
+	"facet/cmd/facet/doctor"
+)
+
+// examination runs facet doctor and checks that its exit status fits its findings.
+func examination(t *testing.T, args ...string) doctor.Report {
+	t.Helper()
+	cmd := command(t, append([]string{"doctor", "-o", "json"}, args...)...)
+	out, _ := cmd.Output() // the exit status tells
+	var r doctor.Report
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("doctor %v: %v: %s", args, err, out)
+	}
+	want := map[doctor.Level]int{doctor.OK: 0, doctor.Warning: cli.ExitWarned, doctor.Problem: cli.ExitFailed}[r.Worst()]
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		t.Errorf("doctor %v ends with %d, want %d: %s", args, got, want, out)
+	}
+	return r
+}
+
+// says checks that a report has a finding.
+func says(t *testing.T, r doctor.Report, level doctor.Level, check, text string) {
+	t.Helper()
+	for _, f := range r.Findings {
+		if f.Level == level && f.Check == check && strings.Contains(f.Text+": "+f.Do, text) {
+			return
+		}
+	}
+	t.Errorf("no %s of %s with %q in %+v", level, check, text, r.Findings)
+}
+
+// The test examines a machine before its node runs, while it runs, while it hangs, and after its
+// death, when another process has its port.
+func TestDoctorFollowsNode(t *testing.T) {
+	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 1), ports: []int{freeBlock(t)}}
+	facet(t, append([]string{"cluster", "init", "--shards", "1"}, m.flags(t, 0)...)...)
+	m.profile = filepath.Join(m.folder(0), "profile.yaml")
+	settings := []string{"--config", filepath.Join(m.folder(0), "facet.yaml")}
+
+	r := examination(t, settings...)
+	says(t, r, doctor.OK, "cluster", "the node does not run")
+	says(t, r, doctor.OK, "ports", "TCP is free")
+	if r.Worst() == doctor.Problem {
+		t.Errorf("before the start: %+v", r.Findings)
+	}
+
+	m.start(t, 0)
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
+		cmd := command(t, "status", "--profile", m.profile)
+		if _ = cmd.Run(); cmd.ProcessState.ExitCode() == cli.ExitWarned { // it serves, alone
+			break
+		}
+	}
+	r = examination(t, settings...)
+	says(t, r, doctor.OK, "ports", fmt.Sprintf("is the running node's (process %d)", m.process[0].Process.Pid))
+	says(t, r, doctor.OK, "versions", "all nodes run")
+	says(t, r, doctor.OK, "clocks", "")
+	says(t, r, doctor.Warning, "cluster", "there is one node")
+	says(t, r, doctor.Warning, "replicas", "should have 3 replicas, and there are 1 nodes")
+	says(t, r, doctor.OK, "next", "the first one first: quorum")
+	if r.Worst() == doctor.Problem {
+		t.Errorf("while it runs: %+v", r.Findings)
+	}
+	says(t, examination(t, "--profile", m.profile), doctor.OK, "clocks", "")
+
+	if err := m.process[0].Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	says(t, examination(t, settings...), doctor.Problem, "cluster", "no node answers")
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("a hanging node keeps the doctor for %v", took)
+	}
+	if err := m.process[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.process[0].Wait()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", m.ports[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	says(t, examination(t, settings...), doctor.Problem, "ports", fmt.Sprintf("is taken by process %d", os.Getpid()))
+	says(t, examination(t, "--profile", m.profile), doctor.Problem, "cluster", "no node answers")
+	if err := os.WriteFile(settings[1], []byte("wrokers: 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says(t, examination(t, settings...), doctor.Problem, "settings", `there is no setting "wrokers"`)
+}
