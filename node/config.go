@@ -155,6 +155,11 @@ type Config struct {
 	// Network is the network to listen and call on. nil is the machine's own.
 	Network transport.Network
 	Log     *slog.Logger
+
+	// RecentLog returns the last lines of Log, and Settings the settings without secrets, for
+	// administrators. Either may be nil.
+	RecentLog func() []byte                  `json:"-"`
+	Settings  func() (map[string]any, error) `json:"-"`
 }
 
 // SearchMissProbable is the SearchMiss for the setting "search-bound: probable".

@@ -333,7 +333,7 @@ func openAdmin(ctx context.Context, n *Node) (stop func() error, err error) {
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
 		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, CutLinks: n.links.Cut, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
 		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
-		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log,
+		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log, RecentLog: n.cfg.RecentLog, Settings: n.cfg.Settings,
 	})
 	if err != nil {
 		return nil, err

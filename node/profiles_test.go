@@ -88,11 +88,32 @@ func TestProfilesAreBounded(t *testing.T) {
 	takes(http.StatusOK)
 }
 
+func TestLogAndSettingsAreForAdministrators(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Prepare(t, nodetest.Options{Nodes: 1, Shards: 1})
+	m := c.Nodes[0]
+	m.Config.RecentLog = func() []byte { return []byte("a line\n") }
+	m.Config.Settings = func() (map[string]any, error) { return map[string]any{"zone": "here"}, nil }
+	c.Restart(0)
+	admin := source(t, c.Authority, func() (cert.Pair, error) { return c.Authority.IssueAdmin("root") })
+	status := source(t, c.Authority, func() (cert.Pair, error) { return c.Authority.IssueStatus(m.Node.ID()) })
+	for path, want := range map[string]string{wire.PathLog: "a line\n", wire.PathSettings: `{"zone":"here"}` + "\n"} {
+		if code, body := adminCall(t, m, admin, "GET", path); code != http.StatusOK || body != want {
+			t.Errorf("%s: %d %q, want %q", path, code, body, want)
+		}
+		for _, other := range []*cert.Source{status, nil} {
+			if code, body := adminCall(t, m, other, "GET", path); code != http.StatusForbidden {
+				t.Errorf("%s without the administrator's certificate: %d %s", path, code, body)
+			}
+		}
+	}
+}
+
 func TestPublicPortHasNoProfiles(t *testing.T) {
 	t.Parallel()
 	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	client := c.Client("acme", nil)
-	for _, path := range []string{"goroutine?debug=1", "heap", "profile?seconds=1", ""} {
+	for _, path := range []string{"goroutine?debug=1", "heap", "profile?seconds=1", "", "../log", "../settings"} {
 		if a := client.Call(t, c.Nodes[0].URL, "GET", wire.PathProfiles+path, nil); a.Status < 400 || strings.Contains(string(a.Body), "goroutine") {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}

@@ -2,6 +2,6 @@
 // on this machine (dev), and the commands of operators and of tenants.
 //
 // This package only connects commands, flags and exit codes. The work is in its
-// sub-packages: config, serve, dev, admin, authority, process, doctor, demo, importing,
+// sub-packages: config, serve, dev, admin, authority, process, doctor, debug, demo, importing,
 // bench, models, photos, signature, tenant, and cli and table, which others share.
 package main

@@ -74,7 +74,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
-	root.AddCommand(newServe(), newDev(), newConsole(), newCluster(), newTenant(), newKey(), newStatus(), newDoctor(), newNode(), newShard(), newCerts(), newBackup(), newErase(), newRestore(), newRecover(), newDemo(), newBench(), newModels(), newVersion())
+	root.AddCommand(newServe(), newDev(), newConsole(), newCluster(), newTenant(), newKey(), newStatus(), newDoctor(), newDebug(), newNode(), newShard(), newCerts(), newBackup(), newErase(), newRestore(), newRecover(), newDemo(), newBench(), newModels(), newVersion())
 	root.AddGroup(&cobra.Group{ID: groupOperator, Title: "Nodes and clusters:"}, &cobra.Group{ID: groupTenant, Title: "The work of a tenant:"})
 	for _, cmd := range root.Commands() {
 		cmd.GroupID = groupOperator

@@ -90,6 +90,11 @@ type Config struct {
 	Keys      Keys
 	Backups   Backups
 	Log       *slog.Logger
+
+	// RecentLog returns the last lines of the log, Settings the settings without secrets. Either
+	// may be nil.
+	RecentLog func() []byte
+	Settings  func() (map[string]any, error)
 }
 
 // Port serves operators. It is safe for concurrent use.

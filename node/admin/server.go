@@ -168,6 +168,8 @@ func (p *Port) routes() http.Handler {
 	}))
 	p.handle(routes, "POST "+wire.PathReceipt, p.Receipts().serveReceipt)
 	p.backupRoutes(routes)
+	p.handle(routes, "GET "+wire.PathLog, p.serveLog)
+	p.handle(routes, "GET "+wire.PathSettings, p.serveSettings)
 	p.handle(routes, "GET "+wire.PathProfiles+"{name}", p.serveProfile)
 	return routes
 }

@@ -31,6 +31,10 @@ const (
 	// PathProfiles is followed by the name of a profile of package runtime/pprof, "profile" or
 	// "trace" (GET, for administrators). "go tool pprof" knows these paths.
 	PathProfiles = "/debug/pprof/"
+	// PathLog returns the last lines of the log, PathSettings the settings without secrets as JSON
+	// (GET, for administrators).
+	PathLog      = "/debug/log"
+	PathSettings = "/debug/settings"
 )
 
 // The states of a node in an Order and a Member.

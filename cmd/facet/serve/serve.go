@@ -13,6 +13,7 @@ import (
 
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
+	"facet/internal/recent"
 	"facet/node"
 	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )
@@ -24,7 +25,9 @@ const (
 	// hangTimeout is how long after closeTimeout the process waits for the node to
 	// close. Then it exits anyway.
 	hangTimeout = 5 * time.Second
-	pidFile     = "node.pid"
+	// recentBytesMax is how much of the log facet debug may read.
+	recentBytesMax = 256 << 10
+	pidFile        = "node.pid"
 )
 
 // Run runs a node until ctx ends and closes it gracefully. If the node has to stop
@@ -37,7 +40,8 @@ func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 // A benchmark uses it to put its own extractor in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
 	process.BarDumps()
-	log := slog.New(handler(s, stderr))
+	lines := recent.New(recentBytesMax)
+	log := slog.New(newHandler(io.MultiWriter(stderr, lines), s, process.IsTerminal(stderr)))
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -48,16 +52,20 @@ func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change fun
 	if err != nil {
 		return err
 	}
-	err = run(ctx, s, log, change)
+	withLog := func(cfg *node.Config) {
+		cfg.RecentLog = lines.Text
+		change(cfg)
+	}
+	err = run(ctx, s, log, withLog)
 	if adopt(s, log, err) {
-		err = run(ctx, s, log, change)
+		err = run(ctx, s, log, withLog)
 	}
 	return errors.Join(err, lock.Close())
 }
 
 func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*node.Config)) error {
 	cfg := s.Node()
-	cfg.Log = log
+	cfg.Log, cfg.Settings = log, s.Shareable
 	closeFaces, err := openFaces(s, &cfg)
 	if err != nil {
 		return err
@@ -96,11 +104,7 @@ func openError(err error) error {
 	return err
 }
 
-// handler returns the log's handler: text for people, JSON for machines.
-func handler(s config.Settings, w *os.File) slog.Handler {
-	return newHandler(w, s, process.IsTerminal(w))
-}
-
+// newHandler returns the log's handler: text for people, JSON for machines.
 func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
 	opts := &slog.HandlerOptions{Level: s.LogLevel}
 	if s.LogFormat == config.LogText || s.LogFormat == config.LogAuto && terminal {

@@ -87,3 +87,27 @@ func profileQuery(name string, asked url.Values) (query url.Values, seconds int,
 	}
 	return query, seconds, nil
 }
+
+// serveLog answers with the last lines of the log.
+func (p *Port) serveLog(w http.ResponseWriter, _ *http.Request) {
+	if p.cfg.RecentLog == nil {
+		refuse(w, http.StatusNotFound, "this node keeps no lines of its log")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(p.cfg.RecentLog()) // an error means that the caller has gone
+}
+
+// serveSettings answers with the settings.
+func (p *Port) serveSettings(w http.ResponseWriter, _ *http.Request) {
+	if p.cfg.Settings == nil {
+		refuse(w, http.StatusNotFound, "this node was started without settings")
+		return
+	}
+	settings, err := p.cfg.Settings()
+	if err != nil {
+		p.explain(w, "list the settings", err)
+		return
+	}
+	answer(w, http.StatusOK, settings)
+}

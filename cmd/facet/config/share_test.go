@@ -1,0 +1,39 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestSharedSettingsHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	s, err := load(t, "", []string{"FACET_BUCKET=s3://AKIA:canary1@b?secret=canary2", "FACET_BACKUP_TO=s3://b/dir?token=canary3", "FACET_RAFT_LEASE=2s", "FACET_GOSSIP_KEY="})
+	if err != nil && !strings.Contains(err.Error(), "gossip") {
+		t.Fatal(err)
+	}
+	s.ClusterKeyCommand = []string{"/bin/vault", "--token", "canary4"}
+	shared, err := s.Shareable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "canary") || !strings.Contains(string(text), "/bin/vault") || shared["raft-lease"] != "2s" || shared["backup-every"] != "24h0m0s" {
+		t.Errorf("%s", text)
+	}
+	if len(s.ClusterKeyCommand) != 3 {
+		t.Error("the settings themselves are changed")
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	Flags(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if _, ok := shared[f.Name]; !ok && f.Name != FileFlag {
+			t.Errorf("%s is left out", f.Name)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package debug
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"facet/cmd/facet/admin"
+	"facet/cmd/facet/doctor"
+	"facet/node/nodetest"
+)
+
+// The caller has a status certificate, and one of the nodes does not run.
+func TestWhatCantBeReadIsListed(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	pair, err := c.Authority.IssueStatus(c.Nodes[0].Node.ID())
+	if err == nil {
+		err = pair.Save(in("status.pem"), in("status.key"))
+	}
+	if err == nil {
+		err = os.WriteFile(in("ca.pem"), c.Authority.CertPEM(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect := func(addresses ...string) (*Bundle, error) {
+		t.Helper()
+		client, err := admin.NewClient(admin.Target{Addresses: addresses, Certificates: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Collect(t.Context(), doctor.Config{Client: client})
+	}
+	const nobody = "127.0.0.1:1"
+	b, err := collect(c.Nodes[0].Config.AdminAddress, nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(b.Manifest.Missing, "\n")
+	if refused := strings.Count(all, "this needs the cluster's admin certificate"); refused != 7 || strings.Count(all, "127.0.0.1-1/") != 1 {
+		t.Errorf("missing:\n%s", all)
+	}
+	var names []string
+	for _, f := range b.Manifest.Files {
+		names = append(names, filepath.Base(f.Name))
+	}
+	if got := strings.Join(names, " "); got != "plan.json status.json doctor.json metrics.txt ready.json" {
+		t.Errorf("files: %s", got)
+	}
+	if err := b.WriteFile(in("status.key")); err == nil {
+		t.Error("a file was overwritten")
+	}
+	if _, err := collect(nobody); err == nil || !strings.Contains(err.Error(), "no node answers") {
+		t.Errorf("no node: %v", err)
+	}
+}
+
+func TestAccessKeysAreScrubbed(t *testing.T) {
+	t.Parallel()
+	const line = `{"msg":"access key made","key":"FACETGJFUWSlohMZbPyh"}`
+	if got := string(scrub([]byte(line + "FACET_PROFILE"))); strings.Contains(got, "GJFUWS") || !strings.HasSuffix(got, "FACET_PROFILE") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,297 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"facet/engine"
+	"facet/engine/models"
+)
+
+const (
+	needleBytes   = 16 // of a key or a template
+	windowBytes   = 48 // of a photo
+	unpackedMax   = 256 << 20
+	debugCanary   = "canary7f"
+	accessKeyForm = `FACET[A-Za-z0-9]{15}`
+)
+
+// needles has what a bundle may not have, by what it is.
+type needles map[string][]byte
+
+// add adds the beginning and the end of a secret.
+func (n needles) add(what string, secret []byte) {
+	if len(secret) >= needleBytes {
+		n[what], n["the end of "+what] = secret[:needleBytes], secret[len(secret)-needleBytes:]
+	}
+}
+
+// in returns which needles are in b, in what it has in compressed form at any place, and so on.
+func (n needles) in(b []byte) (found []string) {
+	for what, needle := range n {
+		if bytes.Contains(b, needle) {
+			found = append(found, what)
+		}
+	}
+	unpack := func(magic string, open func(r io.Reader) (io.Reader, error)) {
+		for at := bytes.Index(b, []byte(magic)); at >= 0; {
+			if r, err := open(bytes.NewReader(b[at:])); err == nil {
+				plain, _ := io.ReadAll(io.LimitReader(r, unpackedMax)) // an error behind it is no matter
+				found = append(found, n.in(plain)...)
+			}
+			next := bytes.Index(b[at+1:], []byte(magic))
+			if next < 0 {
+				break
+			}
+			at += 1 + next
+		}
+	}
+	unpack("\x1f\x8b\x08", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+	unpack("\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) })
+	return found
+}
+
+// keysOf adds the keys in the files of a cluster's folder.
+func (n needles) keysOf(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".key" {
+			return nil //nolint:nilerr // the nodes remove files meanwhile
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(filepath.Dir(path)) + "/" + d.Name()
+		if block, _ := pem.Decode(b); block != nil {
+			n.add("the bytes of "+name, block.Bytes[36:]) // behind the head that all keys share
+			n.add("the text of "+name, []byte(base64.StdEncoding.EncodeToString(block.Bytes)[48:]))
+			return nil
+		}
+		digits, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte(" "))
+		n.add("the text of "+name, digits)
+		if plain, err := hex.DecodeString(string(digits)); err == nil {
+			n.add("the bytes of "+name, plain)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// photoOf adds a photo and its template.
+func (n needles) photoOf(t *testing.T, name string) {
+	t.Helper()
+	image, text := photo(t, name), encoded(t, name)
+	for _, part := range []int{4, 2} {
+		n["bytes of a photo"+fmt.Sprint(part)] = image[len(image)/part : len(image)/part+windowBytes]
+		n["base64 of a photo"+fmt.Sprint(part)] = []byte(text[len(text)/part : len(text)/part+windowBytes])
+	}
+	libraries, err := filepath.Glob(filepath.Join(root, "assets", "lib", "*onnxruntime.*"))
+	if err != nil || len(libraries) == 0 {
+		t.Fatal("no ONNX Runtime", err)
+	}
+	pack, err := models.Open(filepath.Join(root, "assets", "packs", models.FoundingPack))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(pack, engine.Config{Library: libraries[0], Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	faces, err := e.Extract(context.Background(), image)
+	if err != nil || len(faces) != 1 {
+		t.Fatalf("%d faces, %v", len(faces), err)
+	}
+	var template []byte
+	for _, x := range faces[0].Template {
+		template = binary.LittleEndian.AppendUint32(template, math.Float32bits(x))
+	}
+	n.add("the template", template)
+}
+
+// enrolled uses the cluster as a tenant with telling names does, and returns what the bundle must
+// not have of it.
+func enrolled(t *testing.T, c *cluster) needles {
+	t.Helper()
+	n := needles{}
+	named := func(what string) string {
+		name := debugCanary + "-" + what
+		n["the "+what] = []byte(name)
+		return name
+	}
+	var tenant struct {
+		AccessKey string `json:"access_key"`
+		SecretKey string `json:"secret_key"`
+	}
+	out, err := facet("tenant", "create", named("tenant"), "--json", "--dir", c.dir)
+	if err != nil || json.Unmarshal([]byte(out), &tenant) != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	k := c.keyless(t)
+	k.signer.AccessKey, k.signer.SecretKey = tenant.AccessKey, tenant.SecretKey
+	var made struct {
+		APIKey string `json:"apiKey"`
+	}
+	k.post(t, 0, "/api/galleries", map[string]any{"name": named("gallery"), "description": named("description"), "faceMinimumQualityScore": 0.45, "size": 100}).want(t, http.StatusOK, &made)
+	k.apiKey = made.APIKey
+	k.post(t, 0, "/v1.1/tags/"+named("tag"), nil).want(t, http.StatusOK, nil)
+	var r registered
+	k.post(t, 0, "/v1.1/subjects", map[string]any{
+		"face": encoded(t, obama), "tags": []string{debugCanary + "-tag"}, "externalId": named("external-id"), "userData": map[string]any{"note": named("user-data")},
+	}).want(t, http.StatusCreated, &r)
+	k.post(t, 1, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).want(t, http.StatusOK, nil)
+	k.post(t, 2, "/v1.1/subjects", map[string]any{"face": encoded(t, rocket), "externalId": named("refused-id")}).refused(t, "NoFace", 2001)
+	out, err = facet("key", "create", "--tenant", debugCanary+"-tenant", "--role", "biometric", "--json", "--dir", c.dir)
+	second := regexp.MustCompile(accessKeyForm).FindString(out)
+	if err != nil || second == "" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for what, text := range map[string]string{
+		"secret key": tenant.SecretKey, "access key": tenant.AccessKey, "second access key": second, "API key": made.APIKey, "subject": r.ID, "event": r.EventID,
+	} {
+		n["the "+what] = []byte(text)
+	}
+	n.keysOf(t, filepath.Join(c.dir, "certificates"))
+	n.photoOf(t, obama)
+	return n
+}
+
+// The test enrols a person with telling names, and looks for each of them, each key, the photo and
+// the template in the bundle. It finds all of them in an archive in which it has put them.
+func TestDebugBundleHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	n := enrolled(t, c)
+	name := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	out, err := facet("debug", "--dir", c.dir, "--out", name)
+	if err != nil || strings.Contains(out, "left out") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	bundle, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := n.in(bundle); len(found) > 0 {
+		t.Errorf("the bundle has %v", found)
+	}
+	if out, err := facet("debug", "--dir", c.dir, "--out", name); err == nil || !strings.Contains(out, "exists") {
+		t.Errorf("a bundle was overwritten: %v: %s", err, out)
+	}
+	files := unpacked(t, bundle)
+	listed(t, files)
+	logs := 0
+	for _, node := range c.info.Nodes {
+		folder := "facet-debug/nodes/" + strings.ReplaceAll(node.Admin, ":", "-") + "/"
+		for file, want := range map[string]string{
+			"metrics.txt": "facet_group_leader{", "log.txt": `msg="`, "settings.json": `"peer-address"`, "goroutine.txt": "goroutine profile: total", "ready.json": "OK",
+			"heap.pprof": "\x1f\x8b", "cpu.pprof": "\x1f\x8b", "mutex.pprof": "\x1f\x8b", "block.pprof": "\x1f\x8b",
+		} {
+			if !bytes.Contains(files[folder+file], []byte(want)) {
+				t.Errorf("%s has no %q: %.200q", folder+file, want, files[folder+file])
+			}
+		}
+		logs += bytes.Count(files[folder+"log.txt"], []byte("access key made"))
+	}
+	if logs == 0 {
+		t.Error("no log has the line of the new access key, so nothing was to be left out")
+	}
+	planted(t, n, files)
+}
+
+// unpacked returns the files of an archive.
+func unpacked(t *testing.T, archive []byte) map[string][]byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for r := tar.NewReader(z); ; {
+		head, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err == nil {
+			files[head.Name], err = io.ReadAll(r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// listed checks that the manifest lists each other file, and no more.
+func listed(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	var manifest struct {
+		Files []struct{ Name, What, SHA256 string }
+	}
+	if err := json.Unmarshal(files["facet-debug/manifest.json"], &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if len(manifest.Files) != len(files)-1 {
+		t.Errorf("the manifest lists %d of %d files", len(manifest.Files), len(files)-1)
+	}
+	for _, f := range manifest.Files {
+		sum := sha256.Sum256(files["facet-debug/"+f.Name])
+		if hex.EncodeToString(sum[:]) != f.SHA256 || f.What == "" {
+			t.Errorf("the manifest is wrong about %+v", f)
+		}
+	}
+}
+
+// planted puts each needle into a compressed file of a compressed archive, and checks that it is
+// found there.
+func planted(t *testing.T, n needles, files map[string][]byte) {
+	t.Helper()
+	pack := func(plain []byte) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	missed := 0
+	for what, needle := range n {
+		leak := pack(slices.Concat(files["facet-debug/cluster/status.json"], needle, []byte("and more")))
+		if found := n.in(pack(slices.Concat([]byte("tar head"), leak, []byte("tar tail")))); !slices.Contains(found, what) {
+			t.Errorf("%s is not found", what)
+			missed++
+		}
+	}
+	if len(n) < 25 || missed > 0 {
+		t.Errorf("%d of %d needles are found", len(n)-missed, len(n))
+	}
+}
