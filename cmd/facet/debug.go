@@ -30,6 +30,9 @@ func newDebug() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if cfg.Unreached != nil {
+			return cfg.Unreached
+		}
 		if cfg.Client == nil {
 			return errors.New("no cluster is named: name a profile with --profile or " + profileVariable)
 		}

@@ -10,7 +10,6 @@ import (
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
-	"facet/cmd/facet/dev"
 	"facet/cmd/facet/doctor"
 )
 
@@ -26,7 +25,12 @@ func (x *examined) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&x.settings, config.FileFlag, "", "settings of the node on this machine, to check the machine for it; a profile.yaml beside it names the cluster")
 }
 
-// read returns what to examine. A cluster that nobody has named is left out if there are settings.
+// named reports whether a flag or the environment names a cluster.
+func (x *examined) named() bool {
+	return x.profile != "" || len(x.addresses) > 0 || x.set.Changed("dir") || os.Getenv(profileVariable) != ""
+}
+
+// read returns what to examine. With settings, a cluster that nobody has named is left out.
 func (x *examined) read() (cfg doctor.Config, err error) {
 	if x.settings != "" {
 		s, err := config.LoadFile(x.settings, os.Environ())
@@ -42,10 +46,13 @@ func (x *examined) read() (cfg doctor.Config, err error) {
 	if err == nil {
 		cfg.Client, err = admin.NewClient(where)
 	}
-	if x.settings != "" && x.profile == "" && len(x.addresses) == 0 && errors.Is(err, dev.ErrNoCluster) {
-		err = nil
+	if _, misused := errors.AsType[*cli.UsageError](err); err == nil || misused || x.settings == "" {
+		return cfg, err
 	}
-	return cfg, err
+	if x.named() {
+		cfg.Unreached = err
+	}
+	return cfg, nil
 }
 
 func newDoctor() *cobra.Command {

@@ -58,6 +58,20 @@ func TestDoctorFollowsNode(t *testing.T) {
 		t.Errorf("before the start: %+v", r.Findings)
 	}
 
+	says(t, r, doctor.OK, "next", "the nearest limits")
+	aside := m.profile + ".aside"
+	for _, step := range []struct{ from, to string }{{m.profile, aside}, {aside, m.profile}} {
+		if err := os.Rename(step.from, step.to); err != nil {
+			t.Fatal(err)
+		}
+		if step.to == aside { // nobody names a cluster
+			if r := examination(t, settings...); r.Worst() == doctor.Problem {
+				t.Errorf("without a profile: %+v", r.Findings)
+			}
+			says(t, examination(t, append(settings, "--profile", m.profile)...), doctor.Problem, "cluster", "there is no profile")
+		}
+	}
+
 	m.start(t, 0)
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
 		cmd := command(t, "status", "--profile", m.profile)

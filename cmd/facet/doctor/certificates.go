@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/url"
@@ -54,6 +55,7 @@ func (x *examination) certificates(s *config.Settings) {
 func (x *examination) expiry(check string, from, to time.Time) {
 	const day = 24 * time.Hour
 	left := time.Until(to)
+	x.ends = append(x.ends, limit{"certificate", yearOf(left), fmt.Sprintf("%s ends on %s, in %d days", check, to.Format(time.DateOnly), int(left/day))})
 	switch {
 	case time.Until(from) > 0:
 		x.problem(check, "look at the clock", "is not valid before %s", from.Format(time.RFC3339))

@@ -32,7 +32,7 @@ var unfit = map[string]string{
 // disk checks the file system of the data directory.
 func (x *examination) disk(s *config.Settings) {
 	dir := existing(s.Dir)
-	kind := fileSystem(dir)
+	kind, size := fileSystem(dir)
 	if why := unfit[kind]; why != "" {
 		x.warn("file system", "put the data directory on a local disk", "%s is on %s: %s", s.Dir, kind, why)
 	} else if kind != "" {
@@ -41,6 +41,10 @@ func (x *examination) disk(s *config.Settings) {
 	free, reserve, err := limits.Room(dir)
 	if s.DiskReserve > 0 {
 		reserve = uint64(s.DiskReserve) << 20
+	}
+	if err == nil && size > reserve {
+		used := 1 - (float64(free)-float64(reserve))/float64(size-reserve)
+		x.ends = append(x.ends, limit{"the disk", 1 - used, fmt.Sprintf("the disk: %.0f %% used", 100*used)})
 	}
 	switch {
 	case err != nil:

@@ -49,8 +49,9 @@ type Config struct {
 	// be used.
 	Settings *config.Settings
 	Refused  error
-	// Client reaches the cluster, nil without a profile.
-	Client *admin.Client
+	// Client reaches the cluster, nil without a profile. Unreached is why a profile can't be used.
+	Client    *admin.Client
+	Unreached error
 }
 
 // examination is one call of Examine.
@@ -60,6 +61,7 @@ type examination struct {
 
 	node int // the process of the node on this machine, 0 if none runs
 	live *cluster
+	ends []limit // of this machine
 }
 
 // Examine makes all checks that its configuration allows.
@@ -83,6 +85,9 @@ func Examine(ctx context.Context, cfg Config) Report {
 	x.machine()
 	if cfg.Client != nil {
 		x.cluster(ctx)
+	}
+	if cfg.Unreached != nil {
+		x.problem("cluster", "correct the profile, or name another one with --profile", "%v", cfg.Unreached)
 	}
 	x.next()
 	return x.Report

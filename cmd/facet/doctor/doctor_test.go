@@ -99,7 +99,7 @@ func TestHealthyNodeHasNoProblem(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for _, want := range []string{"settings", "memory", "node.pem", "server.pem", "ca.pem", "node.key", "cluster-key", "models", "disk"} {
+	for _, want := range []string{"settings", "memory", "node.pem", "server.pem", "ca.pem", "node.key", "cluster-key", "models", "next"} {
 		if !found(r, OK, want, "") {
 			t.Errorf("no %s in\n%s", want, shown(t, r))
 		}
@@ -261,7 +261,7 @@ func TestExpiryIsJudged(t *testing.T) {
 
 func TestMemoryFileSystemIsWarned(t *testing.T) {
 	t.Parallel()
-	if fileSystem("/dev/shm") != "tmpfs" {
+	if kind, _ := fileSystem("/dev/shm"); kind != "tmpfs" {
 		t.Skip("this system has no tmpfs at /dev/shm")
 	}
 	s, _ := healthy(t)

@@ -13,21 +13,22 @@ import (
 // datasync flushes the contents of a file to the disk, as the logs of the groups do.
 func datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
-// fileSystem returns the kind of dir's file system, or "".
-func fileSystem(dir string) string {
+// fileSystem returns the kind of dir's file system, or "", and its size.
+func fileSystem(dir string) (kind string, size uint64) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return ""
+		return "", 0
 	}
+	size = s.Blocks * uint64(s.Bsize)
 	kinds := map[int64]string{
 		unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.NFS_SUPER_MAGIC: "nfs",
 		unix.SMB2_SUPER_MAGIC: "cifs", unix.CIFS_SUPER_MAGIC: "cifs", unix.FUSE_SUPER_MAGIC: "fuse",
 		unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", 0x2fc12fc1: "zfs",
 	}
 	if kind, ok := kinds[s.Type]; ok {
-		return kind
+		return kind, size
 	}
-	return "a file system of type 0x" + strconv.FormatInt(s.Type, 16)
+	return "a file system of type 0x" + strconv.FormatInt(s.Type, 16), size
 }
 
 // hugePages returns the mode of transparent huge pages, or "".

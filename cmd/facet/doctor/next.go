@@ -23,20 +23,12 @@ type limit struct {
 // next names what would break next: the nearest limit of each kind, by the part that is left, the
 // smallest first. Each is a finding of its own before it is near.
 func (x *examination) next() {
-	if x.live == nil {
+	all := x.ends
+	if x.live != nil {
+		all = x.live.limits()
+	}
+	if len(all) == 0 {
 		return
-	}
-	all := []limit{quorum(x.live.status)}
-	for _, n := range x.live.status.Nodes {
-		if n.Credentials == nil {
-			continue
-		}
-		for _, e := range n.Credentials.Expiries() {
-			all = append(all, limit{"certificate", time.Until(e.At).Hours() / (365 * 24), fmt.Sprintf("%s: %s", n.Name, e.In(time.Now()))})
-		}
-	}
-	for _, r := range x.live.nodes {
-		all = append(all, r.limits()...)
 	}
 	slices.SortStableFunc(all, func(a, b limit) int { return cmp.Compare(a.left, b.left) })
 	var texts []string
@@ -48,6 +40,26 @@ func (x *examination) next() {
 		}
 	}
 	x.ok("next", "the nearest limits, the first one first: %s", strings.Join(texts, "; "))
+}
+
+// yearOf returns a time as a part of a year, the life of a certificate.
+func yearOf(d time.Duration) float64 { return d.Hours() / (365 * 24) }
+
+// limits returns the limits of the cluster and of its nodes.
+func (c *cluster) limits() []limit {
+	all := []limit{quorum(c.status)}
+	for _, n := range c.status.Nodes {
+		if n.Credentials == nil {
+			continue
+		}
+		for _, e := range n.Credentials.Expiries() {
+			all = append(all, limit{"certificate", yearOf(time.Until(e.At)), fmt.Sprintf("%s: %s", n.Name, e.In(time.Now()))})
+		}
+	}
+	for _, r := range c.nodes {
+		all = append(all, r.limits()...)
+	}
+	return all
 }
 
 // limits returns the limits of a node's disk and memory.
