@@ -290,14 +290,9 @@ func (g *Group) enter() error {
 // applied cmd. It returns *NotLeaderError on a member that does not lead, and ErrBusy when
 // too many commands wait: then nothing was proposed. It returns ErrOutcomeUnknown when ctx
 // or the leadership ends after cmd was handed to the log.
-func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
+func (g *Group) Propose(ctx context.Context, cmd []byte) (_ []byte, err error) {
 	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Commit, Group: g.cfg.Group})
-	answer, err := g.propose(ctx, cmd)
-	running.End(err)
-	return answer, err
-}
-
-func (g *Group) propose(ctx context.Context, cmd []byte) ([]byte, error) {
+	defer func() { running.End(err) }()
 	if len(cmd) > CommandBytesMax {
 		return nil, fmt.Errorf("propose %d bytes: %w", len(cmd), ErrTooLarge)
 	}
