@@ -145,7 +145,7 @@ func readCluster(n *Node, to send) {
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.BackupLast, since1970(n.backups.Last()))
-	to(metrics.BackupInterval, n.cfg.BackupEvery.Seconds())
+	to(metrics.BackupInterval, n.backups.Interval().Seconds())
 	to(metrics.Clock, since1970(n.clock.Wall()))
 	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
 }

@@ -213,14 +213,13 @@ func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	}
 }
 
-// searchMiss returns the largest SearchMiss of all nodes, because any node may have searched
-// a part.
-func (n *Node) searchMiss() float64 {
-	most := n.cfg.SearchMiss
-	for _, m := range n.gossip.Members() {
-		most = max(most, m.SearchMiss)
+// searchMiss returns the largest SearchMiss of this node and the others, because any node may have
+// searched a part.
+func searchMiss(own float64, others []membership.Member) float64 {
+	for _, m := range others {
+		own = max(own, m.SearchMiss)
 	}
-	return most
+	return own
 }
 
 // handOverTimeout is how long a stop waits until other nodes have taken this node's

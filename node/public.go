@@ -30,8 +30,8 @@ func (n *Node) quota(who id.Tenant) httpapi.Quota {
 	requests, own := meta.Most(who, metafsm.QuotaRequests)
 	searches, _ := meta.Most(who, metafsm.QuotaSearches)
 	q := httpapi.Quota{Requests: httpapi.Rate{PerSecond: float64(requests)}, Searches: int(searches)}
-	if !own && n.cfg.TenantRate.PerSecond > 0 {
-		q.Requests = n.cfg.TenantRate
+	if rate := n.api.Rules().TenantRate; !own && rate.PerSecond > 0 {
+		q.Requests = rate
 	}
 	return q
 }
@@ -40,16 +40,14 @@ func (n *Node) quota(who id.Tenant) httpapi.Quota {
 // with an error that says so.
 func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.api, err = httpapi.New(httpapi.Config{
-		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
-		Health: n.cfg.Health, Console: n.cfg.Console, Canonical: n.cfg.Canonical, MustSign: n.cfg.MustSign,
+		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Rules: n.cfg.rules(), Log: n.log,
 		Meter:   answered{n.meters},
 		Crowded: limits.Crowded(n.cfg.Extractor),
-		Miss:    n.searchMiss,
+		Miss:    func() float64 { return searchMiss(n.cfg.SearchMiss, n.gossip.Members()) },
 		Quota:   n.quota,
 		Tracer:  n.tracer,
 		Limits: httpapi.Limits{
 			BodyBytes: n.cfg.BodyBytes, BodiesBytes: bodiesBytes(limits.SystemMemory()),
-			TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate,
 		},
 	})
 	if err != nil {

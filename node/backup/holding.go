@@ -36,8 +36,8 @@ func (s *Service) holding(list []Listed, folder string, before time.Time) (found
 			newest = l.Created
 		}
 		b := receipt.Backup{Folder: folder, Name: l.Name, Created: l.Created}
-		if scheduled && s.cfg.Every > 0 {
-			b.Goes = newest.Add(s.cfg.Every * time.Duration(max(s.cfg.Keep-newer, 0)))
+		if p := s.plan.Load(); scheduled && p.every > 0 {
+			b.Goes = newest.Add(p.every * time.Duration(max(p.keep-newer, 0)))
 		}
 		if scheduled {
 			newer++

@@ -13,7 +13,8 @@ func TestHoldingNamesBackupsAndTheirEnd(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	erased := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	s := &Service{cfg: Config{To: "file:///auto", Every: day, Keep: 3}}
+	s := Open(Config{To: "file:///auto", Every: day, Keep: 3})
+	defer s.Close()
 	listed := func(name string, created time.Time, finished bool) Listed {
 		return Listed{Head: Head{Name: name, Created: created}, Finished: finished}
 	}

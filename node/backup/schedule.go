@@ -63,9 +63,9 @@ func (s *Service) due(ctx context.Context) (name string, due bool, err error) {
 		began, err := time.Parse(scheduledPrefix+backupNameFormat, l.Name)
 		switch {
 		case err != nil:
-		case l.Finished && time.Since(l.Created) < s.cfg.Every:
+		case l.Finished && time.Since(l.Created) < s.plan.Load().every:
 			return "", false, nil
-		case !l.Finished && time.Since(began) < s.cfg.Every:
+		case !l.Finished && time.Since(began) < s.plan.Load().every:
 			name = l.Name
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Service) Last() time.Time {
 }
 
 func (s *Service) prune(ctx context.Context) error {
-	gone, err := inFolder(ctx, s.cfg.To, func(f *bucket.Folder) ([]string, error) { return Prune(ctx, f, scheduledPrefix, s.cfg.Keep) })
+	gone, err := inFolder(ctx, s.cfg.To, func(f *bucket.Folder) ([]string, error) { return Prune(ctx, f, scheduledPrefix, s.plan.Load().keep) })
 	if len(gone) > 0 {
 		s.cfg.Log.InfoContext(ctx, "old backups removed", "backups", gone)
 	}

@@ -78,11 +78,25 @@ type Service struct {
 	wanted      map[string]bool // attempts of this node to have parts written
 
 	last atomic.Pointer[time.Time] // of Last
+	plan atomic.Pointer[plan]      // of SetPlan
 }
+
+// plan says how often a backup is scheduled, and how many stay.
+type plan struct {
+	every time.Duration
+	keep  int
+}
+
+// Interval returns the time between scheduled backups, 0 without a schedule.
+func (s *Service) Interval() time.Duration { return s.plan.Load().every }
+
+// SetPlan changes Config.Every and Config.Keep. It is safe for concurrent use.
+func (s *Service) SetPlan(every time.Duration, keep int) { s.plan.Store(&plan{every, keep}) }
 
 // Open returns the service of a node. The caller closes it.
 func Open(c Config) *Service {
 	s := &Service{Loop: loop.New("backup"), cfg: c, wanted: map[string]bool{}}
+	s.SetPlan(c.Every, c.Keep)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }

@@ -16,7 +16,7 @@ func facesBodyOf(photos, tokens int) string {
 
 func TestComparisonsAreBounded(t *testing.T) {
 	t.Parallel()
-	r, clock := limited(t, Limits{})
+	r, clock := limited(t, Rules{})
 	f := func(photos, tokens, want int, message string) {
 		t.Helper()
 		a := ask(r, clock, "reader", "", "POST", "/v1.1/face/compare", facesBodyOf(photos, tokens))
@@ -43,7 +43,7 @@ func TestComparisonCountsEachPhoto(t *testing.T) {
 	t.Parallel()
 	f := func(want string, bodies ...string) {
 		t.Helper()
-		ten := Limits{TenantRate: Rate{PerSecond: 1, Burst: 10}}
+		ten := Rules{TenantRate: Rate{PerSecond: 1, Burst: 10}}
 		if got := paced(t, ten, "/v1.1/face/compare", bodies...); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -56,7 +56,8 @@ func TestComparisonCountsEachPhoto(t *testing.T) {
 // The scores of all bodies together take no more memory than bodies may.
 func TestComparisonAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	r, clock := limited(t, Limits{BodyBytes: 1 << 20, BodiesBytes: 2 << 20})
+	clock := &hand{now: testNow}
+	r := start(t, func(c *Config) { c.Limits, c.Now = Limits{BodyBytes: 1 << 20, BodiesBytes: 2 << 20}, clock.time })
 	if a := ask(r, clock, "reader", "", "POST", "/v1.1/face/compare", facesBodyOf(0, 300)); a.status != 200 {
 		t.Errorf("300 tokens: %d %.300s", a.status, a.body)
 	}

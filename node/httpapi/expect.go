@@ -41,7 +41,7 @@ func (s *Server) hopelessAhead(rc *fasthttp.RequestCtx, c *call) (err error) {
 		return nil
 	}
 	c.op, c.version = op, op.version
-	claim, err := s.verifier.Parse(request(c), s.cfg.Now())
+	claim, err := s.rules.Load().verifier.Parse(request(c), s.cfg.Now())
 	if err != nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ func extraction(image string) signed {
 func TestMeterGetsEveryAnswer(t *testing.T) {
 	t.Parallel()
 	told := &outcomes{}
-	r := start(t, func(c *Config) { c.Meter, c.Limits.TenantRate = told, Rate{PerSecond: .001, Burst: 5} })
+	r := start(t, func(c *Config) { c.Meter, c.TenantRate = told, Rate{PerSecond: .001, Burst: 5} })
 	n := 0
 	f := func(q signed, operation string, status int, refusal string) {
 		t.Helper()

@@ -23,7 +23,7 @@ var pages = []operation{
 // route is find, and finds pages unless they are switched off. HEAD of a page is its GET without
 // the body, which fasthttp leaves out.
 func (s *Server) route(method string, segments []string) (op *operation, parameters []string, err error) {
-	if s.cfg.Console == ConsoleOn && (method == fasthttp.MethodGet || method == fasthttp.MethodHead) {
+	if s.rules.Load().Console == ConsoleOn && (method == fasthttp.MethodGet || method == fasthttp.MethodHead) {
 		i := slices.IndexFunc(pages, func(o operation) bool {
 			_, ok := match(o.pattern, segments)
 			return ok

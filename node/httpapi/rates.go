@@ -36,6 +36,13 @@ func newRates(tenant, application Rate) *rates {
 	return &rates{tenants: newBuckets(tenant), applications: newBuckets(application)}
 }
 
+// set changes the bounds. Buckets of another size are replaced by full ones.
+func (r *rates) set(tenant, application Rate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tenants.size, r.applications.size = sizeOf(tenant), sizeOf(application)
+}
+
 // charge is what a request takes of a bucket: n tokens, beyond those that it has taken. A bucket of
 // fewer tokens gives all of them.
 type charge struct{ n, taken int }

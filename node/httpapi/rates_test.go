@@ -173,10 +173,10 @@ func (h *hand) move(d time.Duration) {
 }
 
 // limited starts a server with rates and a clock.
-func limited(t *testing.T, limits Limits) (*running, *hand) {
+func limited(t *testing.T, rules Rules) (*running, *hand) {
 	t.Helper()
 	clock := &hand{now: testNow}
-	return start(t, func(c *Config) { c.Limits, c.Now = limits, clock.time }), clock
+	return start(t, func(c *Config) { c.Rules, c.Now = rules, clock.time }), clock
 }
 
 // ask sends a request with the API key of an application.
@@ -191,7 +191,7 @@ func ask(r *running, clock *hand, as, key, method, target, body string) received
 
 func TestTooFastIs429WithRetryAfter(t *testing.T) {
 	t.Parallel()
-	r, clock := limited(t, Limits{TenantRate: Rate{PerSecond: 0.25, Burst: 3}})
+	r, clock := limited(t, Rules{TenantRate: Rate{PerSecond: 0.25, Burst: 3}})
 	for i := range 3 {
 		if a := ask(r, clock, "biometric", "app", "GET", "/v1.1/tags", ""); a.status != 200 {
 			t.Errorf("request %d: %d %s", i, a.status, a.body)
@@ -230,7 +230,7 @@ func TestTooFastIs429WithRetryAfter(t *testing.T) {
 func TestTooFastCostsNoKeyLookUp(t *testing.T) {
 	t.Parallel()
 	w := &watched{standIn: newStandIn()}
-	r := start(t, func(c *Config) { c.Service, c.Limits.TenantRate = w, Rate{PerSecond: 0.1, Burst: 2} })
+	r := start(t, func(c *Config) { c.Service, c.TenantRate = w, Rate{PerSecond: 0.1, Burst: 2} })
 	clock := &hand{now: testNow}
 	for i, want := range []int{403, 403, 429, 429, 429} {
 		if a := ask(r, clock, "biometric", fmt.Sprint("guess", i), "GET", "/v1.1/tags", ""); a.status != want {
@@ -245,7 +245,7 @@ func TestTooFastCostsNoKeyLookUp(t *testing.T) {
 // A client without the tenant's secret can't use up its rate.
 func TestForgedRequestChargesNoTenant(t *testing.T) {
 	t.Parallel()
-	r, clock := limited(t, Limits{TenantRate: Rate{PerSecond: 0.1, Burst: 1}})
+	r, clock := limited(t, Rules{TenantRate: Rate{PerSecond: 0.1, Burst: 1}})
 	for range 5 {
 		q := signed{as: "biometric", method: "GET", target: "/v1.1/tags", at: clock.time()}
 		raw := strings.Replace(q.raw(t), "GET /v1.1/tags", "GET /v1.1/tagz", 1)
@@ -260,7 +260,7 @@ func TestForgedRequestChargesNoTenant(t *testing.T) {
 
 func TestApplicationsHaveTheirOwnRates(t *testing.T) {
 	t.Parallel()
-	r, clock := limited(t, Limits{TenantRate: Rate{PerSecond: 1, Burst: 6}, ApplicationRate: Rate{PerSecond: 1, Burst: 2}})
+	r, clock := limited(t, Rules{TenantRate: Rate{PerSecond: 1, Burst: 6}, ApplicationRate: Rate{PerSecond: 1, Burst: 2}})
 	verify := fmt.Sprintf(`{"id":"x","probe":%q}`, "aW1nIGFsaWNl")
 	faces := fmt.Sprintf(`{"face":%q,"probe":%q}`, "aW1nIGFsaWNl", "aW1nIGFsaWNl")
 	f := func(what, key, target, body string, want int) {

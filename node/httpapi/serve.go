@@ -217,7 +217,7 @@ var errPanicked = errors.New("request panicked")
 
 // open reports whether op is answered without a signature.
 func (s *Server) open(op *operation) bool {
-	return op.right == anybody || s.cfg.Health == HealthOpen && op.pattern == healthPattern
+	return op.right == anybody || s.rules.Load().Health == HealthOpen && op.pattern == healthPattern
 }
 
 // authenticate reads the body and checks the signature. It first checks what the
@@ -226,7 +226,7 @@ func (s *Server) open(op *operation) bool {
 // other requests. A busy node may therefore answer 429 before the signature is
 // verified.
 func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *call) error {
-	claim, err := s.verifier.Parse(request(c), s.cfg.Now())
+	claim, err := s.rules.Load().verifier.Parse(request(c), s.cfg.Now())
 	if err != nil {
 		return err
 	}
@@ -454,7 +454,7 @@ func linger(c net.Conn) {
 // (CORS). It returns false when the request is another one or CORS is off.
 func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
 	origin, ok := c.header("origin")
-	if c.method != fasthttp.MethodOptions || !ok || !s.origins[origin] {
+	if c.method != fasthttp.MethodOptions || !ok || !s.rules.Load().origins[origin] {
 		return false
 	}
 	header := &rc.Response.Header
@@ -467,12 +467,12 @@ func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
 
 // allowOrigin lets a web page of a configured origin read the answer.
 func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
-	if len(s.origins) == 0 {
+	if len(s.rules.Load().origins) == 0 {
 		return
 	}
 	header := &rc.Response.Header
 	header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
-	if origin, ok := c.header("origin"); ok && s.origins[origin] {
+	if origin, ok := c.header("origin"); ok && s.rules.Load().origins[origin] {
 		header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
 		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, facet-search-bound")
 	}

@@ -90,9 +90,6 @@ type Limits struct {
 	// Connections is the most open connections, ConnectionsPerIP the most from one
 	// IPv4 address or IPv6 /64.
 	Connections, ConnectionsPerIP int
-	// TenantRate bounds the requests of each tenant to this node, ApplicationRate
-	// those with the API keys of each application. Zero is unbounded.
-	TenantRate, ApplicationRate Rate
 	// ReadTimeout is the time for the TLS handshake, for the headers of a request,
 	// and for its body (10 s). Each MB of body adds 1 s.
 	ReadTimeout time.Duration
@@ -118,16 +115,8 @@ const (
 	ConsoleOff
 )
 
-// Config configures a Server.
-type Config struct {
-	// Service carries out the requests.
-	Service Service
-	// TLS wraps the listener passed to Serve. It is nil when that listener speaks
-	// TLS itself. HTTP/1.1 is the only protocol.
-	TLS    *tls.Config
-	Limits Limits
-	// Region is the region of credentials. Empty means ap-southeast-2.
-	Region string
+// Rules say which requests are served. A running Server can change them.
+type Rules struct {
 	// Canonical lists the accepted canonical forms of signatures.
 	Canonical sigv4.Canonical
 	// MustSign names headers, in lower case, that have to be signed when present.
@@ -138,6 +127,22 @@ type Config struct {
 	// Origins are the web origins that browsers may call from. None switches CORS
 	// off.
 	Origins []string
+	// TenantRate bounds the requests of each tenant to this node, ApplicationRate
+	// those with the API keys of each application. Zero is unbounded.
+	TenantRate, ApplicationRate Rate
+}
+
+// Config configures a Server.
+type Config struct {
+	Rules
+	// Service carries out the requests.
+	Service Service
+	// TLS wraps the listener passed to Serve. It is nil when that listener speaks
+	// TLS itself. HTTP/1.1 is the only protocol.
+	TLS    *tls.Config
+	Limits Limits
+	// Region is the region of credentials. Empty means ap-southeast-2.
+	Region string
 	// Crowded reports whether an image of this tenant would be refused now. The
 	// body of such a request is not even read. Crowded must be quick; nil means
 	// never.
@@ -162,12 +167,11 @@ type Config struct {
 type Server struct {
 	cfg      Config
 	http     *fasthttp.Server
-	verifier *sigv4.Verifier
+	rules    atomic.Pointer[rules]
 	bodies   *fair.Pool // bytes of bodies; counted for the tenant that a request names, proven or not
 	requests *fair.Pool // counted for tenants whose signature was verified
 	rates    *rates
 	searches inWork
-	origins  map[string]bool
 	inFlight atomic.Int64
 	slow     time.Duration // slowRequest; tests set another
 	// accessKeys and apiKeys delay the look-up of unknown keys.
@@ -184,27 +188,19 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Service == nil {
 		return nil, errors.New("new HTTP server: no service")
 	}
-	if len(cfg.Origins) > originsMax {
-		return nil, fmt.Errorf("new HTTP server: %d origins, at most %d", len(cfg.Origins), originsMax)
-	}
 	defaults(&cfg)
 	s := &Server{
 		cfg: cfg,
-		verifier: sigv4.New(sigv4.Config{
-			Region: cfg.Region, Service: service, Canonical: cfg.Canonical,
-			MustSign: append([]string{"idempotency-key"}, cfg.MustSign...),
-		}),
 		bodies:     fair.NewPool(int64(cfg.Limits.BodiesBytes)),
 		requests:   fair.NewPool(int64(cfg.Limits.Requests)),
-		rates:      newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
-		origins:    make(map[string]bool, len(cfg.Origins)),
+		rates:      newRates(cfg.TenantRate, cfg.ApplicationRate),
 		slow:       slowRequest,
 		searches:   inWork{of: make(map[id.Tenant]int)},
 		accessKeys: newGate(), apiKeys: newGate(), failures: newFailures(),
 	}
 	s.rates.tenants.own = func(name id.UUID) Rate { return s.cfg.Quota(id.Tenant{UUID: name}).Requests }
-	for _, origin := range cfg.Origins {
-		s.origins[origin] = true
+	if err := s.SetRules(cfg.Rules); err != nil {
+		return nil, fmt.Errorf("new HTTP server: %w", err)
 	}
 	s.http = &fasthttp.Server{
 		Handler:            s.serve,
@@ -257,7 +253,7 @@ func defaults(cfg *Config) {
 		cfg.Miss = func() float64 { return 0 }
 	}
 	if cfg.Quota == nil {
-		rate := cfg.Limits.TenantRate
+		rate := cfg.TenantRate
 		cfg.Quota = func(id.Tenant) Quota { return Quota{Requests: rate} }
 	}
 	if cfg.Crowded == nil {

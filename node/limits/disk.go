@@ -21,7 +21,7 @@ const (
 // space refuses further events before the disk is full. A group whose log can't be written
 // is out of service, and not even a deletion is possible then.
 type space struct {
-	reserve int64 // 0: by the size of the file system
+	reserve atomic.Int64 // 0: by the size of the file system
 	// look measures. It may hang, so only step calls it.
 	look atomic.Pointer[func() (free, size uint64, err error)]
 
@@ -33,7 +33,8 @@ type space struct {
 
 // newSpace returns the space of dir's file system. reserve is in bytes; 0 is the default.
 func newSpace(reserve int64, dir string) *space {
-	s := &space{reserve: reserve}
+	s := &space{}
+	s.reserve.Store(reserve)
 	s.setLook(func() (uint64, uint64, error) {
 		var system unix.Statfs_t
 		if err := unix.Statfs(dir, &system); err != nil {
@@ -49,8 +50,8 @@ func (s *space) setLook(look func() (free, size uint64, err error)) { s.look.Sto
 
 // kept returns how many bytes stay free of a file system of size bytes.
 func (s *space) kept(size uint64) uint64 {
-	if s.reserve > 0 {
-		return uint64(s.reserve)
+	if r := s.reserve.Load(); r > 0 {
+		return uint64(r)
 	}
 	return max(size/100*reserveShare, reserveMin)
 }

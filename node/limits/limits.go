@@ -56,7 +56,14 @@ func (l *Limits) Alarms() []string {
 }
 
 // Budget returns the most bytes that events may take.
-func (l *Limits) Budget() int64 { return l.memory.budget }
+func (l *Limits) Budget() int64 { return l.memory.budget.Load() }
+
+// Change sets the memory that events may take and the bytes of the disk that stay free, as Config
+// has them.
+func (l *Limits) Change(memory, diskReserve int64) {
+	l.memory.setBudget(memory)
+	l.space.reserve.Store(diskReserve)
+}
 
 // Reserve returns how many bytes of the disk stay free.
 func (l *Limits) Reserve() uint64 { return l.space.kept(l.space.size.Load()) }

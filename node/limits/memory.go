@@ -22,7 +22,7 @@ const (
 
 // memory refuses further events before the node runs out of memory.
 type memory struct {
-	budget int64        // bytes
+	budget atomic.Int64 // bytes
 	used   func() int64 // measures the bytes that events take
 
 	// next is the time of the next measurement in nanoseconds since start. full is the
@@ -34,17 +34,24 @@ type memory struct {
 
 // newMemory returns a memory with a budget in bytes; 0 is the default.
 func newMemory(budget int64, used func() int64) *memory {
-	if budget == 0 {
-		budget = SystemMemory() / 100 * memoryShare
+	m := &memory{used: used, start: time.Now()}
+	m.setBudget(budget)
+	return m
+}
+
+// setBudget sets the budget in bytes; 0 is the default.
+func (m *memory) setBudget(bytes int64) {
+	if bytes == 0 {
+		bytes = SystemMemory() / 100 * memoryShare
 	}
-	return &memory{budget: budget, used: used, start: time.Now()}
+	m.budget.Store(bytes)
 }
 
 // Full reports whether events take the whole budget.
 func (m *memory) Full() bool {
 	now := int64(time.Since(m.start))
 	if next := m.next.Load(); now >= next && m.next.CompareAndSwap(next, now+int64(memoryInterval)) {
-		m.full.Store(m.used() >= m.budget)
+		m.full.Store(m.used() >= m.budget.Load())
 	}
 	return m.full.Load()
 }

@@ -60,7 +60,7 @@ func TestMemoryIsFullAtItsBudget(t *testing.T) {
 	if asked != 3 {
 		t.Errorf("measured %d times, want once in %v", asked, memoryInterval)
 	}
-	if m := newMemory(0, func() int64 { return 0 }); m.budget < 1<<20 || m.Full() {
-		t.Errorf("a budget of %d bytes by default", m.budget)
+	if m := newMemory(0, func() int64 { return 0 }); m.budget.Load() < 1<<20 || m.Full() {
+		t.Errorf("a budget of %d bytes by default", m.budget.Load())
 	}
 }

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"sync/atomic"
 	"encoding/json"
 	"log/slog"
 	"time"
@@ -82,6 +83,7 @@ type Config struct {
 // One goroutine calls the other steps.
 type Placement struct {
 	cfg    Config
+	away   atomic.Int64            // of SetAway
 	missed map[id.Member]time.Time // on meta's leader: when each missing node was first missed
 	led    map[id.Shard]time.Time  // when this node began to lead a group, or last offered to hand it over
 	// refused has the member that the last failed transfer of a group on the move was to.
@@ -90,8 +92,13 @@ type Placement struct {
 
 // New returns a Placement; it has no goroutine.
 func New(c Config) *Placement {
-	return &Placement{cfg: c, missed: map[id.Member]time.Time{}, led: map[id.Shard]time.Time{}, refused: map[id.Shard]id.Member{}}
+	p := &Placement{cfg: c, missed: map[id.Member]time.Time{}, led: map[id.Shard]time.Time{}, refused: map[id.Shard]id.Member{}}
+	p.SetAway(c.Away)
+	return p
 }
+
+// SetAway changes Config.Away. It is safe for concurrent use.
+func (p *Placement) SetAway(d time.Duration) { p.away.Store(int64(d)) }
 
 // Methods returns the handlers of the requests that the placement answers to other nodes.
 func (p *Placement) Methods() map[string]peer.Handler {

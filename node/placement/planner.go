@@ -24,7 +24,7 @@ func (p *Placement) Seats() ([]metafsm.Seat, map[id.Member]id.Member) {
 }
 
 // seats does the work of Seats, but treats a node as away when it has been missing for
-// Config.Away. missed has the time since when each node is missing; seats updates it.
+// the time of SetAway. missed has the time since when each node is missing; seats updates it.
 func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[id.Member]id.Member) {
 	zones := map[id.Member]string{p.cfg.Self: p.cfg.Zone} // of the members that are present
 	for _, m := range p.cfg.Gossip.Members() {
@@ -53,7 +53,7 @@ func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[i
 				since = time.Now()
 				missed[r.Member] = since
 			}
-			seat.Missed, seat.Away = true, time.Since(since) >= p.cfg.Away
+			seat.Missed, seat.Away = true, time.Since(since) >= time.Duration(p.away.Load())
 		}
 		seats = append(seats, seat)
 	}
