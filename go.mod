@@ -5,6 +5,7 @@ go 1.26.8
 require (
 	facet.internal/client v0.0.0
 	filippo.io/age v1.3.2
+	github.com/agnivade/levenshtein v1.2.2
 	github.com/bep/imagemeta v1.0.1
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/creack/pty v1.1.24

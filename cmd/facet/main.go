@@ -11,16 +11,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/serve"
 	"facet/cmd/facet/tenant"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 // run executes one command line and returns its exit code. The first SIGINT,
-// SIGTERM or SIGHUP ends the command gracefully, the second at once.
+// SIGTERM or SIGHUP ends the command gracefully, the second at once. A service reads its settings
+// again on SIGHUP.
 func run(args []string) int {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
+	reads := len(args) > 0 && args[0] == "serve" && serve.TakesHangup()
+	if !reads && !signal.Ignored(syscall.SIGHUP) { // nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)

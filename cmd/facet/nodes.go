@@ -26,18 +26,37 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "run one node",
-		Long: "Run one node until SIGINT or SIGTERM; a second signal ends it at once.\n\n" +
+		Long: "Run one node until SIGINT or SIGTERM; a second signal ends it at once. On SIGHUP a node without a\n" +
+			"terminal, a service, reads its settings again and takes over what it can without a restart.\n\n" +
 			"A setting comes from its flag, else from its variable (--peer-address is FACET_PEER_ADDRESS),\n" +
 			"else from the YAML file (peer-address: …), else from its default.",
 		Args: cli.Args(cobra.NoArgs),
 	}
 	config.Flags(cmd.Flags())
+	check := cmd.Flags().Bool("check", false, "check the settings and the files that they name, and don't run the node")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown := config.UnknownFlags(cmd.Flags(), os.Args[1:]); unknown != nil {
+			err = unknown
+		}
+		return cli.Misuse(err)
+	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := config.Load(cmd.Flags(), os.Environ())
+		load := func() (config.Settings, error) { return config.Load(cmd.Flags(), os.Environ()) }
+		s, err := load()
+		if err == nil && *check {
+			err = serve.Check(cmd.Context(), s)
+		}
 		if err != nil {
 			return cli.Misuse(err)
 		}
-		return serve.Run(cmd.Context(), s, os.Stderr)
+		if *check {
+			for _, doubt := range s.Doubts {
+				fmt.Fprintln(cmd.ErrOrStderr(), doubt)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the settings are right, and the files that they name can be read; facet doctor examines the machine")
+			return err
+		}
+		return serve.Run(cmd.Context(), s, load, os.Stderr)
 	}
 	return cmd
 }

@@ -190,7 +190,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	defaults(&cfg)
 	s := &Server{
-		cfg: cfg,
+		cfg:        cfg,
 		bodies:     fair.NewPool(int64(cfg.Limits.BodiesBytes)),
 		requests:   fair.NewPool(int64(cfg.Limits.Requests)),
 		rates:      newRates(cfg.TenantRate, cfg.ApplicationRate),

@@ -2,9 +2,9 @@ package placement
 
 import (
 	"context"
-	"sync/atomic"
 	"encoding/json"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"facet/internal/id"

@@ -35,8 +35,9 @@ func (s *Settings) findCredentials(environ []string) {
 	}
 }
 
-// checkKeys returns an error if a shared key has no source, or two.
+// checkKeys returns Problems for shared keys that have no source, or two.
 func (s Settings) checkKeys() error {
+	var wrong Problems
 	for _, key := range []struct {
 		name, file string
 		command    []string
@@ -44,19 +45,19 @@ func (s Settings) checkKeys() error {
 		credential, named := strings.CutPrefix(key.file, credentialPrefix)
 		switch {
 		case key.file == "" && len(key.command) == 0:
-			return fmt.Errorf("--%s is needed: a file (facet certs init makes one) or %sNAME; or --%s-command", key.name, credentialPrefix, key.name)
+			wrong.add(fmt.Errorf("--%s is needed: a file (facet certs init makes one) or %sNAME; or --%s-command", key.name, credentialPrefix, key.name))
 		case key.file != "" && len(key.command) > 0:
-			return fmt.Errorf("--%s and --%s-command both say where the key is: give one of them", key.name, key.name)
+			wrong.add(fmt.Errorf("--%s and --%s-command both say where the key is: give one of them", key.name, key.name))
 		case len(key.command) > 0 && !filepath.IsAbs(key.command[0]):
-			return fmt.Errorf("--%s-command needs a program with its whole path, not %q", key.name, key.command[0])
+			wrong.add(fmt.Errorf("--%s-command needs a program with its whole path, not %q", key.name, key.command[0]))
 		case named && s.CredentialsDir == "":
-			return fmt.Errorf("--%s is the credential %q of systemd, and there is no $%s: start the node as a service with LoadCredentialEncrypted=%s, "+
-				"and other commands with systemd-run --pty --property=LoadCredentialEncrypted=%s", key.name, credential, CredentialsVariable, credential, credential)
+			wrong.add(fmt.Errorf("--%s is the credential %q of systemd, and there is no $%s: start the node as a service with LoadCredentialEncrypted=%s, "+
+				"and other commands with systemd-run --pty --property=LoadCredentialEncrypted=%s", key.name, credential, CredentialsVariable, credential, credential))
 		case named:
-			return fmt.Errorf("--%s: %q is no name of a credential", key.name, credential)
+			wrong.add(fmt.Errorf("--%s: %q is no name of a credential", key.name, credential))
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 // ReadKeys returns the contents of the files of the shared keys.

@@ -109,13 +109,16 @@ func Flags(f *pflag.FlagSet) {
 
 // Load returns the settings from the flags of f, from environ (name=value), and
 // from the file that they name. Flags has added the flags to f, and f was parsed.
-// The errors are sentences for the person who made the settings.
+// The error is Problems with all that is wrong, unless a source can't be read at all.
 func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	k := koanf.New(noDelimiter)
+	var wrong Problems
 	if name := fileName(f, environ); name != "" {
-		if err := loadFile(k, name, f); err != nil {
+		err := loadFile(k, name, f)
+		if _, names := errors.AsType[Problems](err); err != nil && !names {
 			return Settings{}, err
 		}
+		wrong.add(err)
 	}
 	variables := env.Provider(noDelimiter, env.Opt{
 		Prefix:        VariablePrefix,
@@ -130,10 +133,15 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	}
 	var s Settings
 	if err := k.UnmarshalWithConf("", &s, koanf.UnmarshalConf{DecoderConfig: decoder()}); err != nil {
-		return Settings{}, settingError(err)
+		unread := settingError(err)
+		wrong.add(unread)
+		wrong.add(unread.others(s.check()))
+		return Settings{}, wrong
 	}
 	s.findCredentials(environ)
-	return s, s.check()
+	s.Doubts = doubts(f, environ)
+	wrong.add(s.check())
+	return s, wrong.err()
 }
 
 // LoadFile returns the settings from the file name and from environ.
@@ -159,17 +167,18 @@ func decoder() *mapstructure.DecoderConfig {
 	}
 }
 
-// settingError turns the decoder's several lines into one.
-func settingError(err error) error {
+// settingError turns the decoder's lines into Problems.
+func settingError(err error) Problems {
 	text := strings.TrimSpace(err.Error())
 	if _, list, ok := strings.Cut(text, "\n\n"); ok {
 		text = list
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
-	for i, l := range lines {
-		lines[i] = strings.TrimPrefix(strings.TrimSpace(l), "* ")
+	var wrong Problems
+	for _, l := range lines {
+		wrong.add(errors.New("bad setting: " + strings.TrimPrefix(strings.TrimSpace(l), "* ")))
 	}
-	return errors.New("bad setting: " + strings.Join(lines, "; "))
+	return wrong
 }
 
 // setting returns the flag's name for the name of a variable, or "" when there is
@@ -210,12 +219,13 @@ func loadFile(k *koanf.Koanf, name string, f *pflag.FlagSet) error {
 	if err := k.Load(file.Provider(name), yaml.Parser()); err != nil {
 		return fmt.Errorf("read configuration file %s: %w", filepath.Base(name), err)
 	}
+	var wrong Problems
 	for _, key := range slices.Sorted(slices.Values(k.Keys())) {
 		if key == FileFlag || f.Lookup(key) == nil {
-			return fmt.Errorf("configuration file %s: there is no setting %q", filepath.Base(name), key)
+			wrong.add(unknown(f, "configuration file "+filepath.Base(name), key))
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 // listHook splits a text at its commas.

@@ -81,6 +81,9 @@ const (
 
 // Settings contains all settings of `facet serve`.
 type Settings struct {
+	// Doubts has a sentence for each variable that is no setting, and whose name is like that of one.
+	Doubts []string `koanf:"-"`
+
 	Name string `koanf:"name"`
 	Zone string `koanf:"zone"`
 	Dir  string `koanf:"dir"`
@@ -196,19 +199,44 @@ func (s Settings) Node() node.Config {
 	}
 }
 
-// check returns an error that names the missing setting.
+// check returns Problems for all settings that are missing or wrong, or nil.
 func (s Settings) check() error {
+	var wrong Problems
 	for _, need := range []struct{ value, name, what string }{
 		{s.Dir, "dir", "the node's data directory"},
 		{s.Certificates, "certificates", "the folder with the node's certificates (facet certs issue makes one)"},
 	} {
 		if need.value == "" {
-			return fmt.Errorf("--%s is needed: %s", need.name, need.what)
+			wrong.add(fmt.Errorf("--%s is needed: %s", need.name, need.what))
 		}
 	}
-	if err := s.checkKeys(); err != nil {
-		return err
+	wrong.add(s.checkKeys())
+	wrong.add(s.checkRates())
+	wrong.add(s.checkRequests())
+	for _, c := range []struct {
+		bad     bool
+		problem string
+	}{
+		{s.ONNXRuntimeSHA256 != "" && !sha256Form.MatchString(s.ONNXRuntimeSHA256), "--onnxruntime-sha256 is 64 hexadecimal digits in lower case, as sha256sum prints them"},
+		{s.Workers < 0, "--workers can't be negative"},
+		{s.RebuildAfter < 0, "--rebuild-after can't be negative"},
+		{s.DiskReserve < 0 || s.DiskReserve > memoryMax, fmt.Sprintf("--disk-reserve must be 0 to %d MiB", memoryMax)},
+		{s.Memory < 0 || s.Memory > memoryMax, fmt.Sprintf("--memory must be 0 to %d MiB", memoryMax)},
+		{s.JobSlots < 0 || s.JobSlots > jobSlotsMax, fmt.Sprintf("--job-slots must be 0 to %d", jobSlotsMax)},
+		{s.SearchBound != BoundCertified && s.SearchBound != BoundProbable, fmt.Sprintf("--search-bound is certified or probable, not %q", string(s.SearchBound))},
+		{!(s.TracesRatio >= 0 && s.TracesRatio <= 1), "--traces-ratio is a share of requests, 0 to 1"}, // NaN, too
+		{s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON, fmt.Sprintf("--log-format is auto, text or json, not %q", string(s.LogFormat))},
+	} {
+		if c.bad {
+			wrong.add(errors.New(c.problem))
+		}
 	}
+	return wrong.err()
+}
+
+// checkRates checks the rates of requests.
+func (s Settings) checkRates() error {
+	var wrong Problems
 	for _, rate := range []struct {
 		name      string
 		perSecond float64
@@ -216,37 +244,14 @@ func (s Settings) check() error {
 	}{{"rate-tenant", s.TenantRate, s.TenantBurst}, {"rate-application", s.ApplicationRate, s.ApplicationBurst}} {
 		switch {
 		case !(rate.perSecond >= 0) || math.IsInf(rate.perSecond, 1): // also false for NaN
-			return fmt.Errorf("--%s is a number of requests per second, or 0 for no bound", rate.name)
+			wrong.add(fmt.Errorf("--%s is a number of requests per second, or 0 for no bound", rate.name))
 		case rate.burst < 0 || rate.burst > math.MaxInt32:
-			return fmt.Errorf("--%s-burst must be 0 to %d", rate.name, math.MaxInt32)
+			wrong.add(fmt.Errorf("--%s-burst must be 0 to %d", rate.name, math.MaxInt32))
 		case rate.burst > 0 && rate.perSecond == 0:
-			return fmt.Errorf("--%s-burst bounds nothing without --%s", rate.name, rate.name)
+			wrong.add(fmt.Errorf("--%s-burst bounds nothing without --%s", rate.name, rate.name))
 		}
 	}
-	if err := s.checkRequests(); err != nil {
-		return err
-	}
-	switch {
-	case s.ONNXRuntimeSHA256 != "" && !sha256Form.MatchString(s.ONNXRuntimeSHA256):
-		return errors.New("--onnxruntime-sha256 is 64 hexadecimal digits in lower case, as sha256sum prints them")
-	case s.Workers < 0:
-		return errors.New("--workers can't be negative")
-	case s.RebuildAfter < 0:
-		return errors.New("--rebuild-after can't be negative")
-	case s.DiskReserve < 0 || s.DiskReserve > memoryMax:
-		return fmt.Errorf("--disk-reserve must be 0 to %d MiB", memoryMax)
-	case s.Memory < 0 || s.Memory > memoryMax:
-		return fmt.Errorf("--memory must be 0 to %d MiB", memoryMax)
-	case s.JobSlots < 0 || s.JobSlots > jobSlotsMax:
-		return fmt.Errorf("--job-slots must be 0 to %d", jobSlotsMax)
-	case s.SearchBound != BoundCertified && s.SearchBound != BoundProbable:
-		return fmt.Errorf("--search-bound is certified or probable, not %q", string(s.SearchBound))
-	case !(s.TracesRatio >= 0 && s.TracesRatio <= 1): // also true for NaN
-		return errors.New("--traces-ratio is a share of requests, 0 to 1")
-	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:
-		return fmt.Errorf("--log-format is auto, text or json, not %q", string(s.LogFormat))
-	}
-	return nil
+	return wrong.err()
 }
 
 // sha256Form matches a SHA-256 in hexadecimal digits.
@@ -257,24 +262,27 @@ var headerName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // checkRequests checks the settings of what clients may send.
 func (s Settings) checkRequests() error {
-	switch {
-	case s.Health != HealthSigned && s.Health != HealthOpen:
-		return fmt.Errorf("--health is signed or open, not %q", string(s.Health))
-	case s.Console != ConsoleOn && s.Console != ConsoleOff:
-		return fmt.Errorf("--console is on or off, not %q", string(s.Console))
-	case s.SignatureForms != FormsTolerant && s.SignatureForms != FormsStrict:
-		return fmt.Errorf("--signature-forms is tolerant or strict, not %q", string(s.SignatureForms))
-	case s.BodyLimit < 1 || s.BodyLimit > bodyLimitMax:
-		return fmt.Errorf("--body-limit must be 1 to %d MiB", bodyLimitMax)
-	case len(s.MustSign) > mustSignMax:
-		return fmt.Errorf("--must-sign names at most %d headers", mustSignMax)
+	var wrong Problems
+	for _, c := range []struct {
+		bad     bool
+		problem string
+	}{
+		{s.Health != HealthSigned && s.Health != HealthOpen, fmt.Sprintf("--health is signed or open, not %q", string(s.Health))},
+		{s.Console != ConsoleOn && s.Console != ConsoleOff, fmt.Sprintf("--console is on or off, not %q", string(s.Console))},
+		{s.SignatureForms != FormsTolerant && s.SignatureForms != FormsStrict, fmt.Sprintf("--signature-forms is tolerant or strict, not %q", string(s.SignatureForms))},
+		{s.BodyLimit < 1 || s.BodyLimit > bodyLimitMax, fmt.Sprintf("--body-limit must be 1 to %d MiB", bodyLimitMax)},
+		{len(s.MustSign) > mustSignMax, fmt.Sprintf("--must-sign names at most %d headers", mustSignMax)},
+	} {
+		if c.bad {
+			wrong.add(errors.New(c.problem))
+		}
 	}
 	for _, name := range s.MustSign {
 		if !headerName.MatchString(name) {
-			return fmt.Errorf("--must-sign names headers in lower case, not %q", name)
+			wrong.add(fmt.Errorf("--must-sign names headers in lower case, not %q", name))
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 // Assets are the files that set-up installs beside facet.

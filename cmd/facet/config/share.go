@@ -19,7 +19,7 @@ func (s Settings) Shareable() (map[string]any, error) {
 			*command = []string{(*command)[0], hidden}
 		}
 	}
-	for _, u := range []*string{&s.Bucket, &s.BackupTo, &s.PublicURL} {
+	for _, u := range []*string{&s.Bucket, &s.BackupTo, &s.PublicURL, &s.TracesTo} {
 		*u = bare(*u)
 	}
 	out := map[string]any{}

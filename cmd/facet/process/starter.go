@@ -32,7 +32,7 @@ func OpenStarter() *Starter {
 	return s
 }
 
-// Start starts cmd in a process group of its own, so that a key pressed at the
+// Start starts cmd in a session of its own, so that a key pressed at the
 // terminal reaches this process alone. The caller waits for the child.
 func (s *Starter) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = childAttributes()

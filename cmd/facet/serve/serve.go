@@ -30,18 +30,31 @@ const (
 	pidFile        = "node.pid"
 )
 
-// Run runs a node until ctx ends and closes it gracefully. If the node has to stop
+// Loader loads the settings again.
+type Loader func() (config.Settings, error)
+
+// Run runs a node until ctx ends and closes it gracefully. On SIGHUP the node takes over what has changed
+// in the settings, unless load is nil (TakesHangup). If the node has to stop
 // by itself, Run returns an error. Its errors are sentences for an operator.
-func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
-	return RunWith(ctx, s, stderr, func(*node.Config) {})
+func Run(ctx context.Context, s config.Settings, load Loader, stderr *os.File) error {
+	return runWith(ctx, s, load, stderr, func(*node.Config) {})
 }
 
 // RunWith does the work of Run and lets change edit the complete configuration.
 // A benchmark uses it to put its own extractor in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
+	return runWith(ctx, s, nil, stderr, change)
+}
+
+func runWith(ctx context.Context, s config.Settings, load Loader, stderr *os.File, change func(*node.Config)) error {
 	process.BarDumps()
 	lines := recent.New(recentBytesMax)
-	log := slog.New(newHandler(io.MultiWriter(stderr, lines), s, process.IsTerminal(stderr)))
+	level := new(slog.LevelVar)
+	level.Set(s.LogLevel)
+	log := slog.New(newHandler(io.MultiWriter(stderr, lines), s, level, process.IsTerminal(stderr)))
+	for _, doubt := range s.Doubts {
+		log.WarnContext(ctx, "a variable is not read", "why", doubt)
+	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -52,21 +65,24 @@ func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change fun
 	if err != nil {
 		return err
 	}
+	r := &reloading{load: load, level: level, log: log}
+	r.settings.Store(&s)
 	withLog := func(cfg *node.Config) {
-		cfg.RecentLog = lines.Text
+		cfg.RecentLog, cfg.Settings = lines.Text, func() (map[string]any, error) { return r.settings.Load().Shareable() }
 		change(cfg)
 	}
-	err = run(ctx, s, log, withLog)
+	err = run(ctx, r, log, withLog)
 	if adopt(s, log, err) {
-		err = run(ctx, s, log, withLog)
+		err = run(ctx, r, log, withLog)
 	}
 	return errors.Join(err, lock.Close())
 }
 
-func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*node.Config)) error {
+func run(ctx context.Context, r *reloading, log *slog.Logger, change func(*node.Config)) error {
+	s := r.settings.Load()
 	cfg := s.Node()
-	cfg.Log, cfg.Settings = log, s.Shareable
-	closeFaces, err := openFaces(s, &cfg)
+	cfg.Log = log
+	closeFaces, err := openFaces(*s, &cfg)
 	if err != nil {
 		return err
 	}
@@ -79,10 +95,7 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*
 		}
 		return openError(err)
 	}
-	select {
-	case <-ctx.Done():
-	case <-n.Done():
-	}
+	r.run(ctx, n)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	closed := make(chan error, 1)
@@ -105,8 +118,8 @@ func openError(err error) error {
 }
 
 // newHandler returns the log's handler: text for people, JSON for machines.
-func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
-	opts := &slog.HandlerOptions{Level: s.LogLevel}
+func newHandler(w io.Writer, s config.Settings, level *slog.LevelVar, terminal bool) slog.Handler {
+	opts := &slog.HandlerOptions{Level: level}
 	if s.LogFormat == config.LogText || s.LogFormat == config.LogAuto && terminal {
 		return slog.NewTextHandler(w, opts)
 	}

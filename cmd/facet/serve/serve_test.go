@@ -24,7 +24,7 @@ func settings(t *testing.T) config.Settings {
 
 func refused(t *testing.T, s config.Settings, want string) {
 	t.Helper()
-	err := Run(t.Context(), s, os.Stderr)
+	err := Run(t.Context(), s, nil, os.Stderr)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
@@ -66,7 +66,7 @@ func TestLogIsTextOnATerminalElseJSON(t *testing.T) {
 	f := func(format config.LogFormat, terminal bool, want string) {
 		t.Helper()
 		var b bytes.Buffer
-		slog.New(newHandler(&b, config.Settings{LogFormat: format}, terminal)).Info("hello")
+		slog.New(newHandler(&b, config.Settings{LogFormat: format}, new(slog.LevelVar), terminal)).Info("hello")
 		if !strings.HasPrefix(b.String(), want) {
 			t.Errorf("%s, terminal %t: got %q", format, terminal, b.String())
 		}

@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A service takes changed settings over on SIGHUP, keeps all when one is wrong, and says what waits
+// for its next start.
+func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "facet.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("log-level: info\nhealth: signed\n")
+	c := serve(t, program, 1, 1, "--config", file)
+	n := c.nodes[0]
+	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	unsigned := func(path string) int {
+		r, err := browser.Get(n.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r.StatusCode
+	}
+	reload := func(text, want string) {
+		t.Helper()
+		before, err := os.ReadFile(n.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(text)
+		if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			b, err := os.ReadFile(n.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(b[len(before):]), want) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the log has no %q:\n%s", want, logEnd(n.log))
+			}
+		}
+	}
+	health := func(want int) {
+		t.Helper()
+		if got := unsigned("/v1.1/health"); got != want {
+			t.Errorf("health without a signature: %d, want %d", got, want)
+		}
+	}
+	health(http.StatusForbidden)
+	reload("log-level: info\nhealth: open\nconsole: \"off\"\nworkers: 1\n", "settings=[workers]")
+	health(http.StatusOK)
+	if got := unsigned("/console/"); got != http.StatusForbidden {
+		t.Errorf("the console answers %d after it was switched off", got)
+	}
+	reload("log-level: debug\nhealth: closed\ncors: https://example.org\n", `health is signed or open, not \"closed\"`)
+	health(http.StatusOK) // none is taken over
+	reload("log-level: debug\nhealth: signed\n", "changed=\"[health console log-level]\"")
+	health(http.StatusForbidden)
+	if !strings.Contains(logEnd(n.log), "level=DEBUG") {
+		t.Error("no request is logged at level debug")
+	}
+	if got := unsigned("/console/"); got != http.StatusOK {
+		t.Errorf("the console answers %d after its setting was taken away", got)
+	}
+	if n.end(syscall.SIGTERM); n.cmd != nil {
+		t.Error("the node does not end")
+	}
+}
