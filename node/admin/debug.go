@@ -60,7 +60,7 @@ func (p *Port) serveProfile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.profiling.Unlock()
-	p.cfg.Log.Info("a profile is taken", "profile", name, "seconds", seconds)
+	p.cfg.Log.InfoContext(r.Context(), "a profile is taken", "profile", name, "seconds", seconds)
 	bare := r.Clone(r.Context())
 	bare.URL.RawQuery = query.Encode()
 	handler.ServeHTTP(w, bare)
