@@ -38,18 +38,14 @@ start() {
 	sound "$folder/chrome"
 }
 
-# unpack downloads the browser and what it needs here, which apt checks against the distribution's
-# signed lists, with further options of apt, and unpacks all of it.
+# unpack brings the browser and what it needs here, and unpacks all of it.
 unpack() {
-	local names libraries
-	names=$(apt-get "$@" -qq --no-install-recommends --print-uris install chromium 2>>"$log" | sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p")
-	[[ -n $names ]] || return 1
+	local libraries package
 	rm -rf "$folder/packages" "$folder/unpacked"
-	mkdir -p "$folder/packages" "$folder/unpacked"
-	# shellcheck disable=SC2086 # one name a word
-	(cd "$folder/packages" && apt-get "$@" -qq download $names) >>"$log" 2>&1 || return 1
+	mkdir -p "$folder/unpacked"
+	scripts/debian.sh -d "$folder/packages" chromium || return 1
 	for package in "$folder"/packages/*.deb; do
-		dpkg-deb --extract "$package" "$folder/unpacked" 2>>"$log" || return 1
+		dpkg-deb --extract "$package" "$folder/unpacked" || return 1
 	done
 	rm -rf "$folder/packages"
 	libraries=$(cd "$folder" && find unpacked -name '*.so*' -not -path '*/lib/chromium/*' -printf '$here/%h\n' | sort -u | paste -sd:)
@@ -66,20 +62,5 @@ for name in "${CHROME:-}" google-chrome google-chrome-stable chromium chromium-b
 	fi
 done
 [[ $(uname -s) == Linux ]] || fail "it isn't there, and is fetched on Debian only."
-for client in apt-get dpkg-deb; do
-	command -v "$client" >/dev/null || fail "it isn't there, and neither is $client to fetch it."
-done
-
 echo "set-up: Chromium for the console's tests (once)"
-own=$(mktemp -d)
-trap 'rm -rf "$own"' EXIT
-log=$own/log
-# The machine's own lists first; they may be missing or old, and then apt makes new ones in a folder
-# of ours, which takes no rights. What is installed is read from the machine's status either way.
-unpack && exit 0
-mkdir -p "$own"/state/lists/partial "$own"/cache/archives/partial
-lists=(-o "Dir::State=$own/state" -o Dir::State::status=/var/lib/dpkg/status -o "Dir::Cache=$own/cache" -o APT::Sandbox::User= -o Debug::NoLocking=1)
-apt-get "${lists[@]}" -qq update >>"$log" 2>&1 || true
-unpack "${lists[@]}" && exit 0
-cat "$log" >&2
-fail "apt-get could not fetch it."
+unpack || fail "it could not be fetched."

@@ -41,16 +41,11 @@ take() {
 	mv "$tool.new" "$tool"
 }
 
-# unpack downloads a package, which apt checks against the distribution's signed lists, with
-# further options of apt, and takes the emulator out of it.
+# unpack brings a package and takes the emulator out of it.
 unpack() {
-	local package=$1 program
-	shift
-	rm -rf "$dir/package"
-	mkdir "$dir/package"
-	(cd "$dir/package" && apt-get "$@" -qq download "$package") >>"$dir/log" 2>&1 || return 1
-	dpkg-deb --extract "$dir/package"/*.deb "$dir/package" 2>>"$dir/log" || return 1
-	for program in "$dir"/package/usr/bin/qemu-aarch64{-static,}; do
+	local program
+	scripts/debian.sh "$dir/$1" "$1" && dpkg-deb --extract "$dir/$1"/*.deb "$dir/$1" || return 1
+	for program in "$dir/$1"/usr/bin/qemu-aarch64{-static,}; do
 		take "$program" && return
 	done
 	return 1
@@ -65,24 +60,10 @@ for name in qemu-aarch64-static qemu-aarch64; do
 	fi
 done
 [[ $(uname -s) == Linux ]] || fail "it runs on Linux only; here \"go test\" runs the code of this machine's processor."
-for client in apt-get dpkg-deb; do
-	command -v "$client" >/dev/null || fail "it isn't there, and neither is $client to fetch it."
-done
-
 echo "set-up: the emulator for the arm64 tests (once)"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# The machine's own lists first; they may be missing or old, and then apt makes new ones in a folder
-# of ours, which takes no rights.
 for package in qemu-user-static qemu-user; do
 	unpack "$package" && exit 0
 done
-mkdir -p "$dir"/state/lists/partial "$dir"/cache/archives/partial
-own=(-o "Dir::State=$dir/state" -o "Dir::State::status=$dir/state/status" -o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=)
-touch "$dir/state/status"
-apt-get "${own[@]}" -qq update >>"$dir/log" 2>&1 || true
-for package in qemu-user-static qemu-user; do
-	unpack "$package" "${own[@]}" && exit 0
-done
-cat "$dir/log" >&2
-fail "apt-get could not fetch it."
+fail "it could not be fetched."
