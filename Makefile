@@ -183,6 +183,68 @@ CHAOSTIME ?= 30m
 chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partitions; ARGS='-nodes 5', ARGS=-mutants …
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for $(CHAOSTIME) -tally docs/chaos-runs.csv $(ARGS)
 
+##@ Releases
+# nfpm 2.46 and newer need modules that the Go proxy does not serve.
+NFPM_VERSION := v2.45.2
+HELM_VERSION := v3.22.0
+GOVULNCHECK_VERSION := v1.9.0
+# make packages KEY=~/.ssh/release BASE=NAME@sha256:…
+BUILD := ./scripts/packages build $(if $(KEY),-key $(KEY)) $(if $(BASE),-base $(BASE))
+PACKAGE_TOOLS := $(TOOLS)/zig/ziglang/zig $(TOOLS)/nfpm
+
+.PHONY: version packages image chart digest
+version: ## write the version of CHANGELOG.md into the files that repeat it
+	@$(GO) run ./scripts/packages version -write
+
+packages: setup $(PACKAGE_TOOLS) ## all of a release into dist/: .deb, .rpm, image, chart, bills of materials, checksums; KEY=FILE signs them
+	@$(GO) run $(BUILD) $(ARGS)
+
+image: setup $(PACKAGE_TOOLS) ## the container image into dist/, as an OCI archive, without a daemon; BASE=NAME@sha256:… is its base
+	@$(GO) run $(BUILD) -only image $(ARGS)
+
+chart: ## the Helm chart into dist/
+	@$(GO) run $(BUILD) -only chart
+
+# The base image lacks nothing that a test needs. ARCH=amd64 leaves arm64 out.
+.PHONY: test-packages
+test-packages: setup chart-tools emulated-image $(PACKAGE_TOOLS) ## build a release, once more elsewhere, install it, and run its image and its chart for real
+	@scripts/sandbox.sh
+	@$(GO) run $(BUILD) -to dist/test $(if $(ARCH),-arch $(ARCH))
+	@FACET_PACKAGES=$(CURDIR)/dist/test $(GO) test -count=1 -timeout 15m ./scripts/packages
+
+.PHONY: chart-tools emulated-image
+chart-tools: $(TOOLS)/helm
+emulated-image:
+	@[[ $$(uname -m) == @(arm64|aarch64) ]] || scripts/emulator.sh
+
+# The database is at vuln.go.dev. Where that can't be reached nothing is checked, and the line says so.
+.PHONY: vulnerabilities
+vulnerabilities: $(TOOLS)/govulncheck ## known vulnerabilities that the program reaches; says so where the database can't be reached
+	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then \
+	  GOWORK=off $(TOOLS)/govulncheck -tags hashicorpmetrics ./...; \
+	else echo "vulnerabilities: NOT CHECKED, https://vuln.go.dev can't be reached from here"; fi
+
+digest: ## the digest by which to pin a base: IMAGE=gcr.io/distroless/cc-debian12:nonroot
+	@$(GO) run ./scripts/packages digest $(IMAGE)
+
+# The C compiler of the packages, from a Python package with hashes.
+$(TOOLS)/zig/ziglang/zig: scripts/packages/requirements.txt
+	@echo "packages: fetching Zig, the C compiler of the packages (once)"
+	@rm -rf $(TOOLS)/zig && python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --require-hashes --only-binary=:all: \
+	  --target $(TOOLS)/zig -r scripts/packages/requirements.txt && touch $@
+
+$(TOOLS)/nfpm:
+	@echo "packages: building nfpm $(NFPM_VERSION) (once, about a minute)"
+	@GOBIN=$(TOOLS) $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+
+$(TOOLS)/helm:
+	@echo "chart: building helm $(HELM_VERSION) (once, about five minutes)"
+	@GOBIN=$(TOOLS) $(GO) install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+
+$(TOOLS)/govulncheck:
+	@echo "vulnerabilities: building govulncheck $(GOVULNCHECK_VERSION) (once)"
+	@GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
 ##@ Rest
 .PHONY: clean distclean
 clean: ## remove what was built and what runs left

@@ -6,6 +6,7 @@ package deploy_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -277,5 +278,18 @@ func TestUnitBarsCoreDumps(t *testing.T) {
 		if !slices.Contains(strings.Split(string(unit), "\n"), line) {
 			t.Errorf("the unit has no %s", line)
 		}
+	}
+}
+
+// The score of systemd's own judge. Newer versions of it know more.
+func TestUnitIsHardened(t *testing.T) {
+	t.Parallel()
+	const judge = "systemd-analyze" //nolint:misspell // its name
+	if _, err := exec.LookPath(judge); err != nil {
+		t.Skip("this machine has no " + judge)
+	}
+	out, err := exec.Command(judge, "security", "--offline=true", "--no-pager", "--threshold=20", filepath.Join("systemd", "facet.service")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Overall exposure level") {
+		t.Errorf("exposure above 2.0: %v\n%s", err, out)
 	}
 }

@@ -284,6 +284,3 @@ const (
 	KeyLive    = "live"
 	KeyRevoked = "revoked"
 )
-
-// Version is the software's version.
-const Version = "0.3.1"
