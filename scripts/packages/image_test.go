@@ -155,8 +155,9 @@ func TestImageRootServes(t *testing.T) {
 	number := 0
 	fmt.Sscan(port, &number)
 	ready(t, fmt.Sprintf("https://127.0.0.1:%d/readyz", number+2))
-	if status := run("status"); !strings.Contains(status, "founded") {
-		t.Errorf("facet status: %s", status)
+	// It ends with 3, because one node is a warning.
+	if status, err := c.command(t.Context(), t, append(entry, "status")...).CombinedOutput(); !strings.Contains(string(status), "founded") {
+		t.Errorf("facet status: %v\n%s", err, status)
 	}
 }
 

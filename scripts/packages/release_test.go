@@ -152,7 +152,7 @@ func archesIn(t *testing.T, dir string) string {
 func copyTree(t *testing.T, to string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-ec", `git clone -q --shared . "$0"
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp -P --remove-destination --parents -t "$0"
 cp -al assets/lib assets/packs assets/tools "$0/assets"`, to)
 	cmd.Dir = rootDir
 	if out, err := cmd.CombinedOutput(); err != nil {
