@@ -2,8 +2,6 @@ package node
 
 import (
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"strconv"
 	"time"
 
@@ -147,7 +145,7 @@ func readCluster(n *Node, to send) {
 	to(metrics.BackupLast, since1970(n.backups.Last()))
 	to(metrics.BackupInterval, n.backups.Interval().Seconds())
 	to(metrics.Clock, since1970(n.clock.Wall()))
-	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
+	to(metrics.BuildInfo, 1, wire.Version, wire.Revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
 }
 
 // readKeys reads the certificates and the keys that all nodes share.
@@ -308,16 +306,3 @@ type answered struct{ *metrics.Work }
 
 // Answered counts o.
 func (a answered) Answered(o httpapi.Outcome) { a.Request(metrics.Request(o)) }
-
-// revision returns the commit from which this program was built, or "" when unknown.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" })
-	if i < 0 {
-		return ""
-	}
-	return info.Settings[i].Value
-}

@@ -296,7 +296,7 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 
 func newParts(n *Node) {
 	n.checks = checks.New(checks.Config{
-		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
+		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + wire.Revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
 	n.detector = rollback.New(rollback.Config{
 		Table: n.marks, Self: n.member, Replicas: n.replicas, Peers: n.peers, Members: n.gossip.Members, Holds: n.holder.Holds, Fatal: n.fail,

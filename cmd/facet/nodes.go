@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -155,14 +154,8 @@ func newVersion() *cobra.Command {
 
 // revision returns the commit that this program was built from, if it is known.
 func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return " (" + s.Value[:12] + ")"
-		}
+	if r := wire.Revision(); len(r) >= 12 {
+		return " (" + r[:12] + ")"
 	}
 	return ""
 }

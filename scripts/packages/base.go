@@ -24,7 +24,7 @@ var basePackages = []string{"base-files", "ca-certificates", "libc6", "libgcc-s1
 // baseKept are the folders that the base takes out of them. The rest is manuals, translations,
 // scripts and character sets.
 var baseKept = []string{
-	"usr/lib/os-release", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/share/ca-certificates", "usr/share/common-licenses", "usr/share/doc",
+	"usr/lib/os-release", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib/ld-linux-aarch64.so.1", "usr/share/ca-certificates", "usr/share/common-licenses", "usr/share/doc",
 }
 
 const (

@@ -129,7 +129,7 @@ func TestImageRootServes(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := run("version"); !strings.HasPrefix(got, "facet "+versionOf(t)+" ") {
+	if got := run("version"); !strings.HasPrefix(got, "facet "+versionOf(t)+" (") { // with the commit
 		t.Errorf("facet version: got %q", got)
 	}
 	passphrase := filepath.Join(data, "passphrase")

@@ -53,7 +53,7 @@ func (b *builder) compile(ctx context.Context, t target, to string) error {
 	zig := b.tool("zig", "ziglang", "zig")
 	_, err := b.command(ctx, []string{
 		"GOWORK=off", "CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + t.arch, "GOFLAGS=", "CGO_CFLAGS=-O2 -g0", "CC=" + zig + " cc -target " + t.zig,
-	}, "go", "build", "-trimpath", "-tags", "hashicorpmetrics", "-ldflags", "-s -w", "-o", to, "./cmd/facet")
+	}, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "hashicorpmetrics", "-ldflags", "-s -w -X facet/node/wire.commit="+b.commit, "-o", to, "./cmd/facet")
 	return err
 }
 
