@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// archive writes tar archives that depend on names, rights and content only.
+// archive writes tar archives that depend on names, on what is executable, and on content only.
 type archive struct {
 	w     *tar.Writer
 	epoch time.Time
@@ -43,9 +43,12 @@ func (a archive) add(dir, prefix string, keep func(rel string) bool) error {
 		if err != nil {
 			return err
 		}
-		h.Name = filepath.ToSlash(filepath.Join(prefix, rel))
+		h.Name, h.Mode = filepath.ToSlash(filepath.Join(prefix, rel)), 0o644
 		if d.IsDir() {
 			h.Name += "/"
+		}
+		if info.Mode()&0o100 != 0 { // whatever the umask was
+			h.Mode = 0o755
 		}
 		return a.write(h, name)
 	})

@@ -151,8 +151,8 @@ func archesIn(t *testing.T, dir string) string {
 // copyTree makes a clone with the source's files as they are now, and what "make setup" has fetched.
 func copyTree(t *testing.T, to string) {
 	t.Helper()
-	cmd := exec.Command("bash", "-ec", `git clone -q --shared . "$0"
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp -P --remove-destination --parents -t "$0"
+	cmd := exec.Command("bash", "-ec", `umask 077; git clone -q --shared . "$0"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp -P --no-preserve=mode --remove-destination --parents -t "$0"
 cp -al assets/lib assets/packs assets/tools "$0/assets"`, to)
 	cmd.Dir = rootDir
 	if out, err := cmd.CombinedOutput(); err != nil {
