@@ -115,13 +115,14 @@ func TestDebianPackageInstallsAndLeavesData(t *testing.T) {
 // This machine's C libraries are no packages of rpm: their names are checked as text.
 func TestRPMInstallsAndLeavesData(t *testing.T) {
 	t.Parallel()
+	folder := dist(t)
 	program, env := tool(t, "rpm")
 	path, err := filepath.Abs(program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rpm := strings.Join(append(env, path), " ") + " --dbpath /var/lib/facet-rpm"
-	needs, err := exec.Command("sh", "-c", rpm+" -qp --requires "+filepath.Join(dist(t), "facet-"+versionOf(t)+"-"+runtime.GOARCH+".rpm")).CombinedOutput()
+	needs, err := exec.Command("sh", "-c", rpm+" -qp --requires "+filepath.Join(folder, "facet-"+versionOf(t)+"-"+runtime.GOARCH+".rpm")).CombinedOutput()
 	if err != nil || !strings.Contains(string(needs), "glibc >= 2.28") || !strings.Contains(string(needs), "libstdc++ >= 8") {
 		t.Errorf("the package needs %s (%v)", needs, err)
 	}
