@@ -38,14 +38,9 @@ take() {
 	"$1" "$2/prometheus" "$2/promtool" "$folder"
 }
 
-# unpack downloads the package, which apt checks against the distribution's signed lists, with
-# further options of apt, and takes the programs out of it.
+# unpack brings the package and takes the programs out of it.
 unpack() {
-	rm -rf "$own/package"
-	mkdir "$own/package"
-	(cd "$own/package" && apt-get "$@" -qq download prometheus) >>"$own/log" 2>&1 || return 1
-	dpkg-deb --extract "$own/package"/*.deb "$own/package" 2>>"$own/log" || return 1
-	take mv "$own/package/usr/bin"
+	scripts/debian.sh "$own" prometheus && dpkg-deb --extract "$own"/*.deb "$own" && take mv "$own/usr/bin"
 }
 
 link() { ln -sf "$@"; }
@@ -61,20 +56,7 @@ if found=$(command -v prometheus) && take link "$(dirname "$found")"; then
 	exit 0
 fi
 [[ $(uname -s) == Linux ]] || fail "it isn't there, and is fetched on Debian and Ubuntu only."
-for client in apt-get dpkg-deb; do
-	command -v "$client" >/dev/null || fail "it isn't there, and neither is $client to fetch it."
-done
-
 echo "set-up: Prometheus for the tests of dashboards and alerts (once)"
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
-# The machine's own lists first; they may be missing or old, and then apt makes new ones in a folder
-# of ours, which takes no rights.
-unpack && exit 0
-mkdir -p "$own"/state/lists/partial "$own"/cache/archives/partial
-lists=(-o "Dir::State=$own/state" -o "Dir::State::status=$own/state/status" -o "Dir::Cache=$own/cache" -o APT::Sandbox::User=)
-touch "$own/state/status"
-apt-get "${lists[@]}" -qq update >>"$own/log" 2>&1 || true
-unpack "${lists[@]}" && exit 0
-cat "$own/log" >&2
-fail "apt-get could not fetch it."
+unpack || fail "it could not be fetched."

@@ -172,26 +172,13 @@ type Running struct {
 
 // Start starts a stage of ctx's request. The context is for what the stage itself waits for.
 func Start(ctx context.Context, s Stage) (context.Context, Running) {
-	return startAt(ctx, s, time.Time{})
-}
-
-// Since is Start for a stage that has begun at a time before.
-func Since(ctx context.Context, s Stage, began time.Time) Running {
-	_, running := startAt(ctx, s, began)
-	return running
-}
-
-func startAt(ctx context.Context, s Stage, began time.Time) (context.Context, Running) {
 	r := of(ctx)
 	if r == nil {
 		return ctx, Running{}
 	}
-	if began.IsZero() {
-		began = time.Now()
-	}
-	running := Running{stage: s, request: r, began: began}
+	running := Running{stage: s, request: r, began: time.Now()}
 	if r.spans != nil {
-		ctx, running.span = r.span(ctx, s, began)
+		ctx, running.span = r.span(ctx, s, running.began)
 	}
 	return ctx, running
 }

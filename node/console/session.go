@@ -9,7 +9,7 @@ const (
 	ByLoopback How = "loopback"
 )
 
-// Session is what a page learns of how it is served and what it can do. A page served by a node can do
+// Session is the description, for a page, of how it is served and of its rights. A page served by a node can do
 // nothing until a person has signed in.
 type Session struct {
 	How     How    `json:"how"`

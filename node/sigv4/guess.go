@@ -24,7 +24,7 @@ const (
 	guessedHeadersMax = 16
 )
 
-// guess is what a client may have signed.
+// guess is a request as a client may have signed it.
 type guess struct {
 	form
 	method, body string

@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -82,10 +81,7 @@ func Open(ctx context.Context, c Config) (*Tracing, error) {
 
 // SetRatio sets the share of requests that are sampled from now on. It is safe for concurrent use.
 func (t *Tracing) SetRatio(ratio float64) {
-	s := sdk.TraceIDRatioBased(min(1, max(0, ratio)))
-	if math.IsNaN(ratio) {
-		s = sdk.NeverSample()
-	}
+	s := sdk.TraceIDRatioBased(ratio)
 	t.ratio.Store(&s)
 }
 

@@ -162,7 +162,7 @@ var accessKey = regexp.MustCompile(`FACET[A-Za-z0-9]{15}`)
 // scrub takes the ids of access keys out of a text.
 func scrub(text []byte) []byte { return accessKey.ReplaceAll(text, []byte("FACET…")) }
 
-// Bundle is what was collected.
+// Bundle is the collection of all nodes' files.
 type Bundle struct{ Manifest Manifest }
 
 // WriteFile writes the bundle to a new file, a compressed tar archive that only its owner may

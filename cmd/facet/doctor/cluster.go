@@ -26,7 +26,7 @@ const (
 	look       = "facet status shows where, docs/operations.md what to do"
 )
 
-// cluster is what the running nodes say.
+// cluster is the state of the cluster as its running nodes report it.
 type cluster struct {
 	status wire.Status
 	nodes  []readings

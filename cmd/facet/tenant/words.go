@@ -12,7 +12,7 @@ import (
 // lowerQuality is what an administrator can do about a low quality.
 const lowerQuality = "or lower the application's --min-quality"
 
-// advice is what to do about a kind of refusal.
+// advice is the next step after a kind of refusal.
 type advice struct {
 	kind error
 	text string
