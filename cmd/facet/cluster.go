@@ -81,7 +81,7 @@ func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) 
 	if err != nil {
 		return err
 	}
-	return serve.Run(ctx, s, nil, os.Stderr)
+	return serve.Run(ctx, s, serve.Reload{}, os.Stderr)
 }
 
 func newClusterInit() *cobra.Command {

@@ -40,8 +40,8 @@ func newServe() *cobra.Command {
 		return cli.Misuse(err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		load := func() (config.Settings, error) { return config.Load(cmd.Flags(), os.Environ()) }
-		s, err := load()
+		reload := serve.Reload{Hangups: serve.Hangups(), Load: func() (config.Settings, error) { return config.Load(cmd.Flags(), os.Environ()) }}
+		s, err := reload.Load()
 		if err == nil && *check {
 			err = serve.Check(cmd.Context(), s)
 		}
@@ -55,7 +55,7 @@ func newServe() *cobra.Command {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the settings are right, and the files that they name can be read; facet doctor examines the machine")
 			return err
 		}
-		return serve.Run(cmd.Context(), s, load, os.Stderr)
+		return serve.Run(cmd.Context(), s, reload, os.Stderr)
 	}
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,18 +44,10 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 		if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		n.waitFor(t, func() bool {
 			b, err := os.ReadFile(n.log)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(string(b[len(before):]), want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("the log has no %q:\n%s", want, logEnd(n.log))
-			}
-		}
+			return err == nil && strings.Contains(string(b[len(before):]), want)
+		})
 	}
 	health := func(want int) {
 		t.Helper()
@@ -80,5 +73,44 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	}
 	if n.end(syscall.SIGTERM); n.cmd != nil {
 		t.Error("the node does not end")
+	}
+}
+
+// systemd sends SIGHUP as soon as the process runs, and a node may start for minutes.
+func TestHangupSparesStartingNode(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "facet.yaml")
+	if err := os.WriteFile(file, []byte("health: signed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := serve(t, program, 1, 1, "--config", file)
+	n := c.nodes[0]
+	n.end(syscall.SIGTERM)
+	begun := filepath.Join(c.dir, "begun")
+	at := slices.Index(n.args, "--cluster-key")
+	n.args[at], n.args[at+1] = "--cluster-key-command", "/bin/sh,-c,touch "+begun+"; sleep 1; cat "+n.args[at+1]
+	c.start(t, n)
+	n.waitFor(t, func() bool { _, err := os.Stat(begun); return err == nil })
+	if err := os.WriteFile(file, []byte("health: open\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	n.waitFor(t, func() bool { return strings.Contains(logEnd(n.log), "changed=[health]") })
+}
+
+// waitFor waits until done, while the node runs.
+func (n *servedNode) waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		select {
+		case <-n.exited:
+			t.Fatalf("the node has ended: %v", n.cmd.ProcessState)
+		default:
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it doesn't happen; the log ends\n%s", logEnd(n.log))
+		}
 	}
 }

@@ -12,6 +12,23 @@ import (
 	"facet/node"
 )
 
+// Reload says how a running node gets changed settings. Its zero value is never.
+type Reload struct {
+	Hangups <-chan os.Signal // each asks for a reload; nil without any
+	Load    func() (config.Settings, error)
+}
+
+// Hangups returns a channel with SIGHUP for the rest of the process, or nil if TakesHangup is false.
+// From then on SIGHUP no longer ends the process, not even while the node starts or closes.
+func Hangups() <-chan os.Signal {
+	if !TakesHangup() {
+		return nil
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return hangups
+}
+
 // TakesHangup reports whether SIGHUP makes a node read its settings again. On a terminal it ends
 // the node, because the terminal is gone then.
 func TakesHangup() bool {
@@ -24,7 +41,7 @@ func TakesHangup() bool {
 
 // reloading takes changed settings over while a node runs.
 type reloading struct {
-	load     Loader
+	Reload
 	level    *slog.LevelVar
 	log      *slog.Logger
 	settings atomic.Pointer[config.Settings] // the present ones
@@ -32,18 +49,13 @@ type reloading struct {
 
 // run serves SIGHUP until ctx ends or the node is done.
 func (r *reloading) run(ctx context.Context, n *node.Node) {
-	hangups := make(chan os.Signal, 1)
-	if r.load != nil && TakesHangup() {
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
-	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-n.Done():
 			return
-		case <-hangups:
+		case <-r.Hangups:
 			r.reload(ctx, n.Reconfigure)
 		}
 	}
@@ -51,7 +63,7 @@ func (r *reloading) run(ctx context.Context, n *node.Node) {
 
 // reload loads the settings and hands them to the node. With a wrong one the node keeps all that it has.
 func (r *reloading) reload(ctx context.Context, reconfigure func(node.Config) error) {
-	next, err := r.load()
+	next, err := r.Load()
 	now, changed, waiting := r.settings.Load().Over(next)
 	if err == nil {
 		err = reconfigure(now.Node())

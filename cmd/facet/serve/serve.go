@@ -30,23 +30,20 @@ const (
 	pidFile        = "node.pid"
 )
 
-// Loader loads the settings again.
-type Loader func() (config.Settings, error)
-
-// Run runs a node until ctx ends and closes it gracefully. On SIGHUP the node takes over what has changed
-// in the settings, unless load is nil (TakesHangup). If the node has to stop
+// Run runs a node until ctx ends and closes it gracefully. At each of reload's signals the node takes
+// over what has changed in the settings. If the node has to stop
 // by itself, Run returns an error. Its errors are sentences for an operator.
-func Run(ctx context.Context, s config.Settings, load Loader, stderr *os.File) error {
-	return runWith(ctx, s, load, stderr, func(*node.Config) {})
+func Run(ctx context.Context, s config.Settings, reload Reload, stderr *os.File) error {
+	return runWith(ctx, s, reload, stderr, func(*node.Config) {})
 }
 
 // RunWith does the work of Run and lets change edit the complete configuration.
 // A benchmark uses it to put its own extractor in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
-	return runWith(ctx, s, nil, stderr, change)
+	return runWith(ctx, s, Reload{}, stderr, change)
 }
 
-func runWith(ctx context.Context, s config.Settings, load Loader, stderr *os.File, change func(*node.Config)) error {
+func runWith(ctx context.Context, s config.Settings, reload Reload, stderr *os.File, change func(*node.Config)) error {
 	process.BarDumps()
 	lines := recent.New(recentBytesMax)
 	level := new(slog.LevelVar)
@@ -65,7 +62,7 @@ func runWith(ctx context.Context, s config.Settings, load Loader, stderr *os.Fil
 	if err != nil {
 		return err
 	}
-	r := &reloading{load: load, level: level, log: log}
+	r := &reloading{Reload: reload, level: level, log: log}
 	r.settings.Store(&s)
 	withLog := func(cfg *node.Config) {
 		cfg.RecentLog, cfg.Settings = lines.Text, func() (map[string]any, error) { return r.settings.Load().Shareable() }

@@ -24,7 +24,7 @@ func settings(t *testing.T) config.Settings {
 
 func refused(t *testing.T, s config.Settings, want string) {
 	t.Helper()
-	err := Run(t.Context(), s, nil, os.Stderr)
+	err := Run(t.Context(), s, Reload{}, os.Stderr)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
