@@ -1,5 +1,6 @@
 // Package requestlog carries a request's id to the log lines that are written on its
-// behalf, on every node that works on it. It imports the standard library only.
+// behalf, on every node that works on it, and bounds lines that every request may cause.
+// It imports golang.org/x/time and the standard library only.
 package requestlog
 
 import (

@@ -28,7 +28,7 @@ func TestLineCarriesRequestID(t *testing.T) {
 	}
 	f(func(ctx context.Context, log *slog.Logger) { log.WarnContext(ctx, "late", "ms", 3) }, "level=WARN msg=late ms=3 req=4f")
 	f(func(ctx context.Context, log *slog.Logger) { log.With("node", "n1").WarnContext(ctx, "late") }, "level=WARN msg=late node=n1 req=4f")
-	f(func(_ context.Context, log *slog.Logger) { log.Warn("late") }, "level=WARN msg=late")
+	f(func(_ context.Context, log *slog.Logger) { log.Warn("late") }, "level=WARN msg=late") //nolint:sloglint // a line of no request
 }
 
 func TestOnlyIDsAreCarried(t *testing.T) {

@@ -89,7 +89,7 @@ func (o *operation) name() string {
 	return o.method + " " + o.pattern
 }
 
-// observe counts a request that was answered and logs it when it was slow.
+// observe counts a request that was answered and logs it when it was slow. Under overload it leaves lines out.
 func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
 	took, status := time.Since(c.began), rc.Response.StatusCode()
 	if s.cfg.Meter != nil {
@@ -98,15 +98,20 @@ func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
 			BodyBytes: c.length, AnswerBytes: len(rc.Response.Body()), Refusal: c.refusal,
 		})
 	}
+	c.stages.End(status, status >= fasthttp.StatusInternalServerError)
 	level, message := slog.LevelDebug, "request answered"
+	var omitted []any
 	if took >= s.slow {
+		var ok bool
+		if omitted, ok = s.slowLines.Next(); !ok {
+			return
+		}
 		level, message = slog.LevelWarn, "slow request"
 	}
-	c.stages.End(status, status >= fasthttp.StatusInternalServerError)
 	if ctx := context.Background(); s.cfg.Log.Enabled(ctx, level) {
-		//nolint:sloglint // both messages are constants
-		s.cfg.Log.Log(ctx, level, message, "req", c.requestID, "operation", c.op.name(), "status", status, "ms", took.Milliseconds(),
-			"stages", c.stages.Stages(took))
+		line := []any{"req", c.requestID, "operation", c.op.name(), "status", status, "ms", took.Milliseconds(), "stages", c.stages.Stages(took)}
+		//nolint:sloglint // both messages are constants, and the pairs are above
+		s.cfg.Log.Log(ctx, level, message, append(line, omitted...)...)
 	}
 }
 

@@ -111,6 +111,26 @@ func TestSlowRequestIsAWarning(t *testing.T) {
 	}
 }
 
+func TestSlowRequestsLeaveLinesOut(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.server.slow = time.Nanosecond
+	lines := func(text string) int { return strings.Count(r.logs.String(), text) }
+	const requests = 200
+	for range requests {
+		r.send(signed{method: "GET", target: "/some/where"})
+	}
+	if n := lines("slow request"); n == 0 || n >= requests {
+		t.Errorf("%d slow requests have %d lines", requests, n)
+	}
+	for end := time.Now().Add(10 * time.Second); lines(" omitted=") == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no line says how many were left out")
+		}
+		r.send(signed{method: "GET", target: "/some/where"})
+	}
+}
+
 // logged waits for n lines that contain text.
 func logged(t *testing.T, r *running, text string, n int) (lines string) {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/id"
+	"facet/internal/requestlog"
 	"facet/internal/trace"
 	"facet/node/fair"
 	"facet/node/listener"
@@ -174,6 +175,8 @@ type Server struct {
 	searches inWork
 	inFlight atomic.Int64
 	slow     time.Duration // slowRequest; tests set another
+	// slowLines bounds the lines about slow requests.
+	slowLines *requestlog.Bound
 	// accessKeys and apiKeys delay the look-up of unknown keys.
 	accessKeys, apiKeys gate
 	failures            *failures
@@ -195,6 +198,7 @@ func New(cfg Config) (*Server, error) {
 		requests:   fair.NewPool(int64(cfg.Limits.Requests)),
 		rates:      newRates(cfg.TenantRate, cfg.ApplicationRate),
 		slow:       slowRequest,
+		slowLines:  requestlog.NewBound(),
 		searches:   inWork{of: make(map[id.Tenant]int)},
 		accessKeys: newGate(), apiKeys: newGate(), failures: newFailures(),
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"facet/internal/id"
+	"facet/internal/requestlog"
 	"facet/internal/trace"
 	"facet/raftfsm"
 )
@@ -39,6 +40,8 @@ type Caller[H any] struct {
 	leaders *leaders
 	spread  *spread
 	methods map[string]Handler[H]
+	// slowLines bounds the lines about slow answers, leaderless those about groups without a leader.
+	slowLines, leaderless *requestlog.Bound
 }
 
 // Config has the parts that a Caller uses.
@@ -55,5 +58,6 @@ func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
 	return &Caller[H]{
 		host: host, groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: methods,
 		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()),
+		slowLines: requestlog.NewBound(), leaderless: requestlog.NewBound(),
 	}
 }

@@ -65,7 +65,9 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 			return none, ctx.Err()
 		}
 		if time.Since(start) > leaderWaitMax {
-			c.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
+			if omitted, ok := c.leaderless.Next(); ok {
+				c.log.WarnContext(ctx, "group has no leader that answers", append([]any{"group", group, "err", last}, omitted...)...)
+			}
 			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: RetryLater}
 		}
 		if try == 0 {

@@ -1,10 +1,13 @@
 package calls
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,4 +138,38 @@ func TestFaultsKeepTheirMeaning(t *testing.T) {
 	if got := DecodeFault([]byte{0xff}); got == nil {
 		t.Error("garbage is no error")
 	}
+}
+
+func TestOverloadLeavesLinesOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := newCaller(func(context.Context, id.Member) ([]byte, error) {
+			return nil, DecodeFault(EncodeFault(&raftfsm.NotLeaderError{}))
+		})
+		c.log = slog.New(slog.NewTextHandler(&log, nil))
+		const requests = 500
+		var work sync.WaitGroup
+		for range requests {
+			work.Go(func() {
+				if _, err := CallLeader(t.Context(), c, echo, 3, "?"); err == nil {
+					t.Error("a group without a leader answered")
+				}
+			})
+		}
+		work.Wait()
+		for range requests {
+			c.logAnswered(t.Context(), "test.echo", 3, slowHelp, nil, nil)
+		}
+		for _, kind := range []string{"no leader", "slow answer"} {
+			if n := strings.Count(log.String(), kind); n == 0 || n > requests/10 {
+				t.Errorf("%d requests have %d lines with %q", requests, n, kind)
+			}
+		}
+		time.Sleep(time.Second)
+		c.logAnswered(t.Context(), "test.echo", 3, slowHelp, nil, nil)
+		if !strings.Contains(log.String(), " omitted=") {
+			t.Error("no line says how many were left out")
+		}
+	})
 }

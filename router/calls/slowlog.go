@@ -14,10 +14,15 @@ import (
 const slowHelp = time.Second
 
 // logAnswered logs a request that this node has carried out for a peer. ctx
-// contains the id of the client's request.
+// contains the id of the client's request. Under overload it leaves lines out.
 func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, stages *trace.Request, err error) {
 	level, message := slog.LevelDebug, "peer answered"
+	var omitted []any
 	if took >= slowHelp {
+		var ok bool
+		if omitted, ok = c.slowLines.Next(); !ok {
+			return
+		}
 		level, message = slog.LevelWarn, "slow answer to a peer"
 	}
 	if !c.log.Enabled(ctx, level) {
@@ -28,5 +33,5 @@ func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Sha
 		line = append(line, "err", err)
 	}
 	//nolint:sloglint // both messages are constants, and the pairs are above
-	c.log.Log(ctx, level, message, line...)
+	c.log.Log(ctx, level, message, append(line, omitted...)...)
 }
