@@ -42,6 +42,7 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 	pause := retryPauseMin
 	start := time.Now()
 	var waiting trace.Running
+	waits := false
 	defer func() { waiting.End(last) }()
 	for try := 0; ; try++ {
 		changed := c.leaders.changed(group)
@@ -70,7 +71,8 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 			}
 			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: RetryLater}
 		}
-		if try == 0 {
+		if !waits {
+			waits = true
 			_, waiting = trace.Start(ctx, trace.Stage{Name: trace.NoLeader, Group: group})
 		}
 		if err := sleep(ctx, pause, changed); err != nil {

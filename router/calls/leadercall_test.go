@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/raftfsm"
 )
 
@@ -170,6 +171,30 @@ func TestOverloadLeavesLinesOut(t *testing.T) {
 		c.logAnswered(t.Context(), "test.echo", 3, slowHelp, nil, nil)
 		if !strings.Contains(log.String(), " omitted=") {
 			t.Error("no line says how many were left out")
+		}
+	})
+}
+
+// A member that is not the leader names another one, which has lost its leadership, too.
+func TestWaitForLeaderIsStageAfterRedirect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c := newCaller(func(_ context.Context, to id.Member) ([]byte, error) {
+			switch calls++; {
+			case to == "a" && calls == 1:
+				return nil, DecodeFault(EncodeFault(&raftfsm.NotLeaderError{Leader: "b"}))
+			case calls < 10:
+				return nil, DecodeFault(EncodeFault(&raftfsm.NotLeaderError{}))
+			}
+			return fine("yes"), nil
+		})
+		ctx, stages := trace.New(t.Context())
+		if _, err := CallLeader(ctx, c, echo, 3, "?"); err != nil {
+			t.Fatal(err)
+		}
+		if text := stages.Stages(0); !strings.Contains(text, trace.NoLeader) {
+			t.Errorf("stages %q", text)
 		}
 	})
 }
