@@ -26,8 +26,8 @@ const (
 
 // Limits of a cluster's shape.
 const (
-	shardsMax   = 64
-	replicasMax = 5
+	ShardsMax   = 64
+	ReplicasMax = 5
 )
 
 // Config configures a node. Addresses are host:port.
@@ -180,16 +180,16 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("node: a data directory is needed")
 	case c.Log == nil || c.Extractor == nil || c.Table == nil || c.Pack == "":
 		panic("bug: a node needs a logger, an extractor, a score table and a pack")
-	case c.Expect < 0 || c.Shards < 1 || c.Shards > shardsMax:
-		return c, fmt.Errorf("node: shards must be 1 to %d, and expect not negative", shardsMax)
+	case c.Expect < 0 || c.Shards < 1 || c.Shards > ShardsMax:
+		return c, fmt.Errorf("node: shards must be 1 to %d, and expect not negative", ShardsMax)
 	case !(c.SearchMiss >= 0):
 		return c, errors.New("node: a search can't lose hits with a probability below 0")
 	case c.CheckEvery < 0:
 		return c, errors.New("node: the time between two checks must not be negative")
 	case c.DiskReserve < 0:
 		return c, errors.New("node: the disk's reserve must not be negative")
-	case c.Replicas < 1 || c.Replicas > replicasMax:
-		return c, fmt.Errorf("node: replicas must be 1 to %d", replicasMax)
+	case c.Replicas < 1 || c.Replicas > ReplicasMax:
+		return c, fmt.Errorf("node: replicas must be 1 to %d", ReplicasMax)
 	}
 	if err := c.checkBackup(); err != nil {
 		return c, err

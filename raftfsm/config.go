@@ -20,6 +20,7 @@ const (
 	// EraseWithinDefault is the default of Config.EraseWithin.
 	EraseWithinDefault = 24 * time.Hour
 
+	timeMin                  = 5 * time.Millisecond // of Timing, by hashicorp/raft
 	heartbeatDefault         = 1500 * time.Millisecond
 	electionDefault          = 1500 * time.Millisecond
 	leaseDefault             = 1500 * time.Millisecond
@@ -122,8 +123,23 @@ func (c *Config) check() error {
 		return errors.New("open group: no directory")
 	case c.Stream == nil || c.Resolve == nil:
 		return errors.New("open group: no streams")
-	case c.Timing.Lease > c.Timing.Heartbeat:
-		return fmt.Errorf("open group: lease %s is longer than heartbeat %s", c.Timing.Lease, c.Timing.Heartbeat)
+	}
+	if err := c.Timing.Check(); err != nil {
+		return fmt.Errorf("open group: %w", err)
+	}
+	return nil
+}
+
+// Check returns an error for times that can't work together.
+func (t Timing) Check() error {
+	t = Config{Timing: t}.withDefaults().Timing
+	switch {
+	case min(t.Heartbeat, t.Election, t.Lease, t.Stall) < timeMin:
+		return fmt.Errorf("a time of %s is shorter than %s", min(t.Heartbeat, t.Election, t.Lease, t.Stall), timeMin)
+	case t.Lease > t.Heartbeat:
+		return fmt.Errorf("lease %s is longer than heartbeat %s", t.Lease, t.Heartbeat)
+	case t.Election < t.Heartbeat:
+		return fmt.Errorf("election %s is shorter than heartbeat %s", t.Election, t.Heartbeat)
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ import (
 	"facet/node/sigv4"
 )
 
+// OriginsMax is the most Origins of Rules.
+const OriginsMax = 64
+
 // rules are Rules in the form that requests need.
 type rules struct {
 	Rules
@@ -18,8 +21,8 @@ func (s *Server) Rules() Rules { return s.rules.Load().Rules }
 
 // SetRules changes the rules for the requests that come from now on. It is safe for concurrent use.
 func (s *Server) SetRules(r Rules) error {
-	if len(r.Origins) > originsMax {
-		return fmt.Errorf("%d origins, at most %d", len(r.Origins), originsMax)
+	if len(r.Origins) > OriginsMax {
+		return fmt.Errorf("%d origins, at most %d", len(r.Origins), OriginsMax)
 	}
 	next := &rules{
 		Rules: r,

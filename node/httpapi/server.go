@@ -42,7 +42,6 @@ const (
 	drainTime            = 250 * time.Millisecond
 	connectionsDefault   = 8192
 	connectionsIPDefault = 2048
-	originsMax           = 64
 	nestingMax           = 32      // of a body's JSON
 	jsonTokensMax        = 1 << 14 // of a body's JSON
 	pathIDMax            = 128     // characters of an id in a path or body

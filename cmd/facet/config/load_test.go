@@ -82,10 +82,10 @@ func TestEveryValueKindComesFromEveryPlace(t *testing.T) {
 func TestEverySettingReachesTheNode(t *testing.T) {
 	t.Parallel()
 	s, err := load(t, "", nil,
-		"--name=n", "--peer-address=p", "--peer-advertise=pa", "--public-address=u", "--public-url=uu",
-		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9", "--search-bound=probable",
+		"--name=n", "--peer-address=p:1", "--peer-advertise=pa:2", "--public-address=u:3", "--public-url=https://uu",
+		"--admin-address=:4", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9", "--search-bound=probable",
 		"--health=open", "--console=off", "--signature-forms=strict", "--must-sign=x-api-key,accept", "--body-limit=7",
-		"--cors=o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
+		"--cors=https://o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=2s", "--raft-election=3s", "--raft-lease=1s", "--raft-stall=4s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,16 +97,16 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 		c.Timing.Heartbeat, c.Timing.Election, c.Timing.Lease, c.Timing.Stall,
 	}
 	want := []any{
-		"n", "/d", "p", "pa", "u", "uu", "a",
+		"n", "/d", "p:1", "pa:2", "u:3", "https://uu", ":4",
 		[]string{"s"},
 		3, 4, 2, "/c", "/k", "/g", "b", 5, int64(6 << 20), int64(9 << 20), 5e-10,
 		httpapi.HealthOpen, httpapi.ConsoleOff, sigv4.Strict,
 		[]string{"x-api-key", "accept"},
 		7 << 20, "r",
-		[]string{"o"},
+		[]string{"https://o"},
 		httpapi.Rate{PerSecond: 1.5, Burst: 6},
 		httpapi.Rate{PerSecond: 7, Burst: 8},
-		time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second,
+		2 * time.Second, 3 * time.Second, time.Second, 4 * time.Second,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -148,6 +148,23 @@ func TestWrongSettingIsRefusedByName(t *testing.T) {
 	f("--job-slots", "job-slots: -1\n")
 	f("--memory", "memory: -1\n")
 	f("there is no configuration file", "", "FACET_CONFIG=/nowhere.yaml")
+	f("--peer-address is HOST:PORT", "peer-address: here\n")
+	f("--peer-advertise is HOST:PORT", "peer-advertise: n1.example\n")
+	f("--public-address is HOST:PORT", "", "FACET_PUBLIC_ADDRESS=:70000")
+	f("--admin-address is HOST:PORT", "admin-address: '7:7:7'\n")
+	f("--public-url is a URL like https://", "public-url: faces.example:7420\n")
+	f("--traces-to is a URL like http://", "traces-to: localhost:4318\n")
+	f("--cors names at most 64 origins", "cors: "+strings.Repeat("https://a.example,", 65)+"\n")
+	f("--cors names origins like", "cors: https://example.org/\n")
+	f("--cors names origins like", "cors: '*'\n")
+	f("--bootstrap-expect can't be negative", "bootstrap-expect: -1\n")
+	f("--shards must be 1 to 64", "shards: 65\n")
+	f("--replicas must be 1 to 5", "replicas: 0\n")
+	f("--backup-every must be more than 0", "backup-every: -1h\n")
+	f("--backup-keep must be at least 1", "backup-keep: 0\n")
+	f("lease 2s is longer than heartbeat 1s", "raft-heartbeat: 1s\nraft-lease: 2s\n")
+	f("election 1s is shorter than heartbeat 2s", "raft-heartbeat: 2s\nraft-election: 1s\n")
+	f("a time of -1s", "raft-stall: -1s\n")
 	f("both say where the key is", "cluster-key-command: [/bin/unseal, cluster]\n")
 	f("both say where the key is", "gossip-key-command: [/bin/unseal]\n")
 }

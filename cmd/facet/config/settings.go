@@ -213,6 +213,8 @@ func (s Settings) check() error {
 	wrong.add(s.checkKeys())
 	wrong.add(s.checkRates())
 	wrong.add(s.checkRequests())
+	wrong.add(s.checkAddresses())
+	wrong.add(s.checkCluster())
 	for _, c := range []struct {
 		bad     bool
 		problem string

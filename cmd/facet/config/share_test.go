@@ -10,7 +10,7 @@ import (
 
 func TestSharedSettingsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
-	s, err := load(t, "", []string{"FACET_BUCKET=s3://AKIA:canary1@b?secret=canary2", "FACET_BACKUP_TO=s3://b/dir?token=canary3", "FACET_RAFT_LEASE=2s", "FACET_GOSSIP_KEY="})
+	s, err := load(t, "", []string{"FACET_BUCKET=s3://AKIA:canary1@b?secret=canary2", "FACET_BACKUP_TO=s3://b/dir?token=canary3", "FACET_RAFT_LEASE=1s", "FACET_GOSSIP_KEY="})
 	if err != nil && !strings.Contains(err.Error(), "gossip") {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestSharedSettingsHaveNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), "canary") || !strings.Contains(string(text), "/bin/vault") || shared["raft-lease"] != "2s" || shared["backup-every"] != "24h0m0s" {
+	if strings.Contains(string(text), "canary") || !strings.Contains(string(text), "/bin/vault") || shared["raft-lease"] != "1s" || shared["backup-every"] != "24h0m0s" {
 		t.Errorf("%s", text)
 	}
 	if len(s.ClusterKeyCommand) != 3 {
