@@ -8,6 +8,7 @@ package tracing
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -85,8 +86,9 @@ func (t *Tracing) SetRatio(ratio float64) {
 	t.ratio.Store(&s)
 }
 
-// ShouldSample decides by the trace's id (sdk.Sampler).
+// ShouldSample decides by chance (sdk.Sampler), not by the trace's id, which a client may have chosen.
 func (t *Tracing) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
+	_, _ = rand.Read(p.TraceID[:]) // it never fails
 	return (*t.ratio.Load()).ShouldSample(p)
 }
 

@@ -1,0 +1,40 @@
+package tracing_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"facet/internal/trace"
+	"facet/node/tracing"
+)
+
+// A client chooses the id of its trace, by which samplers usually decide.
+func TestIDOfClientOrdersNoSample(t *testing.T) {
+	t.Parallel()
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer collector.Close()
+	tr, err := tracing.Open(t.Context(), tracing.Config{URL: collector.URL, Ratio: .05, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	tracer := tr.Tracer()
+	const requests = 1000
+	for _, digit := range []string{"0", "f"} {
+		sampled := 0
+		for range requests {
+			ctx, r := trace.New(t.Context())
+			parent := "00-1" + strings.Repeat(digit, 31) + "-b7ad6b7169203331-00"
+			if trace.Parent(tracer.Sample(ctx, trace.Beginning{Name: "GET /x", Parent: parent})) != "" {
+				sampled++
+			}
+			r.End(200, false)
+		}
+		if sampled == 0 || sampled > requests/5 { // 50 on the average
+			t.Errorf("%d of %d requests with an id of %s are sampled, want about one in 20", sampled, requests, digit)
+		}
+	}
+}
