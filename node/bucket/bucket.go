@@ -105,7 +105,7 @@ func (s *Store) open(ctx context.Context, tenant id.Tenant, name string) (io.Rea
 		return nil, fmt.Errorf("open file of a job: %w", fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open file of a job: %w", err)
+		return nil, &fileError{"open file of a job", err}
 	}
 	return r, nil
 }
@@ -121,14 +121,14 @@ func (s *Store) openFile(tenant id.Tenant, name string) (io.ReadCloser, error) {
 	// A file of another kind (a pipe, say) might block when it is opened.
 	info, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
-		return nil, fmt.Errorf("open file of a job: %w", err)
+		return nil, &fileError{"open file of a job", err}
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("open file of a job: it is no regular file: %w", fs.ErrNotExist)
 	}
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
-		return nil, fmt.Errorf("open file of a job: %w", err)
+		return nil, &fileError{"open file of a job", err}
 	}
 	return f, nil
 }
@@ -162,7 +162,7 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return b, nil
 		case err != nil:
-			return nil, fmt.Errorf("read file of a job: %w", err)
+			return nil, &fileError{"read file of a job", err}
 		}
 	}
 }

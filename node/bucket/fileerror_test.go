@@ -1,0 +1,47 @@
+package bucket_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"facet/internal/id"
+	"facet/node/bucket"
+	_ "facet/node/bucket/clouds"
+)
+
+func TestErrorOfFileHidesItsName(t *testing.T) {
+	t.Parallel()
+	tenant := id.Tenant{UUID: id.UUID{0xa}}
+	const name = "Anna Müller.jpg"
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, tenant.String()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(name, filepath.Join(dir, tenant.String(), name)); err != nil {
+		t.Fatal(err)
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer refusing.Close()
+	const parameters = "&region=x&anonymous=true&s3ForcePathStyle=true"
+	for address, want := range map[string]string{
+		"file://" + dir: "symbolic links",
+		"s3://photos?endpoint=" + refusing.URL + parameters:    "PermissionDenied",
+		"s3://photos?endpoint=http://127.0.0.1:1" + parameters: "connection refused",
+	} {
+		s, err := bucket.Open(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Read(t.Context(), tenant, name, 100)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "ller") || strings.Contains(err.Error(), "Anna") {
+			t.Errorf("got %v, want %q without the file's name", err, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
