@@ -42,11 +42,13 @@ func Read(r io.Reader, body []byte) (s sigv4.Sent, err error) {
 	text = ofCurl(text)
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	// Versions of HTTP differ in nothing that a signature covers.
-	first = bytes.Replace(bytes.TrimRight(first, "\r"), []byte(" HTTP/2"), []byte(" HTTP/1.1"), 1)
+	if at := bytes.LastIndex(first, []byte(" HTTP/")); at >= 0 {
+		first = append(first[:at:at], " HTTP/1.1"...)
+	}
 	in := bufio.NewReader(io.MultiReader(bytes.NewReader(first), strings.NewReader("\r\n"), bytes.NewReader(rest)))
 	q, err := http.ReadRequest(in)
-	if err != nil {
-		return s, fmt.Errorf("this is not the text of a request, with a first line like \"POST /v1.1/subjects HTTP/1.1\": %w", err)
+	if err != nil { // its text has the whole line, that of a photo for example
+		return s, fmt.Errorf("this is not the text of a request, with a first line like \"POST /v1.1/subjects HTTP/1.1\": %.120s", err.Error())
 	}
 	s.Method, s.Target = q.Method, q.RequestURI
 	if q.Host != "" {

@@ -55,6 +55,7 @@ func TestEveryFormOfRequestIsRead(t *testing.T) {
 		"body from a file":     explained(t, head+"\r\n\r\n", []byte(body)),
 		"of curl -v":           explained(t, ofCurl, []byte(body)),
 		"of HTTP/2":            explained(t, strings.Replace(text, "HTTP/1.1", "HTTP/2", 1), nil),
+		"of Go's HTTP/2":       explained(t, strings.Replace(text, "HTTP/1.1", "HTTP/2.0", 1), nil),
 		"without a length":     explained(t, head[:strings.LastIndex(head, "\r\n")]+"\r\n\r\n"+body, nil),
 		"body with more lines": explained(t, text+"\n", nil),
 	} {
@@ -63,9 +64,9 @@ func TestEveryFormOfRequestIsRead(t *testing.T) {
 		}
 	}
 	for want, bad := range map[string]string{
-		"16 are here: name the file": text[:len(text)-1], "not the text of a request": "hello",
+		"16 are here: name the file": text[:len(text)-1], "not the text of a request": "hello", "malformed": strings.Repeat("photo", 1000),
 	} {
-		if _, err := Read(strings.NewReader(bad), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(strings.NewReader(bad), nil); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 300 {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
