@@ -34,3 +34,12 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
+
+{{/* A setting's value as its flag takes it. YAML has on and off as booleans, and Helm large numbers as 2e+06. */}}
+{{- define "facet.setting" -}}
+{{- if kindIs "slice" . }}{{ join "," . }}
+{{- else if kindIs "bool" . }}{{ ternary "on" "off" . }}
+{{- else if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}
+{{- else }}{{ . }}
+{{- end }}
+{{- end }}
