@@ -8,6 +8,7 @@ if [ -e /var/lib/facet/facet.yaml ]; then
 	echo "       systemctl restart facet, then wait for \"no warnings\" of facet status"
 else
 	echo "facet: make this machine a node, then start it:"
-	echo "       cd /var/lib/facet && sudo -u facet facet cluster init --dir /var/lib/facet    # or: join TOKEN"
+	echo "       install -d -m 0700 -o facet -g facet /var/lib/facet-authority"
+	echo "       sudo -u facet facet cluster init --dir /var/lib/facet    # or: cluster join TOKEN --dir /var/lib/facet"
 	echo "       systemctl enable --now facet"
 fi

@@ -136,15 +136,12 @@ func lifeOfPackage(t *testing.T, p installed) {
 	newest := filepath.Join(dist(t), "facet-"+versionOf(t)+"-"+runtime.GOARCH+"."+p.kind)
 	m := newMachine(t)
 	m.bring(older(t, p.kind), "/srv/facet."+p.kind)
-	if out := m.run(p.install); !strings.Contains(out, "cluster init") {
-		t.Errorf("the installation does not say what to do next:\n%s", out)
-	}
+	said := m.run(p.install)
 	if got := m.run(p.version); !strings.Contains(got, "0.3.9") {
 		t.Errorf("installed version: %s", got)
 	}
 	port := freePorts(t)
-	m.run("echo 'a long passphrase' > /tmp/p; chown facet /tmp/p; cd /var/lib/facet; install -d -m 0700 -o facet -g facet /var/lib/facet-authority; " +
-		"setpriv --reuid facet --regid facet --clear-groups facet cluster init --dir /var/lib/facet --address 127.0.0.1 --port " + port + " --passphrase-file /tmp/p")
+	m.run("echo 'a long passphrase' > /tmp/p; chown facet /tmp/p; " + founding(t, said, " --address 127.0.0.1 --port "+port+" --passphrase-file /tmp/p"))
 	// The exit status 3 is that of warnings: there is one node only.
 	serve := `setpriv --reuid facet --regid facet --clear-groups facet serve --config /var/lib/facet/facet.yaml > /run/log 2>&1 & pid=$!
 i=0; until FACET_PROFILE=/var/lib/facet/profile.yaml facet status --json > /run/status 2> /run/error || [ $? = 3 ] || [ $i = 240 ]; do
@@ -167,6 +164,26 @@ kill $pid; wait $pid; cat /run/status; [ -s /run/status ] || cat /run/error /run
 		m.run(remove)
 		m.run("test ! -e /opt/facet && test ! -e /usr/bin/facet && test ! -e /usr/lib/systemd/system/facet.service && test -e /var/lib/facet/data/node.json && getent passwd facet")
 	}
+}
+
+// founding returns the commands that the installation says, up to the one that founds a cluster, with its further
+// arguments. There is no sudo and no systemd.
+func founding(t *testing.T, said, arguments string) (script string) {
+	t.Helper()
+	for line := range strings.Lines(said) {
+		command, ok := strings.CutPrefix(line, "       ")
+		if !ok {
+			continue
+		}
+		command, _, _ = strings.Cut(strings.TrimSpace(command), " #")
+		script += strings.Replace(command, "sudo -u facet", "setpriv --reuid facet --regid facet --clear-groups", 1)
+		if strings.Contains(command, "cluster init") {
+			return "set -e\n" + script + arguments
+		}
+		script += "\n"
+	}
+	t.Fatalf("the installation does not say how to found a cluster:\n%s", said)
+	return ""
 }
 
 // clusterOf returns the cluster's id in the output of "facet status --json".
