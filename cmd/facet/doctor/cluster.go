@@ -71,7 +71,7 @@ func (x *examination) cluster(ctx context.Context) {
 	for _, a := range x.Client.Addresses() {
 		r, err := x.scrape(ctx, a)
 		if err != nil {
-			x.warn("metrics", "", "%v", err)
+			x.warn("metrics", "look at that node: is it running, and is its admin-address reached from here?", "%v", err)
 			continue
 		}
 		x.live.nodes = append(x.live.nodes, r)

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -67,8 +68,12 @@ type examination struct {
 // Examine makes all checks that its configuration allows.
 func Examine(ctx context.Context, cfg Config) Report {
 	x := &examination{Config: cfg, Report: Report{Version: wire.Version, Time: time.Now().UTC().Truncate(time.Second)}}
-	if cfg.Refused != nil {
-		x.problem("settings", "correct the file of --config", "%v", cfg.Refused)
+	wrong, _ := errors.AsType[config.Problems](cfg.Refused)
+	if wrong == nil && cfg.Refused != nil {
+		wrong = config.Problems{cfg.Refused}
+	}
+	for _, problem := range wrong {
+		x.problem("settings", "correct the file of --config", "%v", problem)
 	}
 	if s := cfg.Settings; s != nil {
 		x.node, _ = process.Holder(pidFile(s))

@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -112,6 +113,17 @@ func TestHealthyNodeHasNoProblem(t *testing.T) {
 		if len([]rune(line)) > table.Columns+1 && !strings.Contains(line, s.Certificates) {
 			t.Errorf("%q is too wide", line)
 		}
+	}
+}
+
+func TestEachWrongSettingIsAFinding(t *testing.T) {
+	t.Parallel()
+	r := Examine(t.Context(), Config{Refused: config.Problems{errors.New("one is wrong"), errors.New("another one is")}})
+	if !found(r, Problem, "settings", "one is wrong") || !found(r, Problem, "settings", "another one is") || found(r, Problem, "settings", "settings are wrong") {
+		t.Errorf("got\n%s", shown(t, r))
+	}
+	if r = Examine(t.Context(), Config{Refused: errors.New("there is no configuration file")}); !found(r, Problem, "settings", "there is no configuration file") {
+		t.Errorf("got\n%s", shown(t, r))
 	}
 }
 
