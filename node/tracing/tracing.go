@@ -33,6 +33,8 @@ const (
 	pathDefault = "/v1/traces"
 	// closeTimeout is how long Close waits for the last spans to be sent.
 	closeTimeout = 2 * time.Second
+	// complaintMax is the most bytes of an error in a warning: the collector's answer is in it.
+	complaintMax = 300
 	// complaintInterval is the shortest time between two warnings about the collector.
 	complaintInterval = time.Minute
 )
@@ -118,5 +120,6 @@ func (c *complaints) Handle(err error) {
 	if now-last < int64(complaintInterval) || !c.last.CompareAndSwap(last, now) {
 		return
 	}
-	c.log.Warn("spans of requests are not sent to the traces' collector; look at the setting traces-to", "err", err)
+	c.log.Warn("spans of requests are not sent to the traces' collector; look at the setting traces-to",
+		"err", fmt.Sprintf("%.*s", complaintMax, err.Error()))
 }

@@ -1,6 +1,7 @@
 package tracing_test
 
 import (
+	"bytes"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -36,5 +37,26 @@ func TestIDOfClientOrdersNoSample(t *testing.T) {
 		if sampled == 0 || sampled > requests/5 { // 50 on the average
 			t.Errorf("%d of %d requests with an id of %s are sampled, want about one in 20", sampled, requests, digit)
 		}
+	}
+}
+
+func TestAnswerOfCollectorIsCutInLog(t *testing.T) {
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, strings.Repeat("no ", 100_000), http.StatusBadRequest)
+	}))
+	defer collector.Close()
+	var log bytes.Buffer
+	tr, err := tracing.Open(t.Context(), tracing.Config{URL: collector.URL, Ratio: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, r := trace.New(t.Context())
+	tr.Tracer().Sample(ctx, trace.Beginning{Name: "GET /x"})
+	r.End(200, false)
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
+	if text := log.String(); !strings.Contains(text, "traces-to") || !strings.Contains(text, "400") || len(text) > 1000 {
+		t.Errorf("%d bytes: %.2000s", len(text), text)
 	}
 }
