@@ -141,10 +141,21 @@ func (s *Store) connect(ctx context.Context) (*blob.Bucket, error) {
 	}
 	b, err := blob.OpenBucket(context.WithoutCancel(ctx), s.url)
 	if err != nil {
-		return nil, fmt.Errorf("open the object store: %w", err)
+		return nil, openError(s.url, err)
 	}
 	s.bucket = b
 	return b, nil
+}
+
+// openError returns the error of opening the object store at address. Its text has no address, which may
+// contain a secret: drivers repeat it, and errors are logged.
+func openError(address string, err error) error {
+	text := err.Error()
+	u, parseErr := url.Parse(address)
+	if parseErr == nil {
+		text = strings.ReplaceAll(text, u.String(), u.Scheme+"://…")
+	}
+	return errors.New("open the object store: " + strings.ReplaceAll(text, address, "…"))
 }
 
 // readAll reads at most limit bytes. It takes memory as they come.

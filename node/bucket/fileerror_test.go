@@ -45,3 +45,19 @@ func TestErrorOfFileHidesItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorOfDriverHidesAddress(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"s3://AKIA:canary@b/dir?region=x&secret=canary", "s3://AKIA:canary@b?secret=canary%2f ä", "gs://b?secret=canary", "azblob://b?token=canary"} {
+		s, err := bucket.Open(address)
+		if err == nil {
+			_, err = s.Read(t.Context(), id.Tenant{}, "x.jpg", 10)
+		}
+		_, folderErr := bucket.OpenFolder(t.Context(), address)
+		for _, err := range []error{err, folderErr} {
+			if err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "query parameter") {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+	}
+}

@@ -53,7 +53,7 @@ func OpenFolder(ctx context.Context, address string) (*Folder, error) {
 	u.Path = ""
 	b, err := blob.OpenBucket(ctx, u.String())
 	if err != nil {
-		return nil, fmt.Errorf("open the object store: %w", err)
+		return nil, openError(u.String(), err)
 	}
 	if prefix != "" {
 		b = blob.PrefixedBucket(b, prefix+"/")
