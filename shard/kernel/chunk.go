@@ -22,7 +22,7 @@ type chunk struct {
 	// such row, and stays set.
 	irregular []atomic.Uint64
 	odd       atomic.Bool
-	owners    []atomic.Pointer[Owner]
+	owners    []atomic.Uint32
 	tags      tagTable
 }
 
@@ -84,7 +84,7 @@ type piece struct {
 	vec          []float32
 
 	live, irregular []atomic.Uint64 // irregular is nil if there is none
-	owners          []atomic.Pointer[Owner]
+	owners          []atomic.Uint32
 	tags            *tagTable // of the chunk
 	block           int       // index in the chunk of the piece's first block
 }

@@ -37,16 +37,16 @@ func BenchmarkAdd(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			w := newSuitedTwin(b, dim, spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) }))
 			const n = 20_000
-			owners, vectors := make([]Owner, n), make([][]float32, 200)
+			vectors := make([][]float32, 200)
 			for i := range vectors {
 				vectors[i] = tapered(r, dim, .5)
 			}
-			i := 0
+			i, owner := 0, w.own(new(event))
 			for b.Loop() {
 				if i%n == 0 {
 					w.m.Free()
 				}
-				if _, err := w.m.Add(&owners[i%n], vectors[i%len(vectors)]); err != nil {
+				if _, err := w.m.Add(owner, vectors[i%len(vectors)]); err != nil {
 					b.Fatal(err)
 				}
 				i++

@@ -91,7 +91,7 @@ func TestSpectrumChangesNoAnswer(t *testing.T) {
 				case i%100 == 17:
 					v[0] *= 3 // not of unit norm
 				}
-				slots = append(slots, w.add(t, ownerOf(r, i), v))
+				slots = append(slots, w.add(t, eventOf(r, i), v))
 				if i%7 == 3 { // slots are used again
 					j := r.IntN(len(slots))
 					w.erase(slots[j])
@@ -145,8 +145,9 @@ func TestMatricesOfArenaShareCoding(t *testing.T) {
 	if err := arena.Suit(spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) })); err != nil {
 		t.Fatal(err)
 	}
+	owners := new(OwnerList)
 	matrix := func(dim int) *Matrix {
-		m, err := New(arena, dim)
+		m, err := New(arena, dim, owners)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,19 +160,20 @@ func TestMatricesOfArenaShareCoding(t *testing.T) {
 	if plain := plainCoding(&other.shape); other.coding.coarse != plain.coarse || other.coding.fine != 0 {
 		t.Errorf("a matrix of another dimension has %+v, want the plain coding", other.coding)
 	}
+	owner := owners.Add(new(Owner), nil)
 	var p Prepared
 	v := tapered(r, dim, .5)
 	if err := a.Prepare(&p, v); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.AddPrepared(ownerOf(r, 1), &p); err != nil {
+	if _, err := b.AddPrepared(owner, &p); err != nil {
 		t.Errorf("a template prepared for a matrix of the same kind: %v", err)
 	}
-	if _, err := other.AddPrepared(ownerOf(r, 2), &p); !errors.Is(err, ErrTemplate) || other.Len() != 0 {
+	if _, err := other.AddPrepared(owner, &p); !errors.Is(err, ErrTemplate) || other.Len() != 0 {
 		t.Errorf("one prepared for a matrix of another kind: %v, want ErrTemplate", err)
 	}
 	p.Clear()
-	if _, err := b.AddPrepared(ownerOf(r, 3), &p); !errors.Is(err, ErrTemplate) || b.Len() != 1 {
+	if _, err := b.AddPrepared(owner, &p); !errors.Is(err, ErrTemplate) || b.Len() != 1 {
 		t.Errorf("one that was cleared: %v, want ErrTemplate", err)
 	}
 }
@@ -192,7 +194,7 @@ func TestInvalidSpectrumIsRefused(t *testing.T) {
 		}
 	}
 	arena := NewArena(0)
-	if _, err := New(arena, 8); err != nil {
+	if _, err := New(arena, 8, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := arena.Suit([]float64{1}); !errors.Is(err, ErrSpectrum) {
@@ -206,7 +208,7 @@ func TestErasedSlotsCountAsFree(t *testing.T) {
 	w := newTwin(t, 192)
 	var slots []int
 	for i := range 300 {
-		slots = append(slots, w.add(t, ownerOf(r, i), unit(r, 192)))
+		slots = append(slots, w.add(t, eventOf(r, i), unit(r, 192)))
 	}
 	for _, slot := range slots[:100] {
 		w.erase(slot)
@@ -216,7 +218,7 @@ func TestErasedSlotsCountAsFree(t *testing.T) {
 		t.Errorf("%d of %d bytes are free, want %d", got, w.m.Bytes(), want)
 	}
 	for i := range 100 {
-		w.add(t, ownerOf(r, 1000+i), unit(r, 192))
+		w.add(t, eventOf(r, 1000+i), unit(r, 192))
 	}
 	if got := w.m.FreeBytes(); got != 0 || w.m.Len() != 300 {
 		t.Errorf("%d bytes are free of %d templates again", got, w.m.Len())

@@ -122,8 +122,9 @@
 // # Concurrency
 //
 // There is one writer at a time and any number of readers beside it, without locks. A row exists
-// while its live bit is set: Add sets it last, Erase clears it first. A reader loads a row's Owner
-// before and after the exact comparison. If both are the same, the vector was whole.
+// while its live bit is set: Add sets it last, Erase clears it first. A reader loads the number
+// of a row's owner before and after the exact comparison. If both are the same, the vector was
+// whole: while a search runs, no other row gets the number.
 //
 // The package may import engine/score, shard/scan and internal/id.
 package kernel

@@ -107,8 +107,8 @@ func TestHostileProbesEqualPlainScan(t *testing.T) {
 			if math.IsNaN(float64(v[0])) { // zero, normalised
 				continue
 			}
-			w.add(t, ownerOf(r, i), v)
-			w.add(t, ownerOf(r, i+1000), v)
+			w.add(t, eventOf(r, i), v)
+			w.add(t, eventOf(r, i+1000), v)
 		}
 		for _, v := range vectors {
 			if !math.IsNaN(float64(v[0])) && r.IntN(3) == 0 {
@@ -267,14 +267,14 @@ func TestNonFiniteNumbersAreRefused(t *testing.T) {
 	w := newTwin(t, 4)
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		v := []float32{1, 0, float32(x), 0}
-		if _, err := w.m.Add(&Owner{}, v); err == nil {
+		if _, err := w.m.Add(w.own(&event{}), v); err == nil {
 			t.Errorf("Add took %v", v)
 		}
 		if _, err := w.m.Search(w.table, scan.Query{Probe: v, Limit: 1}); err == nil {
 			t.Errorf("Search took %v", v)
 		}
 	}
-	if _, err := w.m.Add(&Owner{}, make([]float32, 5)); err == nil {
+	if _, err := w.m.Add(w.own(&event{}), make([]float32, 5)); err == nil {
 		t.Error("Add took another dimension")
 	}
 }
@@ -287,7 +287,7 @@ func TestErasedTemplatesLeaveMemory(t *testing.T) {
 	planted := unit(r, dim)
 	var slots []int
 	for i := range 600 {
-		slots = append(slots, w.add(t, ownerOf(r, i), planted))
+		slots = append(slots, w.add(t, eventOf(r, i), planted))
 	}
 	for _, slot := range slots {
 		w.erase(slot)
@@ -309,13 +309,14 @@ func TestFullArenaLosesNothing(t *testing.T) {
 	t.Parallel()
 	arena := NewArena(200 << 10)
 	defer arena.Close()
-	m, err := New(arena, 128)
+	list := new(OwnerList)
+	m, err := New(arena, 128, list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(8, 8))
-	for i := range 10_000 {
-		if _, err = m.Add(ownerOf(r, i), unit(r, 128)); err != nil {
+	for range 10_000 {
+		if _, err = m.Add(list.Add(new(Owner), nil), unit(r, 128)); err != nil {
 			break
 		}
 	}
@@ -336,7 +337,7 @@ func TestSearchesBesideWritesSeeWholeRows(t *testing.T) {
 	probe := unit(r, dim)
 	good, bad := near(r, probe, .9), near(r, probe, -.9)
 	for i := range fixed {
-		w.add(t, &Owner{Event: id.Event{UUID: id.UUID{1, byte(i >> 8), byte(i)}}}, good)
+		w.add(t, &event{Event: id.Event{UUID: id.UUID{1, byte(i >> 8), byte(i)}}}, good)
 	}
 	worth := w.table.Score(score.Dot(probe, good))
 	stop := make(chan struct{})
@@ -369,11 +370,11 @@ func TestSearchesBesideWritesSeeWholeRows(t *testing.T) {
 			w.m.Erase(slots[0])
 			slots = slots[1:]
 		}
-		o, v := &Owner{Event: id.Event{UUID: id.UUID{1, 9, byte(i >> 8), byte(i)}}}, good
+		o, v := &event{Event: id.Event{UUID: id.UUID{1, 9, byte(i >> 8), byte(i)}}}, good
 		if r.IntN(2) == 0 {
-			o, v = &Owner{Event: id.Event{UUID: id.UUID{2}}}, bad
+			o, v = &event{Event: id.Event{UUID: id.UUID{2}}}, bad
 		}
-		slot, err := w.m.Add(o, v)
+		slot, err := w.m.Add(w.own(o), v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,12 +390,12 @@ func TestRowReplacedDuringComparisonIsNoHit(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 10))
 	w := newTwin(t, dim)
 	probe := unit(r, dim)
-	old := &Owner{Event: id.Event{UUID: id.UUID{1}}}
+	old := &event{Event: id.Event{UUID: id.UUID{1}}}
 	slot := w.add(t, old, near(r, probe, -.5))
 	k := plain
 	k.dots = func(d *dots) {
 		w.erase(slot)
-		if again := w.add(t, &Owner{Event: id.Event{UUID: id.UUID{2}}}, probe); again != slot {
+		if again := w.add(t, &event{Event: id.Event{UUID: id.UUID{2}}}, probe); again != slot {
 			t.Fatalf("slot %d after %d", again, slot)
 		}
 		plain.dots(d)
@@ -434,7 +435,7 @@ func FuzzSearchEqualsPlainScan(f *testing.F) {
 				}
 			}
 			if w.m.shape.check(v) == nil {
-				w.add(t, ownerOf(r, i), v)
+				w.add(t, eventOf(r, i), v)
 			}
 		}
 		for _, v := range append(given, unit(r, dim)) {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"facet/internal/id"
 	"facet/shard/scan"
 )
 
@@ -13,21 +14,21 @@ func BenchmarkSearch(b *testing.B) {
 		n := 100_000_000 / dim
 		r := rand.New(rand.NewPCG(1, 2))
 		arena := NewArena(0)
-		m, _ := New(arena, dim)
-		owners := make([]Owner, n)
+		owners := new(OwnerList)
+		m, _ := New(arena, dim, owners)
 		base := make([][]float32, 1000)
 		for i := range base {
 			base[i] = unit(r, dim)
 		}
 		v := make([]float32, dim)
-		for i := range owners {
+		for i := range n {
 			x, y := base[r.IntN(1000)], base[r.IntN(1000)]
 			k := r.IntN(dim)
 			for j := range v {
 				v[j] = x[j] + y[(j+k)%dim]
 			}
-			owners[i].Event.UUID[0], owners[i].Event.UUID[1], owners[i].Event.UUID[2] = byte(i), byte(i>>8), byte(i>>16)
-			if _, err := m.Add(&owners[i], normalise(v)); err != nil {
+			o := &Owner{Event: id.Event{UUID: id.UUID{byte(i), byte(i >> 8), byte(i >> 16)}}}
+			if _, err := m.Add(owners.Add(o, nil), normalise(v)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -32,14 +32,14 @@ func TestDeferredRowsAreNotLost(t *testing.T) {
 	w := newTwin(t, dim)
 	probe := unit(r, dim)
 	for i := range 200 {
-		w.add(t, ownerOf(r, i), at(r, probe, .9))
+		w.add(t, eventOf(r, i), at(r, probe, .9))
 	}
 	for i := range many {
 		v := at(r, probe, .88)
 		if i%5000 == 4999 {
 			v = at(r, probe, .95) // the limit rises when others are put off already
 		}
-		w.add(t, ownerOf(r, 1000+i), v)
+		w.add(t, eventOf(r, 1000+i), v)
 	}
 	q := scan.Query{Probe: probe, Limit: 12}
 	want := scan.TopK(maps.Values(w.rows), w.table, q)

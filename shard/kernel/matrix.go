@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/bits"
 	"sync/atomic"
-
-	"facet/internal/id"
 )
 
 const (
@@ -29,19 +27,11 @@ const (
 // number that is not finite.
 var ErrTemplate = errors.New("kernel: template can't be used")
 
-// Owner is the event whose template lies in a slot. It does not change, and its address is the
-// row's identity.
-type Owner struct {
-	Subject id.Subject
-	Event   id.Event
-	// Tags are the identities of the event's tags.
-	Tags []uint32
-}
-
 // Matrix holds the templates of a slice, of one dimension, in slots. Add, Erase
 // and Free belong to one writer at a time; searches may run beside them.
 type Matrix struct {
 	arena  *Arena
+	owners Owners
 	shape  shape
 	coding *coding
 	own    Prepared // used by Add
@@ -51,12 +41,12 @@ type Matrix struct {
 	free   []int // slots that were erased
 }
 
-// New returns an empty matrix for templates of dim numbers, 1 to DimMax.
-func New(arena *Arena, dim int) (*Matrix, error) {
+// New returns an empty matrix for templates of dim numbers, 1 to DimMax, of owners.
+func New(arena *Arena, dim int, owners Owners) (*Matrix, error) {
 	if dim < 1 || dim > DimMax {
 		return nil, fmt.Errorf("%w: dimension %d", ErrTemplate, dim)
 	}
-	m := &Matrix{arena: arena, shape: newShape(dim)}
+	m := &Matrix{arena: arena, owners: owners, shape: newShape(dim)}
 	m.chunks.Store(new([]*chunk))
 	m.coding = arena.codings.coding(&m.shape)
 	return m, nil
@@ -70,24 +60,23 @@ func (m *Matrix) Len() int { return m.slots - len(m.free) }
 
 // Add stores a template in constant time and returns its slot. Every search that begins after it
 // finds the template. Errors wrap ErrTemplate or ErrMemory, and leave the matrix unchanged.
-func (m *Matrix) Add(o *Owner, template []float32) (slot int, err error) {
+func (m *Matrix) Add(owner uint32, template []float32) (slot int, err error) {
 	defer m.own.Clear()
 	if err := m.Prepare(&m.own, template); err != nil {
 		return 0, err
 	}
-	return m.AddPrepared(o, &m.own)
+	return m.AddPrepared(owner, &m.own)
 }
 
 // Erase zeroes the vector and codes of a used slot, and frees it.
 func (m *Matrix) Erase(slot int) {
 	c, at, err := m.chunkOf(slot)
-	if err != nil || c.owners[at].Load() == nil {
+	if err != nil || c.owners[at].Load() == 0 {
 		panic("bug: kernel: erase of a free slot")
 	}
 	bit := uint64(1) << (at % blockSlots)
 	c.live[at/blockSlots].And(^bit)
-	tags := c.owners[at].Swap(nil).Tags
-	c.tags.unset(at, tags)
+	c.tags.unset(at, m.tags(c.owners[at].Swap(0)))
 	clear(c.vector(&m.shape, at))
 	if !c.flat {
 		c.irregular[at/blockSlots].And(^bit)
@@ -96,6 +85,8 @@ func (m *Matrix) Erase(slot int) {
 	}
 	m.free = append(m.free, slot)
 }
+
+func (m *Matrix) tags(owner uint32) []uint32 { return m.owners.Tags(m.owners.Owner(owner)) }
 
 // At returns the template in a used slot. The caller must not change it, nor read it during an
 // Erase of the slot.
@@ -113,7 +104,7 @@ func (m *Matrix) Free() {
 			c.live[i].Store(0)
 		}
 		for i := range c.owners {
-			c.owners[i].Store(nil)
+			c.owners[i].Store(0)
 		}
 	}
 	for _, c := range chunks {
@@ -183,7 +174,7 @@ func (s *shape) check(v []float32) error {
 // Bytes returns the memory of the matrix: its chunks, and what points to them in the Go heap.
 func (m *Matrix) Bytes() (n int64) {
 	for _, c := range *m.chunks.Load() {
-		n += int64(len(c.planes[0])+len(c.planes[1])+len(c.rows)) + int64(len(c.live)+len(c.irregular)+len(c.owners))*8 + c.tags.bytes()
+		n += int64(len(c.planes[0])+len(c.planes[1])+len(c.rows)) + int64(len(c.live)+len(c.irregular))*8 + int64(len(c.owners))*4 + c.tags.bytes()
 	}
 	return n + int64(cap(m.free))*8
 }
@@ -222,7 +213,7 @@ func (s *shape) newChunk(index int, coding *coding) *chunk {
 		flat:   index < flatChunks,
 		coding: coding,
 		live:   make([]atomic.Uint64, blocks),
-		owners: make([]atomic.Pointer[Owner], slots),
+		owners: make([]atomic.Uint32, slots),
 	}
 	if !c.flat {
 		c.irregular = make([]atomic.Uint64, blocks)

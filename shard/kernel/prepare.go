@@ -37,7 +37,7 @@ func (p *Prepared) Clear() {
 
 // AddPrepared is Add for a template that was prepared for m, or for a matrix of its dimension and
 // arena.
-func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
+func (m *Matrix) AddPrepared(owner uint32, p *Prepared) (slot int, err error) {
 	if p.enc == nil || p.enc.coding != m.coding || len(p.template) != m.shape.dim {
 		return 0, fmt.Errorf("%w: it was prepared for another matrix", ErrTemplate)
 	}
@@ -65,8 +65,8 @@ func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
 		}
 		c.write(&m.shape, at, &p.enc.coded)
 	}
-	c.tags.set(at, len(c.live), o.Tags)
-	c.owners[at].Store(o)
+	c.tags.set(at, len(c.live), m.tags(owner))
+	c.owners[at].Store(owner)
 	c.live[at/blockSlots].Or(1 << (at % blockSlots))
 	return slot, nil
 }

@@ -65,7 +65,7 @@ func TestProbableBoundLosesStatedShare(t *testing.T) {
 			vectors := make([][]float32, rows)
 			for i := range vectors {
 				vectors[i] = unit(r, f.dim)
-				w.add(t, ownerOf(r, i), vectors[i])
+				w.add(t, eventOf(r, i), vectors[i])
 			}
 			first := (*w.m.chunks.Load())[flatChunks].first // those before have no bounds
 			for i := range f.probes {
@@ -101,7 +101,7 @@ func TestPageOfSubjectsUsesNoProbableBound(t *testing.T) {
 	vectors := make([][]float32, rows)
 	for i := range vectors {
 		vectors[i] = unit(r, dim)
-		w.add(t, ownerOf(r, i), vectors[i])
+		w.add(t, eventOf(r, i), vectors[i])
 	}
 	for i := range rows {
 		q := scan.Query{Probe: angled(r, vectors[i], threshold+1e-6), Threshold: 5000, Limit: 50, After: &id.Subject{}}
@@ -137,7 +137,7 @@ func TestProbableSearchEqualsPlainScan(t *testing.T) {
 			case i%100 == 2:
 				v[0] *= 3 // not of unit norm
 			}
-			slots = append(slots, w.add(t, ownerOf(r, i), v))
+			slots = append(slots, w.add(t, eventOf(r, i), v))
 			if r.IntN(4) == 0 {
 				j := r.IntN(len(slots))
 				w.erase(slots[j])
@@ -243,7 +243,7 @@ func TestInvalidProbabilityIsRefused(t *testing.T) {
 		}
 	}
 	arena := NewArena(0)
-	if _, err := New(arena, 8); err != nil {
+	if _, err := New(arena, 8, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := arena.Probable(missUsual); !errors.Is(err, ErrProbable) {

@@ -18,7 +18,7 @@ func TestWaitingSearchesGetOwnHits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 10))
 	w := newTwin(t, dim)
 	for i := range 4000 {
-		w.add(t, ownerOf(r, i), unit(r, dim))
+		w.add(t, eventOf(r, i), unit(r, dim))
 	}
 	queue := NewQueue(w.m, w.table, 1)
 	var wg sync.WaitGroup

@@ -16,7 +16,7 @@ func TestStoppedSearchEndsAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 11))
 	w := newTwin(t, dim)
 	for i := range 20_000 {
-		w.add(t, ownerOf(r, i), unit(r, dim))
+		w.add(t, eventOf(r, i), unit(r, dim))
 	}
 	why := errors.New("enough")
 	asked := 0
@@ -60,7 +60,7 @@ func TestQueueDropsAbandonedSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 11))
 	w := newTwin(t, 8)
 	for i := range 3000 {
-		w.add(t, ownerOf(r, i), unit(r, 8))
+		w.add(t, eventOf(r, i), unit(r, 8))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -50,6 +50,7 @@ type request struct {
 
 // search is the state of one query on its way through the chunks.
 type search struct {
+	owners   Owners
 	shape    *shape
 	coding   *coding
 	kernel   *kernel
@@ -77,6 +78,7 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		return nil, fmt.Errorf("search: %w", err)
 	}
 	s := &search{
+		owners:   m.owners,
 		shape:    &m.shape,
 		coding:   m.coding,
 		kernel:   k,
@@ -88,6 +90,11 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		sure:     q.After != nil && m.coding.kappa < 1,
 	}
 	return s, nil
+}
+
+// tagged reports whether an owner has one of the tags that the search wants.
+func (s *search) tagged(owner uint32) bool {
+	return len(s.tags) == 0 || scan.Tagged(s.owners.Tags(s.owners.Owner(owner)), s.tags)
 }
 
 // ended reports whether the search has ended.
@@ -143,7 +150,7 @@ type work struct {
 	codes  [codeRows]int32
 	lower  [codeRows]int32
 	exact  [codeRows]uint16
-	owners [exactRows]*Owner
+	owners [exactRows]uint32
 	dots   [exactRows]float32
 }
 
@@ -292,8 +299,8 @@ func (w *work) compare(s *search, c *piece, list []uint16) {
 			// If the slot has another owner by now, the vector may be half of one and half of the
 			// other. If the owner changed since the tags were looked up, its event may not have the
 			// tags.
-			if o != nil && !(d.dots[i] < s.top.least) && c.owners[at].Load() == o && scan.Tagged(o.Tags, s.tags) {
-				s.top.offer(d.dots[i], o)
+			if o != 0 && !(d.dots[i] < s.top.least) && c.owners[at].Load() == o && s.tagged(o) {
+				s.top.offer(d.dots[i], s.owners.Owner(o))
 			}
 		}
 	}

@@ -57,8 +57,15 @@ func near(r *rand.Rand, v []float32, cos float64) []float32 {
 	return normalise(u)
 }
 
-func ownerOf(r *rand.Rand, i int) *Owner {
-	o := &Owner{
+// event is an event of a test.
+type event struct {
+	Subject id.Subject
+	Event   id.Event
+	Tags    []uint32
+}
+
+func eventOf(r *rand.Rand, i int) *event {
+	o := &event{
 		Subject: id.Subject{UUID: id.UUID{byte(r.IntN(100)), byte(r.IntN(3))}},
 		Event:   id.Event{UUID: id.UUID{byte(i >> 16), byte(i >> 8), byte(i)}},
 	}
@@ -74,6 +81,7 @@ func ownerOf(r *rand.Rand, i int) *Owner {
 type twin struct {
 	table *score.Table
 	m     *Matrix
+	list  *OwnerList
 	rows  map[int]scan.Row // by slot
 }
 
@@ -97,7 +105,8 @@ func newSuitedTwin(t testing.TB, dim int, spectrum []float64) *twin {
 // newTwinOf is newTwin in an arena of its own.
 func newTwinOf(t testing.TB, arena *Arena, dim int) *twin {
 	t.Helper()
-	m, err := New(arena, dim)
+	list := new(OwnerList)
+	m, err := New(arena, dim, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +119,12 @@ func newTwinOf(t testing.TB, arena *Arena, dim int) *twin {
 			t.Error(err)
 		}
 	})
-	return &twin{newTable(t), m, map[int]scan.Row{}}
+	return &twin{newTable(t), m, list, map[int]scan.Row{}}
 }
 
-func (w *twin) add(t testing.TB, o *Owner, v []float32) int {
+func (w *twin) add(t testing.TB, o *event, v []float32) int {
 	t.Helper()
-	slot, err := w.m.Add(o, v)
+	slot, err := w.m.Add(w.own(o), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +133,11 @@ func (w *twin) add(t testing.TB, o *Owner, v []float32) int {
 	}
 	w.rows[slot] = scan.Row{Subject: o.Subject, Event: o.Event, Tags: o.Tags, Template: v}
 	return slot
+}
+
+// own returns the number of an event as an owner.
+func (w *twin) own(o *event) uint32 {
+	return w.list.Add(&Owner{Subject: o.Subject, Event: o.Event}, o.Tags)
 }
 
 func (w *twin) erase(slot int) {
@@ -193,7 +207,7 @@ func TestSearchEqualsPlainScan(t *testing.T) {
 			case 1:
 				v = slices.Clone(centres[r.IntN(len(centres))])
 			}
-			slots = append(slots, w.add(t, ownerOf(r, i), v))
+			slots = append(slots, w.add(t, eventOf(r, i), v))
 			if r.IntN(3) == 0 {
 				j := r.IntN(len(slots))
 				w.erase(slots[j])
@@ -218,7 +232,7 @@ func TestLowerHalvesAreReadOfFewRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(dim, 4))
 	w := newTwin(t, dim)
 	for i := range n {
-		w.add(t, ownerOf(r, i), unit(r, dim))
+		w.add(t, eventOf(r, i), unit(r, dim))
 	}
 	q := scan.Query{Probe: unit(r, dim), Limit: 10, Threshold: w.table.Score(.5)}
 	for _, k := range kernels() {
@@ -261,7 +275,7 @@ func TestBatchedSearchesEqualLoneOnes(t *testing.T) {
 			if r.IntN(500) == 0 {
 				v[0] *= 3 // not of unit norm
 			}
-			slots = append(slots, w.add(t, ownerOf(r, i), v))
+			slots = append(slots, w.add(t, eventOf(r, i), v))
 		}
 		for range 200 {
 			i := r.IntN(len(slots))

@@ -88,7 +88,7 @@ func TestSumOfSignsIsHalfProduct(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(dim), 47))
 		w := newProbableTwin(t, dim, missUsual, 3)
 		for i := range 300 {
-			w.add(t, ownerOf(r, i), unit(r, dim))
+			w.add(t, eventOf(r, i), unit(r, dim))
 		}
 		probe := newProbe(&w.m.shape, unit(r, dim)).turn(&w.m.shape, w.m.coding)
 		shape := &w.m.coding.planes[0]
@@ -129,7 +129,7 @@ func TestUselessSignsAreSkippedForAWhile(t *testing.T) {
 	const dim, n = 384, 20_000
 	r := rand.New(rand.NewPCG(1, 48))
 	w := newProbableTwin(t, dim, missUsual, 4)
-	owner := ownerOf(r, 1)
+	owner := eventOf(r, 1)
 	for range n {
 		w.add(t, owner, unit(r, dim))
 	}

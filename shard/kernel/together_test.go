@@ -34,7 +34,7 @@ func TestHostileTemplatesAreFoundInPass(t *testing.T) {
 			if i%3 > 0 {
 				v = vectors[r.IntN(len(vectors))]
 			}
-			w.add(t, ownerOf(r, i), v)
+			w.add(t, eventOf(r, i), v)
 		}
 		qs, want := make([]request, laneCount), make([][]scan.Hit, laneCount)
 		for i := range qs {
@@ -66,14 +66,14 @@ func TestPassBesideWritesSeesWholeRows(t *testing.T) {
 	w := newTwin(t, dim)
 	probe := unit(r, dim)
 	good, fair, bad := near(r, probe, .9), near(r, probe, .8), near(r, probe, -.9)
-	event := func(kind byte, i int) *Owner {
-		return &Owner{Event: id.Event{UUID: id.UUID{kind, byte(i >> 16), byte(i >> 8), byte(i)}}}
+	eventOf := func(kind byte, i int) *event {
+		return &event{Event: id.Event{UUID: id.UUID{kind, byte(i >> 16), byte(i >> 8), byte(i)}}}
 	}
 	for i := range fixed {
 		if i%(fixed/best) == 0 && i/(fixed/best) < best {
-			w.add(t, event(stays, i), good)
+			w.add(t, eventOf(stays, i), good)
 		} else {
-			w.add(t, event(enough, i), fair)
+			w.add(t, eventOf(enough, i), fair)
 		}
 	}
 	worth := map[byte]int{
@@ -123,7 +123,7 @@ func TestPassBesideWritesSeesWholeRows(t *testing.T) {
 		if r.IntN(2) == 0 {
 			kind, v = never, bad
 		}
-		slot, err := w.m.Add(event(kind, i), v)
+		slot, err := w.m.Add(w.own(eventOf(kind, i)), v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestRareTagReadsTaggedRowsOnly(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 52))
 	w := newTwin(t, dim)
 	for i := range n {
-		o := &Owner{Event: id.Event{UUID: id.UUID{byte(i >> 8), byte(i)}}}
+		o := &event{Event: id.Event{UUID: id.UUID{byte(i >> 8), byte(i)}}}
 		if i%rare == 0 {
 			o.Tags = []uint32{7}
 		}
