@@ -41,7 +41,7 @@ func (n *Node) SetFree(free, size uint64) {
 
 // BytesPerTemplate returns the bytes of a template of dim numbers in this node's kernel.
 func (n *Node) BytesPerTemplate(dim int) float64 {
-	m, err := kernel.New(n.replicas.Arena(), dim)
+	m, err := kernel.New(n.replicas.Arena(), dim, nil)
 	if err != nil {
 		return 0
 	}

@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/btree"
-
-	"facet/internal/id"
 	"facet/shard/kernel"
 )
 
@@ -31,29 +28,6 @@ func BenchmarkBytes(b *testing.B) {
 					b.ReportMetric((heap()-before)/float64(n), name)
 				}
 				before := heap()
-				entries := make([]*entry, n)
-				for i := range entries {
-					entries[i] = new(entry)
-				}
-				report(before+float64(8*n), "entry-B")
-				before = heap()
-				tree := new(btree.Map[uint64, *entry])
-				for i, e := range entries {
-					tree.Load(uint64(i), e)
-				}
-				report(before, "tree-B")
-				before = heap()
-				subjects := make(map[id.Subject]*entry)
-				for i, e := range entries {
-					subjects[eventOf(testGallery, i).Subject] = e
-				}
-				report(before, "subjects-B")
-				runtime.KeepAlive(tree)
-				runtime.KeepAlive(subjects)
-				runtime.KeepAlive(entries)
-				tree = nil
-
-				before = heap()
 				s := newTestShard(b, 1)
 				s.arena = kernel.NewArena(0)
 				fill(b, s, testGallery, n)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/shard/kernel"
+	"facet/shard/record"
 )
 
 // Active is an active event of a subject.
@@ -34,9 +34,9 @@ func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]A
 	}
 	var out []Active
 	for e := range sl.of(subject) {
-		a := Active{Event: e.Event, Revision: e.revision, Tags: slices.Clone(e.Tags), Time: e.time, Expires: sl.times.at(e.sequence)}
-		if e.noteLen > 0 {
-			if _, a.Note, err = s.sealed.parts(e); err != nil {
+		a := Active{Event: e.Event, Revision: e.Revision, Tags: slices.Clone(sl.tags(e)), Time: e.Time(), Expires: sl.times.at(e.Sequence())}
+		if e.NoteLen > 0 {
+			if _, a.Note, err = s.sealed.parts(e.entry); err != nil {
 				return nil, fmt.Errorf("read the note of subject %s: %w", subject, err)
 			}
 		}
@@ -85,41 +85,39 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 	if err != nil {
 		return Active{}, err
 	}
-	oldest, old := sl.subjects[r.Subject], sl.find(r.Subject, r.Event)
-	if r.Oldest && old != oldest {
-		return Active{Event: oldest.Event, Revision: oldest.revision}, ErrMoved
+	oldest, old := sl.first(r.Subject), sl.find(r.Subject, r.Event)
+	if r.Oldest && old.row != oldest.row {
+		return Active{Event: oldest.Event, Revision: oldest.Revision}, ErrMoved
 	}
-	if old == nil {
+	if old.none() {
 		return Active{}, ErrEvent
 	}
-	if old.revision+1 != r.Revision || (old.noteLen > 0) != r.Noted || len(r.Note) > 0 && old != oldest {
-		return Active{Event: old.Event, Revision: old.revision}, ErrMoved
+	if old.Revision+1 != r.Revision || (old.NoteLen > 0) != r.Noted || len(r.Note) > 0 && old.row != oldest.row {
+		return Active{Event: old.Event, Revision: old.Revision}, ErrMoved
 	}
 	s.state.replace(sl, old, r)
 	return Active{Event: r.Event, Revision: r.Revision}, nil
 }
 
-func (st *state) replace(sl *slice, old *entry, r Replacement) {
+func (st *state) replace(sl *slice, old member, r Replacement) {
 	expires := r.Expires
 	if expires == 0 && !r.NoExpiry {
-		expires = sl.times.at(old.sequence)
+		expires = sl.times.at(old.Sequence())
 	}
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)
 	if spare {
-		sl.enter(old.delete(st.next(), r.Time))
+		sl.enter(deletedEntry(old, st.next(), r.Time))
 	}
-	fresh := &entry{
-		Owner:    kernel.Owner{Subject: old.Subject, Event: old.Event, Tags: r.Tags},
-		sequence: st.next(), first: old.first, time: r.Time, revision: r.Revision,
+	fresh := record.Fields{
+		Subject: old.Subject, Event: old.Event, Tags: r.Tags, Sequence: st.next(), First: old.First(), Time: r.Time, Revision: r.Revision,
 	}
-	fresh.setSealed(r.Sealed, r.Note)
 	if r.KeepTags {
-		fresh.Tags = old.Tags
+		fresh.Tags = sl.tags(old)
 	}
 	sl.part(old)
-	sl.add(fresh)
-	sl.expires(fresh, expires)
+	sl.add(newDraft(fresh, r.Sealed, r.Note, expires))
+	sl.Remove(old.row)
 }
 
 // Removal removes one event of a subject.
@@ -158,7 +156,7 @@ func (s *Shard) Remove(r Removal) error {
 		return err
 	}
 	old := sl.find(r.Subject, r.Event)
-	if old == nil {
+	if old.none() {
 		return ErrEvent
 	}
 	if !s.state.remove(sl, old, r.Heir, r.Time) {
@@ -169,15 +167,16 @@ func (s *Shard) Remove(r Removal) error {
 
 // remove removes an active event. It returns false, and changes nothing, if another event gets the
 // note, and is not the heir.
-func (st *state) remove(sl *slice, old *entry, heir Heir, time int64) bool {
-	next := old.further
-	inherits := old.inherited()
-	if inherits && !next.is(heir) {
+func (st *state) remove(sl *slice, old member, heir Heir, time int64) bool {
+	next := sl.next(old)
+	inherits := inherited(old)
+	if inherits && !heir.is(next) {
 		return false
 	}
 	sl.leave(old)
 	sl.part(old)
-	sl.enter(old.delete(st.next(), time))
+	sl.enter(deletedEntry(old, st.next(), time))
+	sl.Remove(old.row)
 	if inherits {
 		st.inherit(sl, next, heir, time)
 	}
@@ -185,22 +184,20 @@ func (st *state) remove(sl *slice, old *entry, heir Heir, time int64) bool {
 }
 
 // inherited reports whether another event gets the note of e when e goes.
-func (e *entry) inherited() bool { return e.noteLen > 0 && e.further != nil }
+func inherited(e member) bool { return e.NoteLen > 0 && e.Next != 0 }
 
 // is reports whether e is the heir h.
-func (e *entry) is(h Heir) bool {
-	return e.Event == h.Event && e.revision == h.Revision && len(h.Note) > 0
+func (h Heir) is(e member) bool {
+	return e.Event == h.Event && e.Revision == h.Revision && len(h.Note) > 0
 }
 
 // inherit replaces an entry by one that carries the subject's note, too.
-func (st *state) inherit(sl *slice, old *entry, heir Heir, time int64) {
+func (st *state) inherit(sl *slice, old member, heir Heir, time int64) {
 	sl.leave(old)
-	fresh := &entry{
-		Owner:    kernel.Owner{Subject: old.Subject, Event: old.Event, Tags: old.Tags},
-		sequence: st.next(), first: old.first, time: time, revision: old.revision,
+	fresh := record.Fields{
+		Subject: old.Subject, Event: old.Event, Tags: sl.tags(old), Sequence: st.next(), First: old.First(), Time: time, Revision: old.Revision,
 	}
-	fresh.setSealed(heir.Sealed, heir.Note)
 	sl.part(old)
-	sl.add(fresh)
-	sl.expires(fresh, heir.Expires)
+	sl.add(newDraft(fresh, heir.Sealed, heir.Note, heir.Expires))
+	sl.Remove(old.row)
 }

@@ -69,7 +69,7 @@ func reloaded(t testing.TB, s *Shard) *Shard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewLoader(nil)
+	l := newLoader(nil)
 	for {
 		m, err := r.Next()
 		if errors.Is(err, io.EOF) {

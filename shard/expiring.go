@@ -46,7 +46,7 @@ type Expiration struct {
 
 // covers reports whether an event whose own time is expires, or 0, expires.
 func (x Expiration) covers(e *entry, expires int64) bool {
-	return expires != 0 && expires <= x.Until || e.time <= x.Updated
+	return expires != 0 && expires <= x.Until || e.Time() <= x.Updated
 }
 
 // Expire turns the events into deleted entries, as Remove does, and returns how many. It passes over
@@ -61,7 +61,7 @@ func (s *Expiring) Expire(x Expiration) (n int, err error) {
 	}
 	for _, named := range x.Events {
 		e := sl.find(named.Subject, named.Event)
-		if e == nil || e.revision != named.Revision || !x.covers(e, sl.times.at(e.sequence)) {
+		if e.none() || e.Revision != named.Revision || !x.covers(e.entry, sl.times.at(e.Sequence())) {
 			continue
 		}
 		if s.state.remove(sl, e, named.Heir, x.Now) {
@@ -103,12 +103,12 @@ func (s *Expiring) Due(until int64, keep Retention, most int) (list []Expiration
 
 // due adds at most most events to x that are due.
 func (sl *slice) due(x *Expiration, most int) {
-	add := func(e *entry) bool {
+	add := func(e member) bool {
 		if len(x.Events) < most {
-			if e.inherited() {
+			if inherited(e) {
 				x.Noted = append(x.Noted, len(x.Events))
 			}
-			x.Events = append(x.Events, Expired{Subject: e.Subject, Event: e.Event, Revision: e.revision})
+			x.Events = append(x.Events, Expired{Subject: e.Subject, Event: e.Event, Revision: e.Revision})
 		}
 		return len(x.Events) < most
 	}
@@ -116,29 +116,30 @@ func (sl *slice) due(x *Expiration, most int) {
 		if t.time > x.Until {
 			return false
 		}
-		e, _ := sl.entries.Get(t.sequence)
-		return add(e)
+		return add(sl.at(sl.entries.Get(t.sequence)))
 	})
 	if x.Updated == 0 {
 		return
 	}
 	passed, found := 0, false
-	sl.entries.Ascend(sl.settledTo, func(sequence uint64, e *entry) bool {
-		if passed++; passed > dueScanMax || e.time > x.Updated {
-			return false
+	for row, e := range sl.entries.All(sl.settledTo) {
+		if passed++; passed > dueScanMax || e.Time() > x.Updated {
+			return
 		}
-		if e.deleted {
+		if e.Deleted {
 			if !found {
-				sl.settledTo = sequence + 1
+				sl.settledTo = e.Sequence() + 1
 			}
-			return true
+			continue
 		}
 		found = true
-		if own := sl.times.at(sequence); own != 0 && own <= x.Until {
-			return true // added above, or next time
+		if own := sl.times.at(e.Sequence()); own != 0 && own <= x.Until {
+			continue // added above, or next time
 		}
-		return add(e)
-	})
+		if !add(member{row, e}) {
+			return
+		}
+	}
 }
 
 // ExpiryStats describes the expiring events of a shard.
@@ -174,13 +175,14 @@ func (sl *slice) nextDue(kept int64) (next int64) {
 	})
 	if kept > 0 {
 		passed := 0
-		sl.entries.Ascend(sl.settledTo, func(_ uint64, e *entry) bool {
-			if !e.deleted && (next == 0 || e.time+kept < next) {
-				next = e.time + kept
+		for _, e := range sl.entries.All(sl.settledTo) {
+			if !e.Deleted && (next == 0 || e.Time()+kept < next) {
+				next = e.Time() + kept
 			}
-			passed++
-			return e.deleted && passed < dueScanMax
-		})
+			if passed++; !e.Deleted || passed >= dueScanMax {
+				break
+			}
+		}
 	}
 	return next
 }
@@ -201,8 +203,8 @@ func (s *Expiring) Page(g id.Gallery, keep int64, before int64, after Position, 
 		}
 		p.Total++
 		if len(p.Entries) < n && (deadline{after.Time, after.Sequence}).before(t) {
-			e, _ := sl.entries.Get(t.sequence)
-			p.Entries = append(p.Entries, Entry{e.Subject, e.Event, false, e.time})
+			e := sl.at(sl.entries.Get(t.sequence))
+			p.Entries = append(p.Entries, Entry{e.Subject, e.Event, false, e.Time()})
 			p.Sequences, p.Expires = append(p.Sequences, t.sequence), append(p.Expires, t.time)
 		}
 		return true
@@ -223,28 +225,30 @@ func (sl *slice) merged(keep, before int64, take func(deadline) bool) {
 		if t.time >= before {
 			return false
 		}
-		if e, _ := sl.entries.Get(t.sequence); t.time <= e.time+keep {
+		if e := sl.at(sl.entries.Get(t.sequence)); t.time <= e.Time()+keep {
 			own = append(own, t)
 		}
 		return true
 	})
 	going := true
-	sl.entries.Scan(func(sequence uint64, e *entry) bool {
-		if e.deleted {
-			return true
+	for _, e := range sl.entries.All(0) {
+		if e.Deleted {
+			continue
 		}
-		t := deadline{e.time + keep, sequence}
+		t := deadline{e.Time() + keep, e.Sequence()}
 		if t.time >= before {
-			return false
+			break
 		}
 		for going && len(own) > 0 && own[0].before(t) {
 			going, own = take(own[0]), own[1:]
 		}
-		if at := sl.times.at(sequence); at == 0 || at > t.time {
+		if at := sl.times.at(t.sequence); at == 0 || at > t.time {
 			going = going && take(t)
 		}
-		return going
-	})
+		if !going {
+			break
+		}
+	}
 	for going && len(own) > 0 {
 		going, own = take(own[0]), own[1:]
 	}

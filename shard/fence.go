@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"facet/internal/id"
+	"facet/shard/record"
 )
 
 // fencesMax is the most fences that are kept. One more drops the oldest fence. Apply depends on
@@ -16,8 +17,16 @@ type fence struct {
 	gallery    id.Gallery
 	generation uint32 // the first that it admits
 	sequence   uint64
-	// remains are the entries that the fence cut off and that are not purged yet.
-	remains *btree.Map[uint64, *entry]
+	// remains are the entries that the fence cut off and that are not purged yet, or nil.
+	remains *record.Order
+}
+
+// free frees the memory of the entries that remain.
+func (f *fence) free() {
+	if f.remains != nil {
+		f.remains.Table().Close()
+		f.remains = nil
+	}
 }
 
 // fences are the fences of all galleries.
@@ -25,26 +34,40 @@ type fences struct {
 	of map[id.Gallery]*fence
 	// order has the fences by sequence.
 	order *btree.Map[uint64, *fence]
-	// tombstones receives the sequences of dropped entries.
+	// tombstones receives the sequences of dropped entries, and faces loses their faces.
 	tombstones *tombstones
+	faces      *faces
 }
 
-func newFences(t *tombstones) fences {
-	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), tombstones: t}
+func newFences(t *tombstones, f *faces) fences {
+	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), tombstones: t, faces: f}
 }
 
 // add adds a fence. It replaces an earlier fence of the same gallery.
 func (fs *fences) add(f *fence) {
 	if old := fs.of[f.gallery]; old != nil {
 		fs.order.Delete(old.sequence)
-		fs.tombstones.addAll(old.remains)
+		fs.purge(old, old.remains.Len())
 	}
 	fs.of[f.gallery] = f
 	fs.order.Set(f.sequence, f)
 	if fs.order.Len() > fencesMax {
 		_, oldest, _ := fs.order.PopMin()
-		fs.tombstones.addAll(oldest.remains)
+		fs.purge(oldest, oldest.remains.Len())
 		delete(fs.of, oldest.gallery)
+	}
+}
+
+// purge drops the oldest n entries that remain behind a fence.
+func (fs *fences) purge(f *fence, n int) {
+	for ; n > 0 && f.remains.Len() > 0; n-- {
+		sequence := f.remains.First().Sequence()
+		f.remains.Table().Remove(f.remains.Delete(sequence))
+		fs.tombstones.add(sequence)
+		fs.faces.remove(sequence)
+	}
+	if f.remains.Len() == 0 {
+		f.free()
 	}
 }
 
@@ -58,7 +81,7 @@ func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 	if old := s.state.fences.of[g]; old != nil && old.generation >= generation {
 		return old.remains.Len()
 	}
-	f := &fence{g, generation, s.state.next(), new(btree.Map[uint64, *entry])}
+	f := &fence{g, generation, s.state.next(), nil}
 	if sl := s.state.slices[g]; sl != nil && sl.generation < generation {
 		f.remains = sl.entries
 		s.state.discard(sl)
@@ -84,9 +107,6 @@ func (s *Shard) Purge(g id.Gallery, generation uint32, n int) (left int, err err
 	if f == nil || f.generation < generation {
 		return 0, ErrFence
 	}
-	for ; n > 0 && f.remains.Len() > 0; n-- {
-		sequence, _, _ := f.remains.PopMin()
-		s.state.tombstones.add(sequence)
-	}
+	s.state.fences.purge(f, n)
 	return f.remains.Len(), nil
 }

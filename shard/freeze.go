@@ -8,6 +8,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/shard/record"
 	"facet/shard/segment"
 )
 
@@ -117,8 +118,9 @@ type View struct {
 	settled *segment.Set
 	fresh   []fresh
 	built   segment.Built
-	// later has the sets adopted since Freeze. sealedStore.mu guards it.
-	later []*segment.Set
+	// faces has the faces in memory at Freeze. unpin releases the entries.
+	faces *btree.Map[uint64, []byte]
+	unpin []func()
 
 	sequence uint64
 	slices   []sliceView
@@ -128,12 +130,12 @@ type View struct {
 
 type sliceView struct {
 	head    sliceRecord
-	entries *btree.Map[uint64, *entry]
+	entries *record.Order
 	times   *timetable
 }
 
-// Freeze captures the state. Its cost grows with slices and fences, not with events. The caller
-// releases the view.
+// Freeze captures the state. Its cost grows with slices and fences, and little with events: 8 bytes
+// are copied for some hundred of them. The caller releases the view.
 func (s *Shard) Freeze() *View {
 	s.mu.Lock() // copying a tree changes the original, too
 	defer s.mu.Unlock()
@@ -143,24 +145,32 @@ func (s *Shard) Freeze() *View {
 		slices:   make([]sliceView, 0, len(s.state.slices)),
 		fences:   make([]fence, 0, len(s.state.fences.of)),
 		pending:  s.state.pending.Copy(),
+		faces:    s.state.faces.copied(),
 	}
 	if s.sealed.store != nil {
 		t := s.state.tombstones
 		t.through = s.state.sequence
 		v.dead, v.deadEnd = slices.Clip(t.dead), t.settled+len(t.dead)
 		v.set = s.sealed.set.Retain() // only changed with mu held
-		s.sealed.open(v)
 	}
 	for _, sl := range s.state.slices {
 		head := sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len()), sl.returned, sl.epoch}
-		v.slices = append(v.slices, sliceView{head, sl.entries.Copy(), sl.times.copied()})
+		v.slices = append(v.slices, sliceView{head, v.keep(sl.entries), sl.times.copied()})
 	}
 	slices.SortFunc(v.slices, func(a, b sliceView) int { return bytes.Compare(a.head.Gallery.UUID[:], b.head.Gallery.UUID[:]) })
 	s.state.fences.order.Scan(func(_ uint64, f *fence) bool {
-		v.fences = append(v.fences, fence{f.gallery, f.generation, f.sequence, f.remains.Copy()})
+		v.fences = append(v.fences, fence{f.gallery, f.generation, f.sequence, v.keep(f.remains)})
 		return true
 	})
 	return v
+}
+
+// keep returns a copy of entries, which stay readable until Release.
+func (v *View) keep(entries *record.Order) *record.Order {
+	if entries != nil {
+		v.unpin = append(v.unpin, entries.Table().Pin())
+	}
+	return entries.Copy()
 }
 
 // Write adds the records of v to w, in an order that depends on the state only. After Settle, the
@@ -203,25 +213,26 @@ func (v *View) Write(w *codec.Writer) error {
 }
 
 // writeEntries adds entries, unless segments have them.
-func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry], times *timetable) (err error) {
+func (v *View) writeEntries(w *codec.Writer, entries *record.Order, times *timetable) error {
 	if v.settled != nil {
 		return nil
 	}
-	entries.Scan(func(_ uint64, e *entry) bool {
+	for _, e := range entries.All(0) {
+		sequence := e.Sequence()
 		r := entryRecord{
-			Sequence: e.sequence, Subject: e.Subject, Event: e.Event,
-			Time: e.time, Deleted: e.deleted, Tags: e.Tags, Revision: e.revision,
-			Expires: times.at(e.sequence),
+			Sequence: sequence, Subject: e.Subject, Event: e.Event,
+			Time: e.Time(), Deleted: e.Deleted, Tags: entries.Table().Tags(&e.Owner), Revision: e.Revision,
+			Expires: times.at(sequence),
 		}
-		if e.first != e.sequence {
-			r.First = e.first
+		if first := e.First(); first != sequence {
+			r.First = first
 		}
-		var sealed []byte
-		if sealed, err = v.sealed(e); err == nil {
-			r.Sealed, r.Note = e.split(sealed)
-			w.Record(headEntry, r)
+		sealed, err := v.sealed(e)
+		if err != nil {
+			return err
 		}
-		return err == nil
-	})
-	return err
+		r.Sealed, r.Note = split(e, sealed)
+		w.Record(headEntry, r)
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package shard
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"facet/internal/id"
 )
@@ -66,9 +65,9 @@ type Position struct {
 	Sequence uint64 `cbor:"2,keyasint"`
 }
 
-// before reports whether e lies before p.
-func (e *entry) before(p Position) bool {
-	return e.time < p.Time || e.time == p.Time && e.sequence < p.Sequence
+// behind reports whether e lies before p.
+func (p Position) behind(e *entry) bool {
+	return e.Time() < p.Time || e.Time() == p.Time && e.Sequence() < p.Sequence
 }
 
 // Page is a part of a slice's list.
@@ -106,17 +105,16 @@ func (s *Listing) PageAfter(g id.Gallery, after Position, n int, order Order) Pa
 	if sl == nil {
 		return Page{}
 	}
-	total := sl.entries.Len()
 	// first is the index of the first entry that does not lie before the position.
-	first := sort.Search(total, func(i int) bool {
-		_, e, _ := sl.entries.GetAt(i)
-		return !e.before(after)
-	})
+	first := sl.entries.Rank(after.behind)
 	if order == Descending {
-		return sl.page(total-first, n, order)
+		return sl.page(sl.entries.Len()-first, n, order)
 	}
-	if _, e, ok := sl.entries.GetAt(first); ok && e.time == after.Time && e.sequence == after.Sequence {
-		first++
+	for _, e := range sl.entries.At(first) {
+		if e.Time() == after.Time && e.Sequence() == after.Sequence {
+			first++
+		}
+		break
 	}
 	return sl.page(first, n, order)
 }
@@ -131,17 +129,16 @@ func (sl *slice) page(offset, n int, order Order) Page {
 	}
 	n = min(n, p.Total-offset)
 	p.Entries, p.Sequences = make([]Entry, 0, n), make([]uint64, 0, n)
-	take := func(sequence uint64, e *entry) bool {
-		p.Entries = append(p.Entries, Entry{e.Subject, e.Event, e.deleted, e.time})
-		p.Sequences = append(p.Sequences, sequence)
-		return len(p.Entries) < n
-	}
+	entries := sl.entries.At(offset)
 	if order == Descending {
-		pivot, _, _ := sl.entries.GetAt(p.Total - 1 - offset)
-		sl.entries.Descend(pivot, take)
-	} else {
-		pivot, _, _ := sl.entries.GetAt(offset)
-		sl.entries.Ascend(pivot, take)
+		entries = sl.entries.Back(offset)
+	}
+	for _, e := range entries {
+		p.Entries = append(p.Entries, Entry{e.Subject, e.Event, e.Deleted, e.Time()})
+		p.Sequences = append(p.Sequences, e.Sequence())
+		if len(p.Entries) == n {
+			break
+		}
 	}
 	p.Expires = sl.times.all(p.Sequences)
 	return p
@@ -157,11 +154,11 @@ func (s *Listing) Of(g id.Gallery, subject id.Subject) (entries []Entry) {
 	}
 	var list []*entry
 	for e := range sl.of(subject) {
-		list = append(list, e)
+		list = append(list, e.entry)
 	}
-	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.sequence, b.sequence) })
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.Sequence(), b.Sequence()) })
 	for _, e := range list {
-		entries = append(entries, Entry{e.Subject, e.Event, e.deleted, e.time})
+		entries = append(entries, Entry{e.Subject, e.Event, e.Deleted, e.Time()})
 	}
 	return entries
 }
@@ -175,10 +172,7 @@ func (s *Listing) Before(g id.Gallery, time int64) int {
 	if sl == nil {
 		return 0
 	}
-	return sort.Search(sl.entries.Len(), func(i int) bool {
-		_, e, _ := sl.entries.GetAt(i)
-		return e.time >= time
-	})
+	return sl.entries.Rank(func(e *entry) bool { return e.Time() < time })
 }
 
 // Usage returns the use of a gallery's slots; all counts are zero without a slice.

@@ -4,16 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tidwall/btree"
-
 	"facet/internal/codec"
-	"facet/internal/id"
-	"facet/shard/kernel"
+	"facet/shard/record"
 	"facet/shard/segment"
 )
-
-// presizedMax is the most subjects for which the loader allocates memory in advance.
-const presizedMax = 1 << 16
 
 // ErrSnapshot is returned when records contradict each other.
 var ErrSnapshot = errors.New("shard: the snapshot is not consistent")
@@ -27,7 +21,7 @@ type Loader struct {
 	// The next entries belong to the slice current, or to remains, the entries behind a fence.
 	// missing is how many are still to come.
 	current *slice
-	remains *btree.Map[uint64, *entry]
+	remains *record.Order
 	missing uint64
 
 	// store has the segments. stored reports that the entries are in segments. In that case
@@ -37,18 +31,21 @@ type Loader struct {
 	stored   bool
 	segments uint64
 	parts    []segment.Part
-	expected map[*btree.Map[uint64, *entry]]uint64
+	expected map[*record.Order]uint64
 	set      *segment.Set
 }
 
-// NewLoader returns an empty loader. store may be nil if there are no segments. The caller closes
-// the loader.
-func NewLoader(store *segment.Store) *Loader {
-	return &Loader{state: newState(), store: store, expected: make(map[*btree.Map[uint64, *entry]]uint64)}
+// NewLoader returns an empty loader for s. The caller closes the loader.
+func NewLoader(s *Shard) *Loader {
+	return &Loader{state: newState(s.arena), store: s.sealed.store, expected: make(map[*record.Order]uint64)}
 }
 
-// Close releases the segments that Replace has not taken over.
+// Close releases what Replace has not taken over.
 func (l *Loader) Close() {
+	if l.state != nil {
+		l.state.free()
+		l.state = nil
+	}
 	for _, p := range l.parts {
 		p.File.Release()
 	}
@@ -88,8 +85,8 @@ func (l *Loader) shard(m codec.Message) error {
 }
 
 func (l *Loader) begin(r shardRecord) error {
-	if l.begun {
-		return fmt.Errorf("%w: two heads", ErrSnapshot)
+	if l.begun || r.Sequence > record.SequenceMax {
+		return fmt.Errorf("%w: two heads, or sequence %d", ErrSnapshot, r.Sequence)
 	}
 	l.begun, l.head, l.state.sequence = true, r, r.Sequence
 	return nil
@@ -97,7 +94,7 @@ func (l *Loader) begin(r shardRecord) error {
 
 // follow records that n entries belong to the last slice or fence. They follow it directly or are
 // in segments.
-func (l *Loader) follow(entries *btree.Map[uint64, *entry], n uint64) {
+func (l *Loader) follow(entries *record.Order, n uint64) {
 	if l.stored {
 		l.expected[entries] = n
 	} else {
@@ -119,8 +116,7 @@ func (l *Loader) slice(m codec.Message) error {
 	case r.Returned > r.Granted || r.Entries > uint64(r.Granted-r.Returned):
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
-	l.current = newSlice(g, r.Generation, l.state.tombstones)
-	l.current.subjects = make(map[id.Subject]*entry, min(r.Entries, presizedMax))
+	l.current = newSlice(g, r.Generation, l.state)
 	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
 	l.state.slices[g] = l.current
@@ -135,49 +131,48 @@ func (l *Loader) entry(m codec.Message) error {
 	if l.missing == 0 {
 		return fmt.Errorf("%w: entry %d is out of place", ErrSnapshot, r.Sequence)
 	}
-	e := &entry{
-		Owner:    kernel.Owner{Subject: r.Subject, Event: r.Event, Tags: r.Tags},
-		sequence: r.Sequence, first: r.First, time: r.Time, deleted: r.Deleted, revision: r.Revision,
+	if !fits(r.Deleted, r.Sealed, r.Note) {
+		return fmt.Errorf("%w: face or note of entry %d", ErrSnapshot, r.Sequence)
 	}
-	if !e.fits(r.Sealed, r.Note) {
-		return fmt.Errorf("%w: note of entry %d", ErrSnapshot, r.Sequence)
-	}
-	e.setSealed(r.Sealed, r.Note)
-	if e.first == 0 {
-		e.first = e.sequence
+	if r.First == 0 {
+		r.First = r.Sequence
 	}
 	l.missing--
-	return l.add(l.current, l.remains, e, r.Expires)
+	return l.add(l.current, l.remains, newDraft(record.Fields{
+		Subject: r.Subject, Event: r.Event, Tags: r.Tags,
+		Sequence: r.Sequence, First: r.First, Time: r.Time, Deleted: r.Deleted, Revision: r.Revision,
+	}, r.Sealed, r.Note, r.Expires))
 }
 
-// add adds an entry, with its time of expiry or 0, to a slice or, without one, to the entries behind
-// a fence.
-func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry, expires int64) error {
+// add adds an entry to a slice or, without one, to the entries behind a fence.
+func (l *Loader) add(sl *slice, remains *record.Order, d *draft) error {
 	among := remains
 	if sl != nil {
 		among = sl.entries
 	}
-	last, before, ok := among.Max()
-	if e.sequence <= last || e.sequence > l.state.sequence || e.first > e.sequence || ok && e.time < before.time ||
-		!expirable(expires, e.deleted) {
-		return fmt.Errorf("%w: entry %d after %d", ErrSnapshot, e.sequence, last)
+	last, time := uint64(0), d.Time
+	if before := among.Last(); before != nil {
+		last, time = before.Sequence(), before.Time()
+	}
+	if d.Sequence <= last || d.Sequence > l.state.sequence || d.First > d.Sequence || d.Time < time || !expirable(d.expires, d.Deleted) {
+		return fmt.Errorf("%w: entry %d after %d", ErrSnapshot, d.Sequence, last)
 	}
 	if sl == nil {
-		remains.Load(e.sequence, e)
+		l.state.faces.add(d.Sequence, d.sealed)
+		remains.Append(remains.Table().Add(&d.Fields))
 		return nil
 	}
-	if e.deleted {
-		sl.enter(e)
+	if d.Deleted {
+		sl.enter(d)
 		return nil
 	}
 	// Look the subject up once for both uses: a start spends most of its time on this look-up.
-	chain := sl.subjects[e.Subject]
-	if chain.find(e.Event) != nil {
-		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, e.Event)
+	first := sl.first(d.Subject)
+	if !sl.findFrom(first, d.Event).none() {
+		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, d.Event)
 	}
-	sl.enter(e)
-	sl.link(chain, e)
-	sl.expires(e, expires)
+	sl.link(first, sl.enter(d))
+	sl.expires(d.Sequence, d.expires)
 	return nil
 }
 
@@ -196,7 +191,7 @@ func (l *Loader) fence(m codec.Message) error {
 	case sl != nil && sl.generation < r.Generation:
 		return fmt.Errorf("%w: gallery %s has a slice behind its fence", ErrSnapshot, g)
 	}
-	l.current, l.remains = nil, new(btree.Map[uint64, *entry])
+	l.current, l.remains = nil, record.NewOrder(record.NewTable(l.state.arena))
 	l.follow(l.remains, r.Entries)
 	l.state.fences.add(&fence{g, r.Generation, r.Sequence, l.remains})
 	return nil
@@ -251,11 +246,9 @@ func (s *Shard) Replace(l *Loader) {
 	s.mu.Lock()
 	old := s.state
 	s.state, l.state = l.state, nil
-	set := s.sealed.swap(l.set)
+	set := s.sealed.swap(l.set, s.state.faces)
 	l.set = nil
-	for _, sl := range old.slices {
-		sl.drop()
-	}
+	old.free()
 	s.mu.Unlock()
 	set.Release()
 }

@@ -50,21 +50,22 @@ func (l *Loader) entries(p *segment.Part) error {
 			}
 			return nil
 		}
-		at, head, err := decodeRow(row, sequence)
+		from, d, head, err := decodeRow(row, sequence)
 		if err != nil {
 			return err
 		}
-		if int(at.noteLen) > sealed {
-			return fmt.Errorf("%w: note of entry %d", ErrSnapshot, sequence)
+		face := sealed - int(d.NoteLen)
+		if face < 0 || face > SealedMax {
+			return fmt.Errorf("%w: face or note of entry %d", ErrSnapshot, sequence)
 		}
-		at.sealedLen = uint32(sealed - int(at.noteLen))
-		sl := l.state.slices[at.gallery]
-		if sl != nil && sl.generation == at.generation {
+		d.SealedLen = uint16(face)
+		sl := l.state.slices[from.gallery]
+		if sl != nil && sl.generation == from.generation {
 			sl.models.add(head)
-			return l.add(sl, nil, at.entry, at.expires)
+			return l.add(sl, nil, &d)
 		}
-		if f := l.state.fences.of[at.gallery]; f != nil && at.generation < f.generation {
-			return l.add(nil, f.remains, at.entry, at.expires)
+		if f := l.state.fences.of[from.gallery]; f != nil && from.generation < f.generation {
+			return l.add(nil, f.remains, &d)
 		}
 		return fmt.Errorf("%w: entry %d belongs nowhere", ErrSnapshot, sequence)
 	})

@@ -10,6 +10,7 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/shard/kernel"
+	"facet/shard/record"
 	"facet/shard/seal"
 )
 
@@ -25,56 +26,63 @@ var errClosedTemplate = errors.New("shard: a template is not open")
 //
 // A row is an entry without event and sequence. Its revision is the number of the subject's events.
 type means struct {
-	// of has the row of each subject that has one. Shard.mu guards it.
-	of map[id.Subject]*entry
+	// entries has the row of each subject that has one, and events the events of the slice. Shard.mu
+	// guards both.
+	entries, events members
 	// rows has the templates by the kind of mean.
 	rows [score.Kinds]templates
 
 	// mu guards sources and patterns. It is taken before the mu of rows.
 	mu sync.Mutex
 	// sources has the events of each row that is not derived yet, in order of registration.
-	sources  map[*entry][]*entry
+	sources  map[record.Row][]record.Row
 	patterns patterns
 }
 
 // kindOf returns the rows to which a row belongs.
-func (m *means) kindOf(row *entry) *templates { return &m.rows[score.Kind(int(row.revision))] }
+func (m *means) kindOf(row member) *templates { return &m.rows[score.Kind(int(row.Revision))] }
 
 // leave removes the row of a subject whose events are about to change, and zeroes it. m may be nil.
 func (m *means) leave(subject id.Subject) {
-	if m == nil || m.of[subject] == nil {
+	if m == nil {
 		return
 	}
-	row := m.of[subject]
-	delete(m.of, subject)
-	m.kindOf(row).leave(row)
+	row := m.entries.first(subject)
+	if row.none() {
+		return
+	}
+	m.entries.DeleteFirst(subject)
+	m.kindOf(row).leave(row.row)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.sources, row)
-	m.patterns.release(row.Tags)
+	delete(m.sources, row.row)
+	m.patterns.release(m.entries.tags(row))
+	m.entries.Remove(row.row)
 }
 
 // enter adds a row for a subject whose events have changed, if it has two or more. first is the
 // first of them, or nil. m may be nil.
-func (m *means) enter(first *entry) {
-	if m == nil || first == nil {
+func (m *means) enter(first member) {
+	if m == nil || first.none() {
 		return
 	}
 	m.leave(first.Subject)
-	if first.further == nil {
+	if first.Next == 0 {
 		return
 	}
-	var events []*entry
-	for e := first; e != nil; e = e.further {
-		events = append(events, e)
+	var events []record.Row
+	var tags [][]uint32
+	for e := range m.events.from(first) {
+		events, tags = append(events, e.row), append(tags, m.events.tags(e))
 	}
-	row := &entry{Owner: kernel.Owner{Subject: first.Subject}, revision: uint32(len(events))}
 	m.mu.Lock()
-	row.Tags = m.patterns.take(events)
-	m.sources[row] = events
+	row := m.entries.at(m.entries.Add(&record.Fields{
+		Subject: first.Subject, Revision: uint32(len(events)), Tags: m.patterns.take(tags),
+	}))
+	m.sources[row.row] = events
 	m.mu.Unlock()
-	m.of[first.Subject] = row
-	m.kindOf(row).enter(row)
+	m.entries.SetFirst(row.row)
+	m.kindOf(row).enter(row.row)
 }
 
 // drop zeroes all rows and frees their memory. m may be nil.
@@ -85,6 +93,7 @@ func (m *means) drop() {
 	for i := range m.rows {
 		m.rows[i].drop()
 	}
+	m.entries.Close()
 }
 
 // bytes returns the memory of the matrices. m may be nil.
@@ -117,10 +126,13 @@ func (m *means) waiting() (n int) {
 }
 
 // meansOf returns means of all subjects of a slice, which wait. Shard.mu is held.
-func meansOf(sl *slice) *means {
-	m := &means{of: make(map[id.Subject]*entry), sources: make(map[*entry][]*entry)}
-	for _, first := range sl.subjects {
-		m.enter(first)
+func meansOf(arena *kernel.Arena, sl *slice) *means {
+	m := &means{entries: members{record.NewTable(arena)}, events: sl.members, sources: make(map[record.Row][]record.Row)}
+	for i := range m.rows {
+		m.rows[i].entries = m.entries
+	}
+	for first := range sl.Firsts {
+		m.enter(sl.at(first))
 	}
 	return m
 }
@@ -160,7 +172,7 @@ func (s *Means) setAverage(g id.Gallery, on bool) {
 	}
 	var m *means
 	if on {
-		m = meansOf(sl)
+		m = meansOf(s.arena, sl)
 	}
 	sl.means.Swap(m).drop()
 	sl.changes.Add(1)
@@ -178,6 +190,11 @@ func (s *Means) averaged(sl *slice) *means {
 // derive derives every row of m that waits at the time of the call, and opens the events for it. Its
 // errors are those of open.
 func (s *Means) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
+	unpin := m.entries.Pin()
+	if unpin == nil {
+		return nil // the slice has lost them
+	}
+	defer unpin()
 	for kind := range m.rows {
 		rows := &m.rows[kind]
 		err := together(ctx, rows.waitingNow(), func(ctx context.Context) error { return s.deriveSome(ctx, sl, m, kind, key) })
@@ -204,12 +221,12 @@ func (s *Means) deriveSome(ctx context.Context, sl *slice, m *means, kind int, k
 		if faces == nil {
 			faces = make([]kernel.Prepared, openBatch)
 		}
-		matrix, n, err := s.prepareMeans(sl, m, kind, mine.entries, faces)
+		matrix, n, err := s.prepareMeans(sl, m, kind, mine.rows, faces)
 		err = rows.settle(mine, matrix, faces[:n], err)
 		for i := range faces[:n] {
 			faces[i].Clear()
 		}
-		m.derived(rows, mine.entries)
+		m.derived(rows, mine.rows)
 		if errors.Is(err, errClosedTemplate) {
 			err = (*Shard)(s).open(ctx, sl, key)
 		}
@@ -223,13 +240,13 @@ func (s *Means) deriveSome(ctx context.Context, sl *slice, m *means, kind int, k
 }
 
 // derived forgets the events of those rows that are in the matrix.
-func (m *means) derived(of *templates, rows []*entry) {
+func (m *means) derived(of *templates, rows []record.Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	for _, row := range rows {
-		if row.place >= 0 {
+		if m.entries.At(row).Place >= 0 {
 			delete(m.sources, row)
 		}
 	}
@@ -237,7 +254,7 @@ func (m *means) derived(of *templates, rows []*entry) {
 
 // prepareMeans encodes the means of rows for their matrix. It stops at the first that it can't
 // derive.
-func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
+func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
 	var mean score.Mean
 	defer mean.Clear()
 	for _, row := range rows {
@@ -246,7 +263,7 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces
 		m.mu.Unlock()
 		mean.Clear()
 		if len(events) == 0 || !sl.templates.sum(&mean, events) { // without events the row is gone
-			return matrix, n, fmt.Errorf("%w, of subject %s", errClosedTemplate, row.Subject)
+			return matrix, n, fmt.Errorf("%w, of subject %s", errClosedTemplate, m.entries.At(row).Subject)
 		}
 		unit := mean.Unit()
 		if matrix == nil || matrix.Dim() != len(unit) {
@@ -257,7 +274,7 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces
 		}
 		clear(unit)
 		if err != nil {
-			return matrix, n, fmt.Errorf("derive the template of subject %s: %w", row.Subject, err)
+			return matrix, n, fmt.Errorf("derive the template of subject %s: %w", m.entries.At(row).Subject, err)
 		}
 		n++
 	}
@@ -265,29 +282,30 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []*entry, faces
 }
 
 // sum adds the templates of events to mean. It returns false if one of them is not open.
-func (t *templates) sum(mean *score.Mean, events []*entry) bool {
+func (t *templates) sum(mean *score.Mean, events []record.Row) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, e := range events {
-		if e.place < 0 || t.dropped { // the places of dropped templates stay
+	for _, row := range events {
+		at := t.entries.At(row).Place
+		if at < 0 || t.dropped { // the places of dropped templates stay
 			return false
 		}
-		mean.Add(t.matrix.At(int(e.place)))
+		mean.Add(t.matrix.At(int(at)))
 	}
 	return true
 }
 
 // subjectScore returns the score of the probe with a subject's own template, whether or not it is
 // derived. A subject with one event has none: ok is false. Shard.mu is held for reading.
-func (s *Means) subjectScore(sl *slice, key *seal.Key, first *entry, probe engine.Template) (points int, ok bool, err error) {
-	if first == nil || first.further == nil {
+func (s *Means) subjectScore(sl *slice, key *seal.Key, first member, probe engine.Template) (points int, ok bool, err error) {
+	if first.none() || first.Next == 0 {
 		return 0, false, nil
 	}
 	if m := sl.means.Load(); m != nil {
-		if row := m.of[first.Subject]; row != nil {
-			similarity, open, err := m.kindOf(row).compare(row, probe)
+		if row := m.entries.first(first.Subject); !row.none() {
+			similarity, open, err := m.kindOf(row).compare(row.entry, probe)
 			if open || err != nil {
-				return s.table.OfMean(score.Kind(int(row.revision))).Score(similarity), true, err
+				return s.table.OfMean(score.Kind(int(row.Revision))).Score(similarity), true, err
 			}
 		}
 	}
@@ -295,11 +313,11 @@ func (s *Means) subjectScore(sl *slice, key *seal.Key, first *entry, probe engin
 	defer mean.Clear()
 	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
-	for e := first; e != nil; e = e.further {
-		if sl.templates.sum(&mean, []*entry{e}) {
+	for e := range sl.from(first) {
+		if sl.templates.sum(&mean, []record.Row{e.row}) {
 			continue
 		}
-		template, err := u.open(nil, sl.ref(e), e)
+		template, err := u.open(nil, sl.ref(e.entry), e.entry)
 		if err == nil {
 			err = alike(len(probe), len(template))
 		}

@@ -17,6 +17,7 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/shard/kernel"
+	"facet/shard/record"
 	"facet/shard/scan"
 	"facet/shard/segment"
 )
@@ -240,7 +241,7 @@ func TestSearchNeverMissesSubjectWithMean(t *testing.T) {
 // A mean counts once it is due, as much before it is derived as afterwards, and in no count of events.
 func TestMemoryEstimateCoversMeans(t *testing.T) {
 	t.Parallel()
-	const n, dim = 3000, 192
+	const n, dim = 4000, 192
 	s, key := newTestShard(t, 2*n), testKey(t, 1)
 	s.arena = kernel.NewArena(0)
 	template := make(engine.Template, dim)
@@ -377,13 +378,13 @@ func TestMeanFollowsEachWrite(t *testing.T) {
 	}
 	check("it is active", true)
 	m := s.state.slices[testGallery].means.Load()
-	row := m.of[first.Subject]
-	stored := m.kindOf(row).matrix.At(int(row.place))
+	row := m.entries.first(first.Subject)
+	stored := m.kindOf(row).matrix.At(int(row.Place))
 	if err := s.Erase(Erasure{testGallery, 1, first.Subject, 22}); err != nil {
 		t.Fatal(err)
 	}
-	if slices.Max(stored) != 0 || slices.Min(stored) != 0 || len(m.of) > 0 || len(m.sources) > 0 {
-		t.Errorf("after the erasure %v, %d rows and %d sources stay", stored, len(m.of), len(m.sources))
+	if slices.Max(stored) != 0 || slices.Min(stored) != 0 || m.entries.Len() > 0 || len(m.sources) > 0 {
+		t.Errorf("after the erasure %v, %d rows and %d sources stay", stored, m.entries.Len(), len(m.sources))
 	}
 	check("erased", false)
 }
@@ -484,7 +485,7 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	sl.templates.drop() // Fence drops the events first
 	m := sl.means.Load()
 	faces := make([]kernel.Prepared, 1)
-	if _, n, err := MeansOf(s).prepareMeans(sl, m, 0, []*entry{m.of[e.Subject]}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
+	if _, n, err := MeansOf(s).prepareMeans(sl, m, 0, []record.Row{m.entries.First(e.Subject)}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
 		t.Errorf("%d means, %v, want errClosedTemplate", n, err)
 	}
 }

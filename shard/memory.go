@@ -1,20 +1,11 @@
 package shard
 
-import (
-	"sort"
-
-	"github.com/tidwall/btree"
-)
-
 const (
-	// entryBytes is the Go heap of an entry without its sealed face: the entry, its place among the
-	// entries, and its subject's place among the subjects (BenchmarkBytes).
-	entryBytes = 230
+	// pendingBytes is the Go heap of a pending event without its sealed face, and faceBytes that of a
+	// sealed face's place in memory.
+	pendingBytes, faceBytes = 300, 50
 	// expiryBytes is the Go heap of an entry's time of expiry (BenchmarkTimetable).
 	expiryBytes = 60
-	// meanBytes is the Go heap of a subject's own template: its row and the row's place among the
-	// subjects (BenchmarkMeanBytes).
-	meanBytes = 230
 	// templateNum ÷ templateDen is the size of a template in the matrix divided by the size of its
 	// sealed face. These are 1,068 and 877 bytes at 192 numbers. The ratio is smaller for larger
 	// templates.
@@ -36,13 +27,15 @@ func (s *Slots) Memory() (bytes int64) {
 	for _, sl := range s.state.slices {
 		held, waiting := sl.templates.memory()
 		bytes += held
-		active := int64(sl.entries.Len() - sl.deleted.Len())
-		entries := int64(sl.entries.Len() + len(sl.pending))
-		face := sl.sealedBytes / max(active+int64(len(sl.pending)), 1)
-		heap := entries*entryBytes + face*int64(after(sl.entries, stored)+len(sl.pending))
+		active, pending := int64(sl.entries.Len()-sl.deleted.Len()), int64(len(sl.pending))
+		face := sl.sealedBytes / max(active+pending, 1)
+		fresh := int64(sl.entries.Len() - sl.entries.Rank(func(e *entry) bool { return e.Sequence() <= stored }))
+		heap := sl.HeapBytes() + sl.entries.Bytes() + fresh*(face+faceBytes) + pending*(face+pendingBytes)
 		heap += expiryBytes * int64(sl.times.len())
+		bytes += sl.Bytes()
 		if m := sl.means.Load(); m != nil {
-			heap += int64(len(m.of))*meanBytes + m.patternsBytes()
+			heap += m.entries.HeapBytes() + m.patternsBytes()
+			bytes += m.entries.Bytes()
 			for kind := range m.rows {
 				held, more := m.rows[kind].memory()
 				bytes, waiting = bytes+held, waiting+more
@@ -51,7 +44,9 @@ func (s *Slots) Memory() (bytes int64) {
 		bytes += heapGrowth*heap + waiting*face*templateNum/templateDen
 	}
 	for _, f := range s.state.fences.of {
-		bytes += heapGrowth * int64(f.remains.Len()) * entryBytes
+		if f.remains != nil {
+			bytes += f.remains.Table().Bytes() + heapGrowth*(f.remains.Bytes()+f.remains.Table().HeapBytes())
+		}
 	}
 	return bytes
 }
@@ -65,14 +60,6 @@ func (t *templates) memory() (held, waiting int64) {
 		held -= min(t.matrix.FreeBytes(), held/freeShare)
 	}
 	return held, int64(len(t.waiting))
-}
-
-// after returns the number of entries after a sequence.
-func after(entries *btree.Map[uint64, *entry], sequence uint64) int {
-	return entries.Len() - sort.Search(entries.Len(), func(i int) bool {
-		at, _, _ := entries.GetAt(i)
-		return at > sequence
-	})
 }
 
 // last returns the last sequence whose face is in a segment and no longer in memory.

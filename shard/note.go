@@ -10,6 +10,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/shard/record"
 	"facet/shard/seal"
 	"facet/shard/segment"
 )
@@ -121,26 +122,28 @@ func ExternalOf(sealed []byte) (n ExternalName) {
 	return n
 }
 
-// setSealed sets the sealed face of an entry, and the note that it carries.
-func (e *entry) setSealed(face, note []byte) {
-	e.sealed, e.sealedLen, e.noteLen = face, uint32(len(face)), uint16(len(note))
+// newDraft returns an entry with a sealed face, the note that it carries, and its time of expiry.
+func newDraft(f record.Fields, face, note []byte, expires int64) *draft {
+	f.SealedLen, f.NoteLen = uint16(len(face)), uint16(len(note))
+	d := &draft{f, face, expires}
 	if len(note) > 0 {
-		e.sealed = append(append(make([]byte, 0, len(face)+len(note)), face...), note...)
+		d.sealed = append(append(make([]byte, 0, len(face)+len(note)), face...), note...)
 	}
+	return d
 }
 
 // split splits the sealed part of an entry into its face and its note.
-func (e *entry) split(sealed []byte) (face, note []byte) {
-	if e.noteLen == 0 {
+func split(e *entry, sealed []byte) (face, note []byte) {
+	if e.NoteLen == 0 {
 		return sealed, nil
 	}
-	n := len(sealed) - int(e.noteLen)
+	n := len(sealed) - int(e.NoteLen)
 	return sealed[:n:n], sealed[n:]
 }
 
-// fits reports whether an entry may have such a note.
-func (e *entry) fits(face, note []byte) bool {
-	return len(note) == 0 || !e.deleted && len(face) > 0 && len(note) <= NoteMax
+// fits reports whether an entry may have such a face and such a note.
+func fits(deleted bool, face, note []byte) bool {
+	return len(face) <= SealedMax && (len(note) == 0 || !deleted && len(face) > 0 && len(note) <= NoteMax)
 }
 
 // Notes reads the notes of a Shard.
@@ -152,10 +155,11 @@ func (s *Shard) Notes() *Notes { return (*Notes)(s) }
 // Of returns the sealed notes of subjects, with the events that carry them, or nil for a subject
 // that is gone or has none. The error wraps ErrGeneration, or is that of the disk.
 func (s *Notes) Of(g id.Gallery, generation uint32, subjects []id.Subject) ([]Active, error) {
-	entries, err := s.carriers(g, generation, subjects)
+	entries, done, err := s.carriers(g, generation, subjects)
 	if err != nil || entries == nil {
 		return nil, err
 	}
+	defer done()
 	out := make([]Active, len(subjects))
 	for i, e := range entries {
 		if e == nil {
@@ -168,29 +172,32 @@ func (s *Notes) Of(g id.Gallery, generation uint32, subjects []id.Subject) ([]Ac
 		if err != nil {
 			return nil, fmt.Errorf("read the note of subject %s: %w", e.Subject, err)
 		}
-		out[i] = Active{Event: e.Event, Revision: e.revision, Note: note}
+		out[i] = Active{Event: e.Event, Revision: e.Revision, Note: note}
 	}
 	return out, nil
 }
 
 // carriers returns the entries that carry the notes of subjects, each nil without a note. It returns
-// nil if none has one.
-func (s *Notes) carriers(g id.Gallery, generation uint32, subjects []id.Subject) (entries []*entry, err error) {
+// nil if none has one. Otherwise the caller calls done when it has read them.
+func (s *Notes) carriers(g id.Gallery, generation uint32, subjects []id.Subject) (entries []*entry, done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
 	if err != nil || sl == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, subject := range subjects {
-		if e := sl.subjects[subject]; e != nil && e.noteLen > 0 {
+		if e := sl.first(subject); !e.none() && e.NoteLen > 0 {
 			if entries == nil {
 				entries = make([]*entry, len(subjects))
 			}
-			entries[i] = e
+			entries[i] = e.entry
 		}
 	}
-	return entries, nil
+	if entries == nil {
+		return nil, nil, nil
+	}
+	return entries, sl.Pin(), nil
 }
 
 // NotedSubject is a subject with an external id.
@@ -206,10 +213,11 @@ const notedSpan = 4096
 // the sequence for the next call, or 0 at the end. The error wraps ErrGeneration, or is that of the
 // disk.
 func (s *Notes) After(g id.Gallery, generation uint32, after uint64, n int) (list []NotedSubject, next uint64, err error) {
-	entries, next, err := s.after(g, generation, after, n)
-	if err != nil {
+	entries, next, done, err := s.after(g, generation, after, n)
+	if err != nil || done == nil {
 		return nil, 0, err
 	}
+	defer done()
 	for _, e := range entries {
 		_, note, err := s.sealed.parts(e)
 		if errors.Is(err, segment.ErrMissing) {
@@ -225,26 +233,26 @@ func (s *Notes) After(g id.Gallery, generation uint32, after uint64, n int) (lis
 	return list, next, nil
 }
 
-func (s *Notes) after(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, err error) {
+// after returns entries with a note. The caller calls done, unless it is nil, when it has read them.
+func (s *Notes) after(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
 	if err != nil || sl == nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	seen := 0
-	sl.entries.Ascend(after+1, func(sequence uint64, e *entry) bool {
+	for _, e := range sl.entries.All(after + 1) {
 		if len(entries) == n || seen == notedSpan {
-			next = sequence - 1
-			return false
+			next = e.Sequence() - 1
+			break
 		}
 		seen++
-		if e.noteLen > 0 {
+		if e.NoteLen > 0 {
 			entries = append(entries, e)
 		}
-		return true
-	})
-	return entries, next, nil
+	}
+	return entries, next, sl.Pin(), nil
 }
 
 // Galleries returns the galleries that have a slice here, in order.

@@ -13,6 +13,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/stale"
 	"facet/shard/kernel"
+	"facet/shard/record"
 	"facet/shard/seal"
 	"facet/shard/segment"
 )
@@ -56,7 +57,7 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 		if faces == nil {
 			faces = make([]kernel.Prepared, openBatch)
 		}
-		m, n, err := s.prepare(sl, &u, mine.entries, faces)
+		m, n, err := s.prepare(sl, &u, mine.rows, faces)
 		err = sl.templates.settle(mine, m, faces[:n], err)
 		for i := range faces[:n] {
 			faces[i].Clear()
@@ -96,13 +97,14 @@ func (s *Shard) going(ctx context.Context) error {
 
 // prepare decrypts entries and encodes them for m. It stops at the first that can't be decrypted or
 // encoded.
-func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
+func (s *Shard) prepare(sl *slice, u *unsealer, rows []record.Row, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
 	if err := sl.models.checkOne(); err != nil {
 		return nil, 0, err
 	}
 	set := s.sealed.current()
 	defer set.Release()
-	for _, e := range entries {
+	for _, row := range rows {
+		e := sl.At(row)
 		template, err := u.open(set, sl.ref(e), e)
 		if err != nil {
 			return m, n, err

@@ -21,6 +21,7 @@ type parts struct {
 	means *means // nil if the search uses none
 	query *Query
 	list  []part
+	unpin func() // of means, or nil
 }
 
 // part is a scan of one matrix. kind is eventRows or a kind of mean.
@@ -49,6 +50,9 @@ func partsOf(s *Shard, sl *slice, q *Query) *parts {
 func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
 	p := &parts{shard: s, sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: s.table, query: *q}}}
 	if q.Means && m != nil {
+		if p.unpin = m.entries.Pin(); p.unpin == nil {
+			return p // the slice lost them a moment ago
+		}
 		p.means = m
 		for kind := range m.rows {
 			of := *q
@@ -57,6 +61,13 @@ func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
 		}
 	}
 	return p
+}
+
+// leave ends the use of the parts.
+func (p *parts) leave() {
+	if p.unpin != nil {
+		p.unpin()
+	}
 }
 
 // patterned brings the tags of the queries for means up to date. A query needs every pattern of the
@@ -152,10 +163,10 @@ func (p *parts) settle() bool {
 // there reports whether the row of a hit is still there.
 func (p *parts) there(kind int, h Hit) bool {
 	if kind == eventRows {
-		return p.sl.find(h.Subject, h.Event) != nil
+		return !p.sl.find(h.Subject, h.Event).none()
 	}
-	row := p.means.of[h.Subject]
-	return row != nil && p.means.kindOf(row) == &p.means.rows[kind]
+	row := p.means.entries.first(h.Subject)
+	return !row.none() && p.means.kindOf(row) == &p.means.rows[kind]
 }
 
 // combine returns the hits of a search whose parts are of one moment. Shard.mu is held for reading.
@@ -180,7 +191,7 @@ func (p *parts) combine(key *seal.Key) ([]Hit, error) {
 			if seen[of.Subject] {
 				continue
 			}
-			h, err := bestEvent(p.shard, p.sl, key, p.sl.subjects[of.Subject], p.query)
+			h, err := bestEvent(p.shard, p.sl, key, p.sl.first(of.Subject), p.query)
 			if err != nil {
 				return nil, fmt.Errorf("compare with subject %s: %w", of.Subject, err)
 			}
@@ -194,9 +205,9 @@ func (p *parts) combine(key *seal.Key) ([]Hit, error) {
 
 // scoreSubject sets the score of a hit's subject, if the search may use its template.
 func (p *parts) scoreSubject(key *seal.Key, h *Hit) (err error) {
-	first := p.sl.subjects[h.Subject]
-	for e := first; e != nil; e = e.further {
-		if !scan.Tagged(e.Tags, p.query.Tags) {
+	first := p.sl.first(h.Subject)
+	for e := range p.sl.from(first) {
+		if !scan.Tagged(p.sl.tags(e), p.query.Tags) {
 			return nil
 		}
 	}

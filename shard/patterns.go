@@ -43,15 +43,15 @@ const (
 	setBytes     = 24
 )
 
-// take returns the tags for a row with these events: their common tags, or the number of their
+// take returns the tags for a row of events with these tags: their common tags, or the number of their
 // pattern, or nothing if one of the events has no tags. The caller releases them.
-func (p *patterns) take(events []*entry) []uint32 {
+func (p *patterns) take(events [][]uint32) []uint32 {
 	sets := make([][]uint32, 0, len(events))
-	for _, e := range events {
-		if len(e.Tags) == 0 {
+	for _, tags := range events {
+		if len(tags) == 0 {
 			return nil
 		}
-		set := slices.Clone(e.Tags)
+		set := slices.Clone(tags)
 		slices.Sort(set)
 		sets = append(sets, slices.Compact(set))
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"facet/shard/kernel"
 	"facet/shard/scan"
 )
 
@@ -33,13 +32,11 @@ func TestPatternMatchesIfEachEventDoes(t *testing.T) {
 			continue
 		}
 		var of row
-		var events []*entry
 		for range 2 + r.IntN(3) {
 			tags := some(3)
 			of.events = append(of.events, tags)
-			events = append(events, &entry{Owner: kernel.Owner{Tags: tags}})
 		}
-		of.tags = p.take(events)
+		of.tags = p.take(of.events)
 		rows = append(rows, of)
 		q := append(some(3), r.Uint32N(4))
 		want := p.matching(q)

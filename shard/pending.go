@@ -131,7 +131,7 @@ func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, 
 	if err != nil || sl == nil {
 		return err
 	}
-	if sl.find(subject, event) != nil {
+	if !sl.find(subject, event).none() {
 		return ErrActive
 	}
 	if c := sl.pending[event]; c != nil && c.event.Subject == subject {

@@ -6,7 +6,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
-	"facet/shard/kernel"
+	"facet/shard/record"
 )
 
 // A backup keeps the slices of a shard and their entries. It leaves out pending events,
@@ -17,8 +17,9 @@ import (
 // is the shard's sequence before the slice's first entry. So the order of a subject's
 // events stays the same.
 
-// sequenceMax is the largest sequence of an entry that is restored.
-const sequenceMax = 1 << 48
+// sequenceMax is the largest base, and the largest sequence of an entry that is restored: their sum
+// leaves room for new ones.
+const sequenceMax = record.SequenceMax / 4
 
 // ErrBase is returned when entries to be restored don't follow the entries that the slice has.
 var ErrBase = errors.New("shard: entries are missing or there already")
@@ -134,35 +135,31 @@ func (s *Shard) Load(l Load) (Loaded, error) {
 }
 
 func (st *state) loaded(sl *slice) Loaded {
-	if _, last, ok := sl.entries.Max(); ok {
-		return Loaded{uint64(sl.entries.Len()), last.first}
+	if last := sl.entries.Last(); last != nil {
+		return Loaded{uint64(sl.entries.Len()), last.First()}
 	}
 	return Loaded{0, st.sequence}
 }
 
 // load adds one entry.
 func (st *state) load(sl *slice, base uint64, c *CopiedEntry) error {
-	_, before, some := sl.entries.Max()
+	before := sl.entries.Last()
 	switch {
 	case sl.used() >= sl.slots():
 		return ErrNoSlot
 	case base > sequenceMax || c.Sequence > sequenceMax || c.First == 0 || c.First > c.Sequence,
-		some && c.Time < before.time:
+		before != nil && c.Time < before.Time():
 		return fmt.Errorf("%w: entry %d is out of order", ErrSnapshot, c.Sequence)
-	case c.Deleted != (len(c.Sealed) == 0), !expirable(c.Expires, c.Deleted), !c.Deleted && sl.find(c.Subject, c.Event) != nil:
+	case c.Deleted != (len(c.Sealed) == 0), !expirable(c.Expires, c.Deleted), !c.Deleted && !sl.find(c.Subject, c.Event).none():
 		return fmt.Errorf("%w: event %s is there twice, or has no face", ErrSnapshot, c.Event)
 	}
-	e := &entry{
-		Owner:    kernel.Owner{Subject: c.Subject, Event: c.Event, Tags: c.Tags},
-		sequence: st.sequence + 1, first: base + c.First, time: c.Time, deleted: c.Deleted, revision: c.Revision,
-	}
-	if !e.fits(c.Sealed, c.Note) {
-		return fmt.Errorf("%w: note of event %s", ErrSnapshot, c.Event)
+	if !fits(c.Deleted, c.Sealed, c.Note) {
+		return fmt.Errorf("%w: face or note of event %s", ErrSnapshot, c.Event)
 	}
 	st.sequence = max(st.sequence+1, base+c.Sequence)
-	e.sequence = st.sequence
-	e.setSealed(c.Sealed, c.Note)
-	sl.add(e)
-	sl.expires(e, c.Expires)
+	sl.add(newDraft(record.Fields{
+		Subject: c.Subject, Event: c.Event, Tags: c.Tags,
+		Sequence: st.sequence, First: base + c.First, Time: c.Time, Deleted: c.Deleted, Revision: c.Revision,
+	}, c.Sealed, c.Note, c.Expires))
 	return nil
 }

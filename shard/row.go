@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"facet/internal/id"
-	"facet/shard/kernel"
+	"facet/shard/record"
 )
 
 // The clear part of an entry in a segment (shard/segment/format.md):
@@ -33,10 +33,10 @@ var errRow = errors.New("shard: unknown form of an entry in a segment")
 // appendRow encodes an entry of a slice for a segment. sealed is its sealed part.
 func appendRow(b []byte, e fresh, sealed []byte) []byte {
 	flags := byte(0)
-	if e.deleted {
+	if e.Deleted {
 		flags = rowDeleted
 	}
-	if e.noteLen > 0 {
+	if e.NoteLen > 0 {
 		flags |= rowNoted
 	}
 	if e.expires != 0 {
@@ -47,15 +47,15 @@ func appendRow(b []byte, e fresh, sealed []byte) []byte {
 	b = append(b, e.Subject.UUID[:]...)
 	b = append(b, e.Event.UUID[:]...)
 	b = binary.AppendUvarint(b, uint64(e.generation))
-	b = binary.AppendVarint(b, e.time)
-	b = binary.AppendUvarint(b, e.sequence-e.first)
-	b = binary.AppendUvarint(b, uint64(e.revision))
-	b = binary.AppendUvarint(b, uint64(len(e.Tags)))
-	for _, t := range e.Tags {
+	b = binary.AppendVarint(b, e.Time())
+	b = binary.AppendUvarint(b, e.Sequence()-e.First())
+	b = binary.AppendUvarint(b, uint64(e.Revision))
+	b = binary.AppendUvarint(b, uint64(len(e.tags)))
+	for _, t := range e.tags {
 		b = binary.AppendUvarint(b, uint64(t))
 	}
-	if e.noteLen > 0 {
-		b = binary.AppendUvarint(b, uint64(e.noteLen))
+	if e.NoteLen > 0 {
+		b = binary.AppendUvarint(b, uint64(e.NoteLen))
 	}
 	if e.expires != 0 {
 		b = binary.AppendVarint(b, e.expires)
@@ -72,20 +72,20 @@ type origin struct {
 
 // decodeRow decodes a row that appendRow made. head is a part of b; nothing else points into b. The
 // error wraps errRow.
-func decodeRow(b []byte, sequence uint64) (e fresh, head []byte, err error) {
+func decodeRow(b []byte, sequence uint64) (from origin, e draft, head []byte, err error) {
 	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted && b[1]&^(rowNoted|rowExpires) != 0 {
-		return fresh{}, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+		return origin{}, draft{}, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
 	}
-	e.entry = &entry{
-		Owner:    kernel.Owner{Subject: id.Subject{UUID: id.UUID(b[18:34])}, Event: id.Event{UUID: id.UUID(b[34:50])}},
-		sequence: sequence, deleted: b[1]&rowDeleted != 0,
+	e.Fields = record.Fields{
+		Subject: id.Subject{UUID: id.UUID(b[18:34])}, Event: id.Event{UUID: id.UUID(b[34:50])},
+		Sequence: sequence, Deleted: b[1]&rowDeleted != 0,
 	}
-	e.gallery = id.Gallery{UUID: id.UUID(b[2:18])}
+	from.gallery = id.Gallery{UUID: id.UUID(b[2:18])}
 	in := varints{rest: b[rowIDs:]}
-	e.generation = uint32(in.next(1<<32 - 1))
-	e.time = in.signed()
-	e.first = sequence - in.next(sequence)
-	e.revision = uint32(in.next(1<<32 - 1))
+	from.generation = uint32(in.next(1<<32 - 1))
+	e.Time = in.signed()
+	e.First = sequence - in.next(sequence)
+	e.Revision = uint32(in.next(1<<32 - 1))
 	if n := in.next(uint64(len(in.rest))); n > 0 {
 		e.Tags = make([]uint32, n)
 	}
@@ -93,17 +93,17 @@ func decodeRow(b []byte, sequence uint64) (e fresh, head []byte, err error) {
 		e.Tags[i] = uint32(in.next(1<<32 - 1))
 	}
 	if b[1]&rowNoted != 0 {
-		e.noteLen = uint16(in.next(uint64(NoteMax)))
-		in.bad = in.bad || e.noteLen == 0
+		e.NoteLen = uint16(in.next(uint64(NoteMax)))
+		in.bad = in.bad || e.NoteLen == 0
 	}
 	if b[1]&rowExpires != 0 {
 		e.expires = in.signed()
 		in.bad = in.bad || e.expires == 0
 	}
 	if in.bad || len(in.rest) < 1 || int(in.rest[0]) != len(in.rest)-1 {
-		return fresh{}, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+		return origin{}, draft{}, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
 	}
-	return e, in.rest[1:], nil
+	return from, e, in.rest[1:], nil
 }
 
 // varints reads varints one after the other; bad reports that one was invalid.

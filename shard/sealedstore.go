@@ -6,8 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidwall/btree"
-
+	"facet/shard/record"
 	"facet/shard/segment"
 )
 
@@ -26,12 +25,11 @@ const adoptBatch = 4096
 type sealedStore struct {
 	store *segment.Store // nil keeps all faces in memory
 
-	// mu guards set, views, View.later, and the sealed of shared entries. It is taken after
-	// Shard.mu.
-	mu  sync.RWMutex
-	set *segment.Set
-	// views are the views that are not released.
-	views map[*View]struct{}
+	// mu guards set and faces. It is taken after Shard.mu. A face leaves the memory after the set that
+	// has it came.
+	mu    sync.RWMutex
+	set   *segment.Set
+	faces *faces
 }
 
 // Keep sets the store of the shard's segments. It is called before any other method.
@@ -47,7 +45,7 @@ func (ss *sealedStore) parts(e *entry) (face, note []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	face, note = e.split(sealed)
+	face, note = split(e, sealed)
 	return face, note, nil
 }
 
@@ -55,16 +53,26 @@ func (ss *sealedStore) parts(e *entry) (face, note []byte, err error) {
 // not be changed, and is nil for a deleted entry. The error wraps segment.ErrMissing if the entry is
 // gone.
 func (ss *sealedStore) read(e *entry) ([]byte, error) {
-	ss.mu.RLock()
-	sealed, set := e.sealed, ss.set
-	if sealed != nil || e.sealedLen == 0 {
-		ss.mu.RUnlock()
+	if e.SealedLen == 0 {
+		return nil, nil
+	}
+	sealed, set := ss.look(e.Sequence())
+	if sealed != nil {
 		return sealed, nil
 	}
-	set.Retain()
-	ss.mu.RUnlock()
 	defer set.Release()
-	return set.Sealed(e.sequence)
+	return set.Sealed(e.Sequence())
+}
+
+// look returns the sealed part of an entry in memory. If it is not there, look returns the present
+// set, which the caller releases.
+func (ss *sealedStore) look(sequence uint64) (sealed []byte, set *segment.Set) {
+	ss.mu.RLock()
+	defer ss.mu.RUnlock()
+	if sealed = ss.faces.get(sequence); sealed == nil {
+		set = ss.set.Retain()
+	}
+	return sealed, set
 }
 
 // current returns the present set, which the caller releases, or nil.
@@ -77,12 +85,15 @@ func (ss *sealedStore) current() *segment.Set {
 // readBy returns the sealed face of an entry, with a cursor. It looks in set first, then in the
 // present set. The face is valid until the cursor's next use.
 func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
+	if e.SealedLen == 0 {
+		return nil, nil
+	}
 	ss.mu.RLock()
-	sealed := e.sealed
+	sealed := ss.faces.get(e.Sequence())
 	ss.mu.RUnlock()
 	var err error
-	if sealed == nil && e.sealedLen > 0 {
-		sealed, err = set.SealedBy(c, e.sequence)
+	if sealed == nil {
+		sealed, err = set.SealedBy(c, e.Sequence())
 		if errors.Is(err, segment.ErrMissing) { // adopted meanwhile
 			sealed, err = ss.read(e)
 		}
@@ -90,47 +101,17 @@ func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]
 	if err != nil {
 		return nil, err
 	}
-	face, _ := e.split(sealed)
+	face, _ := split(e, sealed)
 	return face, nil
 }
 
-// swap makes set the present one and takes it over. The caller releases the old set after it
-// released Shard.mu, because releasing may wait for the disk.
-func (ss *sealedStore) swap(set *segment.Set) (old *segment.Set) {
+// swap makes set and faces the present ones and takes them over. The caller releases the old set
+// after it released Shard.mu, because releasing may wait for the disk.
+func (ss *sealedStore) swap(set *segment.Set, f *faces) (old *segment.Set) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	old, ss.set = ss.set, set
+	old, ss.set, ss.faces = ss.set, set, f
 	return old
-}
-
-// adopt makes the settled set of v the present one, and hands it to all views. From now on their
-// entries may lose their faces in memory, and their older sets may lack these faces.
-func (ss *sealedStore) adopt(v *View) (old *segment.Set) {
-	set := v.settled.Retain()
-	ss.mu.Lock()
-	for view := range ss.views {
-		view.later = append(view.later, set.Retain())
-	}
-	ss.mu.Unlock()
-	return ss.swap(set)
-}
-
-// open registers a view that reads faces, until close.
-func (ss *sealedStore) open(v *View) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.views == nil {
-		ss.views = make(map[*View]struct{})
-	}
-	ss.views[v] = struct{}{}
-}
-
-func (ss *sealedStore) close(v *View) (later []*segment.Set) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	delete(ss.views, v)
-	later, v.later = v.later, nil
-	return later
 }
 
 // tombstones has the sequences of dead entries that may be in a segment. Shard.mu guards it.
@@ -150,17 +131,11 @@ func (t *tombstones) add(sequence uint64) {
 	}
 }
 
-func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
-	entries.Scan(func(sequence uint64, _ *entry) bool {
-		t.add(sequence)
-		return sequence < t.through
-	})
-}
-
 // fresh is an entry that no segment has.
 type fresh struct {
 	origin
 	*entry
+	tags []uint32
 	// expires is when the event expires of itself, or 0.
 	expires int64
 }
@@ -178,7 +153,7 @@ func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 				return
 			}
 			row = appendRow(row[:0], f, sealed)
-			if !yield(segment.Record{Sequence: f.sequence, Clear: row, Sealed: sealed}) {
+			if !yield(segment.Record{Sequence: f.Sequence(), Clear: row, Sealed: sealed}) {
 				return
 			}
 		}
@@ -202,11 +177,10 @@ func (v *View) Built() segment.Built { return v.built }
 func (v *View) collectFresh() {
 	after := v.set.Last() + 1
 	v.fresh = nil
-	collect := func(at origin, entries *btree.Map[uint64, *entry], times *timetable) {
-		entries.Ascend(after, func(_ uint64, e *entry) bool {
-			v.fresh = append(v.fresh, fresh{at, e, times.at(e.sequence)})
-			return true
-		})
+	collect := func(at origin, entries *record.Order, times *timetable) {
+		for _, e := range entries.All(after) {
+			v.fresh = append(v.fresh, fresh{at, e, entries.Table().Tags(&e.Owner), times.at(e.Sequence())})
+		}
 	}
 	for _, sl := range v.slices {
 		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries, sl.times)
@@ -215,23 +189,15 @@ func (v *View) collectFresh() {
 		// Any generation before that of the fence will do.
 		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains, nil)
 	}
-	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.sequence, b.sequence) })
+	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.Sequence(), b.Sequence()) })
 }
 
-// sealed returns the sealed part of an entry of v, even if the entry died since. The part is in
-// memory, in the set of v, or in a set adopted after Freeze.
+// sealed returns the sealed part of an entry of v, even if the entry died since.
 func (v *View) sealed(e *entry) ([]byte, error) {
-	v.shard.sealed.mu.RLock()
-	sealed, later := e.sealed, v.later
-	v.shard.sealed.mu.RUnlock()
-	if sealed != nil || e.sealedLen == 0 {
+	if sealed, ok := v.faces.Get(e.Sequence()); ok || e.SealedLen == 0 {
 		return sealed, nil
 	}
-	sealed, err := v.set.Sealed(e.sequence)
-	for i := 0; i < len(later) && errors.Is(err, segment.ErrMissing); i++ {
-		sealed, err = later[i].Sealed(e.sequence)
-	}
-	return sealed, err
+	return v.set.Sealed(e.Sequence())
 }
 
 // Adopt makes the settled set the shard's own and drops its faces from memory. It does nothing if
@@ -248,24 +214,27 @@ func (v *View) Adopt() {
 		t.dead = slices.Clone(t.dead[v.deadEnd-t.settled:])
 		t.settled = v.deadEnd
 	}
-	old := s.sealed.adopt(v)
+	faces := s.state.faces
+	old := s.sealed.swap(v.settled.Retain(), faces)
 	s.mu.Unlock()
 	old.Release()
+	sequences := make([]uint64, 0, adoptBatch)
 	for batch := range slices.Chunk(v.fresh, adoptBatch) {
-		s.sealed.mu.Lock()
+		sequences = sequences[:0]
 		for _, f := range batch {
-			f.sealed = nil
+			sequences = append(sequences, f.Sequence())
 		}
-		s.sealed.mu.Unlock()
+		faces.remove(sequences...)
 	}
 	v.fresh = nil
 }
 
 // Release releases the segments. v is not used after it.
 func (v *View) Release() {
-	for _, set := range v.shard.sealed.close(v) {
-		set.Release()
+	for _, unpin := range v.unpin {
+		unpin()
 	}
+	v.unpin, v.faces = nil, nil
 	v.set.Release()
 	v.settled.Release()
 	v.set, v.settled, v.fresh = nil, nil, nil

@@ -62,11 +62,12 @@ func (s *Shard) enter(g id.Gallery, generation uint32) (sl *slice, done func(), 
 		return nil, nil, ErrClosed
 	}
 	sl, err = s.state.slice(g, generation)
-	if err != nil || sl == nil || len(sl.subjects) == 0 {
+	if err != nil || sl == nil || sl.Subjects() == 0 {
 		return nil, nil, err
 	}
 	s.using.Add(1)
-	return sl, s.using.Done, nil
+	unpin := sl.Pin()
+	return sl, func() { unpin(); s.using.Done() }, nil
 }
 
 // searchBeside scans once while writes go on. done is false if another scan is needed.
@@ -77,6 +78,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	}
 	defer leave()
 	parts := partsOf(s, sl, q)
+	defer parts.leave()
 	changes := sl.changes.Load()
 	if err := parts.open(ctx, key); err != nil {
 		return nil, false, err
@@ -126,15 +128,16 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 		return nil, ErrClosed
 	}
 	sl, err := s.state.slice(g, generation)
-	if err != nil || sl == nil || len(sl.subjects) == 0 {
+	if err != nil || sl == nil || sl.Subjects() == 0 {
 		return nil, err
 	}
 	m := sl.means.Load()
 	if q.Means && m == nil { // the slice lost them a moment ago, and gets none while the lock is held
-		m = meansOf(sl)
+		m = meansOf(s.arena, sl)
 		defer m.drop()
 	}
 	parts := newParts(s, sl, m, q)
+	defer parts.leave()
 	if err := parts.open(ctx, key); err != nil {
 		return nil, err
 	}
@@ -205,15 +208,15 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (
 		return 0, false, ErrClosed
 	}
 	sl := s.state.slices[g]
-	if sl == nil || sl.subjects[subject] == nil {
+	if sl == nil || sl.first(subject).none() {
 		return 0, false, nil
 	}
 	if err := finite(q.Probe); err != nil {
 		return 0, false, err
 	}
-	h, err := bestEvent(s, sl, key, sl.subjects[subject], &q)
+	h, err := bestEvent(s, sl, key, sl.first(subject), &q)
 	if err == nil && q.Means {
-		h.SubjectScore, _, err = MeansOf(s).subjectScore(sl, key, sl.subjects[subject], q.Probe)
+		h.SubjectScore, _, err = MeansOf(s).subjectScore(sl, key, sl.first(subject), q.Probe)
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("compare with subject %s: %w", subject, err)
@@ -223,14 +226,14 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (
 
 // bestEvent returns the event of a subject that is most similar to the probe, whether or not it
 // reaches the threshold. Shard.mu is held for reading.
-func bestEvent(s *Shard, sl *slice, key *seal.Key, first *entry, q *Query) (best Hit, err error) {
-	for e := first; e != nil; e = e.further {
+func bestEvent(s *Shard, sl *slice, key *seal.Key, first member, q *Query) (best Hit, err error) {
+	for e := range sl.from(first) {
 		similarity, err := s.compare(sl, key, e, q.Probe)
 		if err != nil {
 			return best, err
 		}
 		h := Hit{Subject: e.Subject, Event: e.Event, Score: s.table.Score(similarity)}
-		if e == first || scan.Compare(h, best) < 0 {
+		if e.row == first.row || scan.Compare(h, best) < 0 {
 			best = h
 		}
 	}
@@ -239,13 +242,13 @@ func bestEvent(s *Shard, sl *slice, key *seal.Key, first *entry, q *Query) (best
 
 // compare returns the similarity of a probe and an active entry, and decrypts the entry if it is
 // not open. Shard.mu is held for reading.
-func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Template) (float32, error) {
-	if similarity, ok, err := sl.templates.compare(e, probe); ok || err != nil {
+func (s *Shard) compare(sl *slice, key *seal.Key, e member, probe engine.Template) (float32, error) {
+	if similarity, ok, err := sl.templates.compare(e.entry, probe); ok || err != nil {
 		return similarity, err
 	}
 	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
-	template, err := u.open(nil, sl.ref(e), e)
+	template, err := u.open(nil, sl.ref(e.entry), e.entry)
 	if err == nil {
 		err = alike(len(probe), len(template))
 	}
@@ -259,13 +262,13 @@ func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Templat
 func (t *templates) compare(e *entry, probe engine.Template) (similarity float32, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.place < 0 {
+	if e.Place < 0 {
 		return 0, false, nil
 	}
 	if err := alike(len(probe), t.matrix.Dim()); err != nil {
 		return 0, false, err
 	}
-	return score.Dot(probe, t.matrix.At(int(e.place))), true, nil
+	return score.Dot(probe, t.matrix.At(int(e.Place))), true, nil
 }
 
 func alike(probe, template int) error {
@@ -295,9 +298,9 @@ func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revisio
 		return nil, false
 	}
 	e := sl.find(subject, event)
-	if e == nil || e.revision != revision {
+	if e.none() || e.Revision != revision {
 		return nil, false
 	}
-	sealed, _, err := s.sealed.parts(e)
+	sealed, _, err := s.sealed.parts(e.entry)
 	return sealed, err == nil
 }

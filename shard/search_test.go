@@ -364,7 +364,7 @@ func TestSearchDuringUpdateFindsSubject(t *testing.T) {
 			t.Error(err)
 		}
 		old := sl.find(e.Subject, e.Event)
-		sl.templates.leave(old) // the old template is gone, the new one is not there
+		sl.templates.leave(old.row) // the old template is gone, the new one is not there
 		go func() {
 			defer close(written)
 			defer s.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/shard/kernel"
+	"facet/shard/record"
 )
 
 // Errors that a state machine or a router tells apart.
@@ -116,9 +117,11 @@ type Shard struct {
 
 // state is what a snapshot holds.
 type state struct {
+	arena      *kernel.Arena
 	slices     map[id.Gallery]*slice
 	fences     fences
 	tombstones *tombstones
+	faces      *faces
 	// pending are the pending events of all slices in log order, which is also the
 	// order of their times.
 	pending *btree.Map[uint64, *pendingEvent]
@@ -130,10 +133,12 @@ type state struct {
 // New returns an empty shard whose scores come from table. Decrypted templates lie in arena, which
 // shards share.
 func New(table *score.Table, arena *kernel.Arena) *Shard {
-	return &Shard{
+	s := &Shard{
 		table: table, arena: arena, passes: runtime.GOMAXPROCS(0),
-		closing: make(chan struct{}), state: newState(),
+		closing: make(chan struct{}), state: newState(arena),
 	}
+	s.sealed.faces = s.state.faces
+	return s
 }
 
 // Close ends searches, waits for them, zeroes all templates, frees their memory and releases the
@@ -148,7 +153,7 @@ func (s *Shard) Close() {
 	}
 	s.using.Wait()
 	s.mu.Lock()
-	set := s.sealed.swap(nil)
+	set := s.sealed.swap(nil, s.state.faces)
 	for _, sl := range s.state.slices {
 		sl.drop()
 	}
@@ -156,9 +161,23 @@ func (s *Shard) Close() {
 	set.Release()
 }
 
-func newState() *state {
-	t := new(tombstones)
-	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(t), tombstones: t, pending: new(btree.Map[uint64, *pendingEvent])}
+func newState(arena *kernel.Arena) *state {
+	t, f := new(tombstones), newFaces()
+	return &state{
+		arena: arena, slices: make(map[id.Gallery]*slice), fences: newFences(t, f), tombstones: t, faces: f,
+		pending: new(btree.Map[uint64, *pendingEvent]),
+	}
+}
+
+// free zeroes all templates and frees their memory and that of the entries.
+func (st *state) free() {
+	for _, sl := range st.slices {
+		sl.drop()
+		sl.Close()
+	}
+	for _, f := range st.fences.of {
+		f.free()
+	}
 }
 
 func (st *state) next() uint64 {
@@ -183,7 +202,7 @@ func (st *state) slice(g id.Gallery, generation uint32) (*slice, error) {
 // ErrSubject.
 func (st *state) known(g id.Gallery, generation uint32, subject id.Subject) (*slice, error) {
 	sl, err := st.slice(g, generation)
-	if err == nil && (sl == nil || sl.subjects[subject] == nil) {
+	if err == nil && (sl == nil || sl.first(subject).none()) {
 		err = ErrSubject
 	}
 	return sl, err
@@ -237,11 +256,11 @@ const (
 
 // admit returns an error if the subject does not permit a new event.
 func (sl *slice) admit(subject id.Subject, event id.Event, want siblings) error {
-	known := sl.subjects[subject] != nil
+	known := !sl.first(subject).none()
 	switch {
 	case want == knownSubject && !known:
 		return ErrSubject
-	case want == newSubject && known, sl.find(subject, event) != nil:
+	case want == newSubject && known, !sl.find(subject, event).none():
 		return ErrExists
 	default:
 		return nil
@@ -289,15 +308,9 @@ func (st *state) place(e Event, reuse Reuse, want siblings) (sl *slice, number u
 // enrol adds an active event. The caller has made room.
 func (st *state) enrol(sl *slice, e Event, time int64) {
 	sequence := st.next()
-	fresh := &entry{
-		Owner:    kernel.Owner{Subject: e.Subject, Event: e.Event, Tags: e.Tags},
-		sequence: sequence,
-		first:    sequence,
-		time:     time,
-	}
-	fresh.setSealed(e.Sealed, e.Note)
-	sl.add(fresh)
-	sl.expires(fresh, e.Expires)
+	sl.add(newDraft(record.Fields{
+		Subject: e.Subject, Event: e.Event, Tags: e.Tags, Sequence: sequence, First: sequence, Time: time,
+	}, e.Sealed, e.Note, e.Expires))
 }
 
 // Erase turns the active events of a subject into deleted entries, which keep their ids and slots,
@@ -324,15 +337,9 @@ func (s *Shard) erase(e Erasure, may func(*slice) bool) error {
 	}
 	for old := range sl.of(e.Subject) {
 		sl.leave(old)
-		sl.enter(old.delete(s.state.next(), e.Time))
+		sl.enter(deletedEntry(old, s.state.next(), e.Time))
+		sl.Remove(old.row)
 	}
-	delete(sl.subjects, e.Subject)
+	sl.DeleteFirst(e.Subject)
 	return nil
-}
-
-// delete returns the deleted entry that replaces e.
-func (e *entry) delete(sequence uint64, time int64) *entry {
-	return &entry{
-		Owner: kernel.Owner{Subject: e.Subject, Event: e.Event}, sequence: sequence, first: sequence, time: time, deleted: true,
-	}
 }

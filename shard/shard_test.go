@@ -162,10 +162,10 @@ func inMemory(t *testing.T, s *Shard, e Event) []float32 {
 	t.Helper()
 	sl := s.state.slices[e.Gallery]
 	at := sl.find(e.Subject, e.Event)
-	if at == nil || at.place < 0 {
+	if at.none() || at.Place < 0 {
 		t.Fatalf("the template of event %s is not open: the test can't see it", e.Event)
 	}
-	return sl.templates.matrix.At(int(at.place))
+	return sl.templates.matrix.At(int(at.Place))
 }
 
 func TestEraseZeroesTemplate(t *testing.T) {
@@ -223,7 +223,7 @@ func TestDroppedSliceZeroesTemplates(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	f("restore", func(s *Shard) { s.Replace(NewLoader(nil)) })
+	f("restore", func(s *Shard) { s.Replace(newLoader(nil)) })
 	f("fence", func(s *Shard) { s.Fence(testGallery, 2) })
 	f("close", func(s *Shard) { s.Close() })
 }

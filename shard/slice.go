@@ -6,30 +6,8 @@ import (
 	"github.com/tidwall/btree"
 
 	"facet/internal/id"
-	"facet/shard/kernel"
+	"facet/shard/record"
 )
-
-// entry is one slot in use: an active or deleted event. The fields that a View reads never change,
-// so views may share entries. A change of the event makes another entry with a new sequence.
-type entry struct {
-	// Owner has the ids and tags; its address is the row's identity in the matrix.
-	kernel.Owner
-	sequence uint64
-	// first is the sequence of the event's registration, whatever was replaced since.
-	first  uint64
-	time   int64  // of the last change, in milliseconds since 1970
-	sealed []byte // nil when deleted or in a segment: sealedStore.read returns it
-	// further is the next active event of the subject; Shard.mu guards it.
-	further *entry
-	// revision counts the replacements of the event. The sealed face is bound to it.
-	revision uint32
-	place    place // of an active entry; templates.mu guards it
-	// sealedLen is the length of the sealed face, in memory or in a segment, and noteLen that of the
-	// subject's note, which follows the face (note.go). The two fill what the struct has to spare.
-	sealedLen uint32
-	noteLen   uint16
-	deleted   bool
-}
 
 // slice is the part of a gallery that lies on this shard.
 type slice struct {
@@ -40,12 +18,12 @@ type slice struct {
 	// granted and returned are totals that only grow. The slice has granted − returned slots.
 	granted, returned uint32
 
+	// members has the entries, and the first active event of each subject.
+	members
 	// entries are in log order, which is also the order of their times.
-	entries *btree.Map[uint64, *entry]
+	entries *record.Order
 	// deleted are the sequences of deleted entries.
 	deleted *btree.Map[uint64, struct{}]
-	// subjects has the first active event of each subject; see subject.go.
-	subjects map[id.Subject]*entry
 	// pending are the events that hold a slot and are no entries yet.
 	pending map[id.Event]*pendingEvent
 
@@ -57,8 +35,10 @@ type slice struct {
 	// differs between replicas.
 	settledTo uint64
 
-	// tombstones takes the sequences of entries that died.
+	// tombstones takes the sequences of entries that died, and faces the sealed faces of those that
+	// came.
 	tombstones *tombstones
+	faces      *faces
 
 	// changes counts the active entries that came or went. It is written with Shard.mu held for
 	// writing.
@@ -71,15 +51,18 @@ type slice struct {
 	models models
 }
 
-func newSlice(g id.Gallery, generation uint32, tombstones *tombstones) *slice {
+func newSlice(g id.Gallery, generation uint32, st *state) *slice {
+	t := members{record.NewTable(st.arena)}
 	return &slice{
-		tombstones: tombstones,
+		tombstones: st.tombstones,
+		faces:      st.faces,
 		gallery:    g,
 		generation: generation,
-		entries:    new(btree.Map[uint64, *entry]),
+		members:    t,
+		entries:    record.NewOrder(t.Table),
 		deleted:    new(btree.Map[uint64, struct{}]),
-		subjects:   make(map[id.Subject]*entry),
 		pending:    make(map[id.Event]*pendingEvent),
+		templates:  templates{entries: t},
 	}
 }
 
@@ -92,50 +75,65 @@ func (sl *slice) room(reuse Reuse) bool {
 	return sl.used() < sl.slots() || reuse == OldestDeleted && sl.dropOldestDeleted()
 }
 
-// add adds e, which is not shared yet, in a free slot.
-func (sl *slice) add(e *entry) {
-	sl.enter(e)
-	if !e.deleted {
-		sl.join(e)
+// draft is an entry to be added.
+type draft struct {
+	record.Fields
+	// sealed is its sealed face, followed by its note, or nil if a segment has them.
+	sealed []byte
+	// expires is when the event expires of itself, or 0.
+	expires int64
+}
+
+// add adds an entry in a free slot.
+func (sl *slice) add(d *draft) {
+	m := sl.enter(d)
+	if !d.Deleted {
+		sl.join(m)
+		sl.expires(d.Sequence, d.expires)
 	}
 }
 
-// enter adds e to the entries. The caller updates subjects.
-func (sl *slice) enter(e *entry) {
-	if e.deleted {
-		sl.deleted.Set(e.sequence, struct{}{})
+// enter adds an entry without a link to its subject.
+func (sl *slice) enter(d *draft) member {
+	sl.faces.add(d.Sequence, d.sealed)
+	m := sl.at(sl.Add(&d.Fields))
+	sl.entries.Append(m.row)
+	if d.Deleted {
+		sl.deleted.Set(d.Sequence, struct{}{})
 	} else {
-		sl.models.add(e.sealed)
-		sl.templates.enter(e)
+		sl.models.add(d.sealed)
+		sl.templates.enter(m.row)
 		sl.changes.Add(1)
 	}
-	sl.entries.Load(e.sequence, e) // fast, because e is the last
-	sl.sealedBytes += int64(e.sealedLen)
+	sl.sealedBytes += int64(d.SealedLen)
+	return m
 }
 
-// leave removes an active entry and zeroes its template and its subject's own. The caller updates
-// subjects.
-func (sl *slice) leave(e *entry) {
-	sl.means.Load().leave(e.Subject)
-	sl.templates.leave(e)
+// leave removes an active entry, and zeroes its template and its subject's own. The caller updates
+// the subject, and removes the record when it is no longer needed.
+func (sl *slice) leave(m member) {
+	sl.means.Load().leave(m.Subject)
+	sl.templates.leave(m.row)
 	sl.changes.Add(1)
-	sl.entries.Delete(e.sequence)
-	sl.times.remove(e.sequence)
-	sl.tombstones.add(e.sequence)
-	sl.sealedBytes -= int64(e.sealedLen)
+	sequence := m.Sequence()
+	sl.entries.Delete(sequence)
+	sl.times.remove(sequence)
+	sl.tombstones.add(sequence)
+	sl.faces.remove(sequence)
+	sl.sealedBytes -= int64(m.SealedLen)
 }
 
 // dropOldestDeleted frees the slot of the oldest deleted entry, if there is one.
 func (sl *slice) dropOldestDeleted() bool {
 	sequence, _, ok := sl.deleted.PopMin()
 	if ok {
-		sl.entries.Delete(sequence)
+		sl.Remove(sl.entries.Delete(sequence))
 		sl.tombstones.add(sequence)
 	}
 	return ok
 }
 
-// drop zeroes all templates and frees their memory.
+// drop zeroes all templates and frees their memory. The entries stay.
 func (sl *slice) drop() {
 	sl.templates.drop()
 	sl.means.Load().drop()
@@ -143,5 +141,12 @@ func (sl *slice) drop() {
 
 // ref returns the place that the face of e is sealed for.
 func (sl *slice) ref(e *entry) FaceRef {
-	return FaceRef{sl.gallery, sl.generation, e.Subject, e.Event, e.revision}
+	return FaceRef{sl.gallery, sl.generation, e.Subject, e.Event, e.Revision}
+}
+
+// deletedEntry returns the deleted entry that replaces m.
+func deletedEntry(m member, sequence uint64, time int64) *draft {
+	return &draft{Fields: record.Fields{
+		Subject: m.Subject, Event: m.Event, Sequence: sequence, First: sequence, Time: time, Deleted: true,
+	}}
 }

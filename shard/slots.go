@@ -46,7 +46,7 @@ func (s *Slots) Epoch(g id.Gallery) uint32 {
 func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
 	sl, err := st.slice(g, generation)
 	if err == nil && sl == nil {
-		sl = newSlice(g, generation, st.tombstones)
+		sl = newSlice(g, generation, st)
 		st.slices[g] = sl
 	}
 	return sl, err

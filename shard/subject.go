@@ -4,30 +4,69 @@ import (
 	"iter"
 
 	"facet/internal/id"
+	"facet/shard/record"
 )
+
+// entry is an active or deleted event. What a View reads of it never changes, so views may share
+// entries. A change of the event makes another entry with a new sequence.
+type entry = record.Record
+
+// member is an entry of a slice with its row. The zero member is none.
+type member struct {
+	row record.Row
+	*entry
+}
+
+// none reports whether m is no entry.
+func (m member) none() bool { return m.row == 0 }
+
+// members are the entries of a table.
+type members struct{ *record.Table }
+
+func (t members) at(row record.Row) member {
+	if row == 0 {
+		return member{}
+	}
+	return member{row, t.At(row)}
+}
 
 // The active events of a subject form a linked list, in order of registration: nearly every subject
 // has one event, and a Go slice for each would cost more than the ids.
 
-// of returns the active events of a subject in order of registration.
-func (sl *slice) of(subject id.Subject) iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for e := sl.subjects[subject]; e != nil; e = e.further {
-			if !yield(e) {
+// first returns the first active event of a subject.
+func (t members) first(subject id.Subject) member { return t.at(t.First(subject)) }
+
+// next returns the active event of the same subject that follows m.
+func (t members) next(m member) member { return t.at(m.Next) }
+
+// from returns m and the active events of the subject that follow it. Each may be removed when it
+// comes.
+func (t members) from(m member) iter.Seq[member] {
+	return func(yield func(member) bool) {
+		for !m.none() {
+			next := t.next(m)
+			if !yield(m) {
 				return
 			}
+			m = next
 		}
 	}
 }
 
+// of returns the active events of a subject in order of registration.
+func (t members) of(subject id.Subject) iter.Seq[member] { return t.from(t.first(subject)) }
+
+// tags returns the tags of an entry.
+func (t members) tags(m member) []uint32 { return t.Tags(&m.Owner) }
+
 // hasExactly reports whether faces are all faces of a subject.
-func (sl *slice) hasExactly(subject id.Subject, faces []FaceID) bool {
+func (t members) hasExactly(subject id.Subject, faces []FaceID) bool {
 	left := make(map[FaceID]bool, len(faces))
 	for _, f := range faces {
 		left[f] = true
 	}
-	for e := range sl.of(subject) {
-		f := FaceID{e.Event, e.revision}
+	for e := range t.of(subject) {
+		f := FaceID{e.Event, e.Revision}
 		if !left[f] {
 			return false
 		}
@@ -36,52 +75,51 @@ func (sl *slice) hasExactly(subject id.Subject, faces []FaceID) bool {
 	return len(left) == 0
 }
 
-// find returns an active event of a subject, or nil.
-func (sl *slice) find(subject id.Subject, event id.Event) *entry {
-	return sl.subjects[subject].find(event)
+// find returns an active event of a subject, if there is one.
+func (t members) find(subject id.Subject, event id.Event) member {
+	return t.findFrom(t.first(subject), event)
 }
 
-// find returns an event of the list that starts with e, or nil; e may be nil.
-func (e *entry) find(event id.Event) *entry {
-	for e != nil && e.Event != event {
-		e = e.further
+// findFrom returns an event of the list that starts with m, if it is there.
+func (t members) findFrom(m member, event id.Event) member {
+	for !m.none() && m.Event != event {
+		m = t.next(m)
 	}
-	return e
+	return m
 }
 
-// join links e into its subject's list, which is in the order of first.
-func (sl *slice) join(e *entry) { sl.link(sl.subjects[e.Subject], e) }
+// join links m into its subject's list, which is in the order of registration.
+func (sl *slice) join(m member) { sl.link(sl.first(m.Subject), m) }
 
-// link does what join does. before is the first entry of the subject's list, or nil.
-func (sl *slice) link(before, e *entry) {
-	first := before
-	if before == nil || before.first > e.first {
-		first, e.further = e, before
-		sl.subjects[e.Subject] = e
+// link does what join does. first is the first entry of the subject's list.
+func (sl *slice) link(first, m member) {
+	if before := first; before.none() || before.First() > m.First() {
+		m.Next, first = before.row, m
+		sl.SetFirst(m.row)
 	} else {
-		for before.further != nil && before.further.first <= e.first {
-			before = before.further
+		for next := sl.next(before); !next.none() && next.First() <= m.First(); next = sl.next(before) {
+			before = next
 		}
-		e.further, before.further = before.further, e
+		m.Next, before.Next = before.Next, m.row
 	}
 	sl.means.Load().enter(first)
 }
 
-// part unlinks e from its subject's list. A subject without events is removed.
-func (sl *slice) part(e *entry) {
-	first := sl.subjects[e.Subject]
+// part unlinks m from its subject's list. A subject without events is removed.
+func (sl *slice) part(m member) {
+	first := sl.first(m.Subject)
 	switch {
-	case first != e:
+	case first.row != m.row:
 		before := first
-		for before.further != e {
-			before = before.further
+		for before.Next != m.row {
+			before = sl.next(before)
 		}
-		before.further = e.further
-	case e.further != nil:
-		sl.subjects[e.Subject] = e.further
+		before.Next = m.Next
+	case m.Next != 0:
+		sl.SetFirst(m.Next)
 	default:
-		delete(sl.subjects, e.Subject)
+		sl.DeleteFirst(m.Subject)
 	}
-	e.further = nil
-	sl.means.Load().enter(sl.subjects[e.Subject])
+	m.Next = 0
+	sl.means.Load().enter(sl.first(m.Subject))
 }

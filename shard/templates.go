@@ -7,6 +7,7 @@ import (
 
 	"facet/engine/score"
 	"facet/shard/kernel"
+	"facet/shard/record"
 	"facet/shard/scan"
 )
 
@@ -18,15 +19,13 @@ const (
 	addedMax = 2048
 )
 
-// place is where the template of an active entry is: in a slot of the matrix, in waiting, being
-// opened, or nowhere any more.
-type place int32
-
+// The place of an active entry says where its template is: in a slot of the matrix, in waiting, being
+// opened, or nowhere any more. The mu of templates guards it.
 const (
-	gone        place = -1
-	beingOpened place = -2
+	gone        int32 = -1
+	beingOpened int32 = -2
 	// firstWaiting − i is index i of waiting.
-	firstWaiting place = -3
+	firstWaiting int32 = -3
 )
 
 // templates are the decrypted faces of a slice, each in a slot of a matrix. Opening the first one
@@ -37,37 +36,40 @@ const (
 // Every active entry is at one of these places, and waits again if it can't be opened. leave may
 // come at any time; the goroutine that opens the face finds out afterwards.
 type templates struct {
-	// mu guards all fields. It is taken after Shard.mu, and never held while a face is decrypted or
+	// entries has the rows. Those that a search or an opening looks at are pinned.
+	entries members
+
+	// mu guards the fields below. It is taken after Shard.mu, and never held while a face is decrypted or
 	// rows are scanned.
 	mu       sync.Mutex
 	matrix   *kernel.Matrix
 	queue    *kernel.Queue // of the searches of matrix
-	waiting  []*entry
+	waiting  []record.Row
 	openings []*opening
 	dropped  bool
 	// added has the entries added to the matrix while searches were under way. addedFirst is the
 	// number of the first of them. scans counts the searches under way.
-	added      []*entry
+	added      []record.Row
 	addedFirst uint64
 	scans      int
 }
 
 // opening is a batch of entries that one goroutine opens.
 type opening struct {
-	entries []*entry
-	done    chan struct{}
-	failed  bool // set before done is closed
+	rows   []record.Row
+	done   chan struct{}
+	failed bool // set before done is closed
 }
 
-func (t *templates) enter(e *entry) {
+func (t *templates) enter(row record.Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.wait(e)
+	t.wait(row)
 }
 
-func (t *templates) wait(e *entry) {
-	e.place = firstWaiting - place(len(t.waiting))
-	t.waiting = append(t.waiting, e)
+func (t *templates) wait(row record.Row) {
+	t.entries.At(row).Place = firstWaiting - int32(len(t.waiting))
+	t.waiting = append(t.waiting, row)
 }
 
 // waitingNow returns the number of entries that wait.
@@ -78,21 +80,21 @@ func (t *templates) waitingNow() int {
 }
 
 // leave zeroes the template of an entry that goes.
-func (t *templates) leave(e *entry) {
+func (t *templates) leave(row record.Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	e := t.entries.At(row)
 	switch {
 	case t.dropped: // drop has zeroed it
-	case e.place >= 0:
-		t.matrix.Erase(int(e.place))
-	case e.place <= firstWaiting:
-		i, last := firstWaiting-e.place, len(t.waiting)-1
+	case e.Place >= 0:
+		t.matrix.Erase(int(e.Place))
+	case e.Place <= firstWaiting:
+		i, last := firstWaiting-e.Place, len(t.waiting)-1
 		t.waiting[i] = t.waiting[last]
-		t.waiting[i].place = firstWaiting - i
-		t.waiting[last] = nil
+		t.entries.At(t.waiting[i]).Place = firstWaiting - i
 		t.waiting = t.waiting[:last]
 	}
-	e.place = gone
+	e.Place = gone
 }
 
 // drop zeroes all templates and frees their memory.
@@ -116,14 +118,13 @@ func (t *templates) take() (mine *opening, others []*opening) {
 		return nil, append(others, t.openings...)
 	}
 	rest := len(t.waiting) - n
-	mine = &opening{entries: append([]*entry(nil), t.waiting[rest:]...), done: make(chan struct{})}
-	clear(t.waiting[rest:])
+	mine = &opening{rows: slices.Clone(t.waiting[rest:]), done: make(chan struct{})}
 	t.waiting = t.waiting[:rest]
 	if rest == 0 {
 		t.waiting = nil // after a start it is as long as the slice
 	}
-	for _, e := range mine.entries {
-		e.place = beingOpened
+	for _, row := range mine.rows {
+		t.entries.At(row).Place = beingOpened
 	}
 	t.openings = append(t.openings, mine)
 	return mine, nil
@@ -139,7 +140,7 @@ func (t *templates) matrixOf(s *Shard, table *score.Table, dim int) (*kernel.Mat
 		t.matrix = nil
 	}
 	if t.matrix == nil {
-		m, err := kernel.New(s.arena, dim)
+		m, err := kernel.New(s.arena, dim, t.entries)
 		if err != nil {
 			return nil, err
 		}
@@ -165,15 +166,15 @@ func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared
 	if t.dropped {
 		return nil
 	}
-	if n := len(faces); err != nil && o.entries[n].place == gone {
+	if n := len(faces); err != nil && t.entries.At(o.rows[n]).Place == gone {
 		err = nil
 	}
-	for i, e := range o.entries {
-		if e.place == gone {
+	for i, row := range o.rows {
+		if t.entries.At(row).Place == gone {
 			continue
 		}
-		if i >= len(faces) || t.put(m, e, &faces[i], &err) != nil {
-			t.wait(e)
+		if i >= len(faces) || t.put(m, row, &faces[i], &err) != nil {
+			t.wait(row)
 		}
 	}
 	o.failed = err != nil
@@ -181,28 +182,27 @@ func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared
 }
 
 // put adds an opened template to the matrix. It also stores its error in *first if *first is nil.
-func (t *templates) put(m *kernel.Matrix, e *entry, face *kernel.Prepared, first *error) error {
+func (t *templates) put(m *kernel.Matrix, row record.Row, face *kernel.Prepared, first *error) error {
 	var slot int
 	err := fmt.Errorf("the templates are of another dimension by now")
 	if m == t.matrix {
-		slot, err = m.AddPrepared(&e.Owner, face)
+		slot, err = m.AddPrepared(row, face)
 	}
 	if err != nil {
-		err = fmt.Errorf("keep the template of event %s: %w", e.Event, err)
+		err = fmt.Errorf("keep the template of event %s: %w", t.entries.At(row).Event, err)
 		if *first == nil {
 			*first = err
 		}
 		return err
 	}
-	e.place = place(slot)
+	t.entries.At(row).Place = int32(slot)
 	if t.scans > 0 {
 		if len(t.added) == addedMax {
 			n := copy(t.added, t.added[addedMax/2:])
-			clear(t.added[n:])
 			t.added = t.added[:n]
 			t.addedFirst += addedMax - uint64(n)
 		}
-		t.added = append(t.added, e)
+		t.added = append(t.added, row)
 	}
 	return nil
 }
@@ -246,13 +246,14 @@ func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit
 	if len(q.Probe) != t.matrix.Dim() {
 		return nil, false
 	}
-	for _, e := range t.added[from-t.addedFirst:] {
-		if e.place < 0 {
+	for _, row := range t.added[from-t.addedFirst:] {
+		e := t.entries.at(row)
+		if e.Place < 0 {
 			continue
 		}
 		h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
-		if scan.Tagged(e.Tags, q.Tags) && !q.Passed(e.Subject) {
-			if s := table.Score(score.Dot(q.Probe, t.matrix.At(int(e.place)))); s >= q.Threshold {
+		if scan.Tagged(t.entries.tags(e), q.Tags) && !q.Passed(e.Subject) {
+			if s := table.Score(score.Dot(q.Probe, t.matrix.At(int(e.Place)))); s >= q.Threshold {
 				h.Score = s
 			}
 		}

@@ -88,15 +88,15 @@ func (t *timetable) ascend(from deadline, yield func(deadline) bool) {
 }
 
 // expires sets when an active entry expires. Zero, never, needs no memory.
-func (sl *slice) expires(e *entry, time int64) {
+func (sl *slice) expires(sequence uint64, time int64) {
 	if time == 0 {
 		return
 	}
 	if sl.times == nil {
 		sl.times = newTimetable()
 	}
-	sl.times.of.Set(e.sequence, time)
-	sl.times.order.Set(deadline{time, e.sequence})
+	sl.times.of.Set(sequence, time)
+	sl.times.order.Set(deadline{time, sequence})
 }
 
 // expirable reports whether a stored event may have this time of expiry, or 0.

@@ -83,8 +83,8 @@ func TestReleasedViewsHoldNoSegments(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
-	v := s.Freeze()
 	frozenInto(t, s, segment.Share)
+	v := s.Freeze()
 	first := s.sealed.set.Parts()[0].File.Ref().Hash
 	if err := s.Erase(Erasure{testGallery, 1, e.Subject, 9}); err != nil {
 		t.Fatal(err)

@@ -214,7 +214,7 @@ func (m *Machine) Digest() [32]byte {
 // shard.ErrSnapshot, claim.ErrSnapshot, merging.ErrSnapshot, operation.ErrSnapshot or
 // job.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
-	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
+	events, ops, jobs := shard.NewLoader(m.shard), operation.NewLoader(m.limits), job.NewLoader()
 	claims, merges := claim.NewLoader(), merging.NewLoader()
 	defer events.Close()
 	ops.Keep(m.shard.Store())

@@ -183,7 +183,7 @@ func (c *Checks) reserve(k *check) error {
 func (k *check) put(r Row) (err error) {
 	if k.matrix == nil {
 		k.model = r.Model
-		if k.matrix, err = kernel.New(k.arena, len(r.Template)); err != nil {
+		if k.matrix, err = kernel.New(k.arena, len(r.Template), owners{}); err != nil {
 			return err
 		}
 	}
@@ -199,19 +199,26 @@ func (k *check) put(r Row) (err error) {
 		k.matrix.Erase(slot)
 		delete(k.slots, r.Number)
 	}
-	slot, err := k.matrix.AddPrepared(ownerOf(r.Number), &prepared)
+	slot, err := k.matrix.AddPrepared(r.Number+1, &prepared)
 	if err == nil {
 		k.slots[r.Number] = slot
 	}
 	return err
 }
 
-// ownerOf returns the kernel's owner of a row. Its event has the number.
-func ownerOf(row uint32) *kernel.Owner {
+// owners are the rows of a list as the kernel's owners. The kernel counts from 1 on. The event of an
+// owner has the number of its row.
+type owners struct{}
+
+// Owner returns an owner.
+func (owners) Owner(number uint32) *kernel.Owner {
 	o := new(kernel.Owner)
-	binary.BigEndian.PutUint32(o.Event.UUID[:], row)
+	binary.BigEndian.PutUint32(o.Event.UUID[:], number-1)
 	return o
 }
+
+// Tags returns nothing: rows have no tags.
+func (owners) Tags(*kernel.Owner) []uint32 { return nil }
 
 // doubles returns the rows that show the person of r. The caller holds mu.
 func (k *check) doubles(table *score.Table, r Row) ([]Double, error) {

@@ -22,6 +22,7 @@ const (
 	firstPool pool = iota
 	secondPool
 	rowPool
+	recordPool
 	poolCount
 )
 
@@ -38,14 +39,25 @@ type Arena struct {
 	mu      sync.Mutex
 	extents [][]byte
 	rest    [poolCount][]byte // unused part of each pool's last extent
-	free    map[int][][]byte  // by size
-	used    int64             // bytes handed out and not freed
-	held    int64             // bytes ever handed out: used, or in free
+	free    map[size][][]byte
+	used    int64 // bytes handed out and not freed
+	held    int64 // bytes ever handed out: used, or in free
+	// records is the part of used that is records. Their extents are freed after Close, with the last
+	// of them.
+	records       int64
+	recordExtents [][]byte
+	closed        bool
+}
+
+// size is the size of chunks that replace each other.
+type size struct {
+	bytes   int
+	records bool
 }
 
 // NewArena returns an arena that hands out at most limit bytes; 0 is no limit.
 func NewArena(limit int64) *Arena {
-	return &Arena{limit: limit, free: make(map[int][][]byte)}
+	return &Arena{limit: limit, free: make(map[size][][]byte)}
 }
 
 // Used returns the number of bytes handed out.
@@ -55,19 +67,62 @@ func (a *Arena) Used() int64 {
 	return a.used
 }
 
-// Close frees all memory. No matrix of the arena may be in use.
+// Close frees all memory but the records that are in use, which are freed with the last of them. No
+// matrix of the arena may be in use.
 func (a *Arena) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var first error
-	for _, e := range a.extents {
+	a.closed = true
+	err := unmapAll(a.extents)
+	rest := a.rest[recordPool]
+	a.extents, a.rest, a.used, a.held = nil, [poolCount][]byte{recordPool: rest}, a.records, a.records
+	for s := range a.free {
+		if !s.records {
+			delete(a.free, s)
+		}
+	}
+	return errors.Join(err, a.freeRecords())
+}
+
+// freeRecords frees the memory of records after Close, if none is in use.
+func (a *Arena) freeRecords() error {
+	if !a.closed || a.records > 0 {
+		return nil
+	}
+	err := unmapAll(a.recordExtents)
+	a.recordExtents, a.rest[recordPool] = nil, nil
+	clear(a.free)
+	return err
+}
+
+func unmapAll(extents [][]byte) (first error) {
+	for _, e := range extents {
 		if err := unmapMemory(e); err != nil && first == nil {
 			first = fmt.Errorf("unmap %d bytes of templates: %w", len(e), err)
 		}
 	}
-	a.extents, a.rest, a.used, a.held = nil, [poolCount][]byte{}, 0, 0
-	clear(a.free)
 	return first
+}
+
+// Records returns n zeroed bytes for records of events. The limit does not hold for them, because a
+// write that is committed must not fail.
+func (a *Arena) Records(n int) []byte {
+	b, err := a.alloc(recordPool, n)
+	if err != nil {
+		panic(fmt.Sprintf("no memory for the records of events: %v", err))
+	}
+	return b
+}
+
+// ReleaseRecords takes bytes back that Records returned.
+func (a *Arena) ReleaseRecords(b []byte) {
+	a.put(b, size{len(b), true})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.records -= int64(len(b))
+	if err := a.freeRecords(); err != nil {
+		panic("bug: kernel: " + err.Error())
+	}
 }
 
 // alloc returns n zeroed bytes that start at a cache line.
@@ -75,13 +130,17 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	n = (n + lineBytes - 1) / lineBytes * lineBytes
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if list := a.free[n]; len(list) > 0 {
+	s := size{n, p == recordPool}
+	if s.records {
+		a.records += int64(n)
+	}
+	if list := a.free[s]; len(list) > 0 {
 		b := list[len(list)-1]
-		a.free[n] = list[:len(list)-1]
+		a.free[s] = list[:len(list)-1]
 		a.used += int64(n)
 		return b, nil
 	}
-	if a.limit > 0 && a.held+int64(n) > a.limit {
+	if a.limit > 0 && p != recordPool && a.held+int64(n) > a.limit {
 		return nil, fmt.Errorf("%w: %d bytes of %d in use, %d more wanted", ErrMemory, a.held, a.limit, n)
 	}
 	if len(a.rest[p]) < n {
@@ -89,7 +148,11 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMemory, err)
 		}
-		a.extents = append(a.extents, e)
+		if s.records {
+			a.recordExtents = append(a.recordExtents, e)
+		} else {
+			a.extents = append(a.extents, e)
+		}
 		a.rest[p] = e
 	}
 	b := a.rest[p][:n:n]
@@ -100,10 +163,12 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 }
 
 // release zeroes b, which alloc returned, and keeps it for the next alloc of its size.
-func (a *Arena) release(b []byte) {
+func (a *Arena) release(b []byte) { a.put(b, size{bytes: len(b)}) }
+
+func (a *Arena) put(b []byte, s size) {
 	clear(b)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.free[len(b)] = append(a.free[len(b)], b)
+	a.free[s] = append(a.free[s], b)
 	a.used -= int64(len(b))
 }

@@ -43,18 +43,21 @@ func newOurs(s *set, bound string) (*ours, error) {
 			return nil, err
 		}
 	}
-	if o.m, err = kernel.New(o.arena, s.dim); err != nil {
+	owners := new(kernel.OwnerList)
+	if o.m, err = kernel.New(o.arena, s.dim, owners); err != nil {
 		return nil, err
 	}
-	owners := make([]kernel.Owner, len(s.rows)/s.dim)
-	for i := range owners {
+	n := len(s.rows) / s.dim
+	for i := range n {
 		// The order of the subjects is unrelated to the order of the rows.
-		binary.BigEndian.PutUint32(owners[i].Subject.UUID[:], uint32(i)*2654435761)
-		binary.BigEndian.PutUint32(owners[i].Event.UUID[:], uint32(i))
+		owner := new(kernel.Owner)
+		binary.BigEndian.PutUint32(owner.Subject.UUID[:], uint32(i)*2654435761)
+		binary.BigEndian.PutUint32(owner.Event.UUID[:], uint32(i))
+		owners.Add(owner, nil)
 	}
 	begin := time.Now()
-	for i := range owners {
-		if _, err := o.m.Add(&owners[i], s.row(i)); err != nil {
+	for i := range n {
+		if _, err := o.m.Add(uint32(i+1), s.row(i)); err != nil {
 			return nil, err
 		}
 	}

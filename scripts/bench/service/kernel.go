@@ -42,6 +42,7 @@ type probe struct {
 type kernelPart struct {
 	b      *bench
 	arena  *kernel.Arena
+	owners kernel.OwnerList
 	copies []shards
 	turn   atomic.Int64
 	rows   int
@@ -86,7 +87,7 @@ func (k *kernelPart) open() (s shards, err error) {
 	registered := kernel.Owner{Subject: k.b.gallery.Subject, Event: k.b.gallery.Event}
 	k.rows = 0
 	for i, part := range k.b.gallery.Filled.Shards {
-		m, err := kernel.New(k.arena, k.b.gallery.Filled.Dim)
+		m, err := kernel.New(k.arena, k.b.gallery.Filled.Dim, &k.owners)
 		if err != nil {
 			return s, err
 		}
@@ -110,7 +111,7 @@ func (k *kernelPart) open() (s shards, err error) {
 
 func (k *kernelPart) add(m *kernel.Matrix, o kernel.Owner, t engine.Template) error {
 	k.rows++
-	_, err := m.Add(&o, t)
+	_, err := m.Add(k.owners.Add(&o, nil), t)
 	return err
 }
 
