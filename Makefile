@@ -64,7 +64,7 @@ OLDEST := 093556b
 # A browser on a busy machine may lose a key or a click: what fails twice has failed.
 BROWSER_RUN := node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot *.test.js
 .PHONY: test-long
-test-long: setup venv npm build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs, dashboards (27 minutes; a release: make test-packages)
+test-long: setup venv npm build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, planted bugs, dashboards (27 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
 	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
