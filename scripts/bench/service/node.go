@@ -77,7 +77,7 @@ func profile(ctx context.Context, name string) {
 			}
 		}
 		if err != nil {
-			slog.Error("profile", "err", err)
+			slog.ErrorContext(ctx, "profile", "err", err)
 		}
 	}
 }
