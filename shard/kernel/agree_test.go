@@ -30,8 +30,10 @@ func randomPiece(r *rand.Rand, dim int) (*shape, *piece) {
 			c.planes[i][j] = byte(r.Uint32())
 		}
 	}
-	c.rows = make([]byte, c.bytes(&s))
-	for i := range c.vec {
+	c.rows = make([]byte, c.rowBytes(&s))
+	exact := make([]byte, c.exactBytes(&s))
+	c.exact.Store(&exact)
+	for i := range c.rows {
 		c.rows[i] = byte(r.Uint32())
 	}
 	for at := range c.slots {

@@ -22,6 +22,7 @@ const (
 	firstPool pool = iota
 	secondPool
 	rowPool
+	exactPool
 	recordPool
 	poolCount
 )
@@ -40,8 +41,9 @@ type Arena struct {
 	extents [][]byte
 	rest    [poolCount][]byte // unused part of each pool's last extent
 	free    map[size][][]byte
-	used    int64 // bytes handed out and not freed
-	held    int64 // bytes ever handed out: used, or in free
+	bare    map[size][][]byte // free, and the system has the pages back
+	used    int64             // bytes handed out and not freed
+	held    int64             // bytes of the system: used, or in free
 	// records is the part of used that is records. Their extents are freed after Close, with the last
 	// of them.
 	records       int64
@@ -49,15 +51,15 @@ type Arena struct {
 	closed        bool
 }
 
-// size is the size of chunks that replace each other.
+// size is what two pieces of memory must have in common to take each other's place.
 type size struct {
-	bytes   int
-	records bool
+	pool  pool
+	bytes int
 }
 
 // NewArena returns an arena that hands out at most limit bytes; 0 is no limit.
 func NewArena(limit int64) *Arena {
-	return &Arena{limit: limit, free: make(map[size][][]byte)}
+	return &Arena{limit: limit, free: make(map[size][][]byte), bare: make(map[size][][]byte)}
 }
 
 // Used returns the number of bytes handed out.
@@ -76,8 +78,9 @@ func (a *Arena) Close() error {
 	err := unmapAll(a.extents)
 	rest := a.rest[recordPool]
 	a.extents, a.rest, a.used, a.held = nil, [poolCount][]byte{recordPool: rest}, a.records, a.records
+	clear(a.bare)
 	for s := range a.free {
-		if !s.records {
+		if s.pool != recordPool {
 			delete(a.free, s)
 		}
 	}
@@ -116,7 +119,7 @@ func (a *Arena) Records(n int) []byte {
 
 // ReleaseRecords takes bytes back that Records returned.
 func (a *Arena) ReleaseRecords(b []byte) {
-	a.put(b, size{len(b), true})
+	a.release(recordPool, b)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.records -= int64(len(b))
@@ -130,25 +133,27 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	n = (n + lineBytes - 1) / lineBytes * lineBytes
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := size{n, p == recordPool}
-	if s.records {
+	if p == recordPool {
 		a.records += int64(n)
 	}
-	if list := a.free[s]; len(list) > 0 {
-		b := list[len(list)-1]
-		a.free[s] = list[:len(list)-1]
+	if b := take(a.free, size{p, n}); b != nil {
 		a.used += int64(n)
 		return b, nil
 	}
 	if a.limit > 0 && p != recordPool && a.held+int64(n) > a.limit {
 		return nil, fmt.Errorf("%w: %d bytes of %d in use, %d more wanted", ErrMemory, a.held, a.limit, n)
 	}
+	if b := take(a.bare, size{p, n}); b != nil {
+		a.used += int64(n)
+		a.held += int64(n)
+		return b, nil
+	}
 	if len(a.rest[p]) < n {
 		e, err := mapMemory(max(extentBytes, n))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMemory, err)
 		}
-		if s.records {
+		if p == recordPool {
 			a.recordExtents = append(a.recordExtents, e)
 		} else {
 			a.extents = append(a.extents, e)
@@ -162,13 +167,37 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	return b, nil
 }
 
-// release zeroes b, which alloc returned, and keeps it for the next alloc of its size.
-func (a *Arena) release(b []byte) { a.put(b, size{bytes: len(b)}) }
+// take removes and returns a piece of memory of this size; nil if there is none.
+func take(from map[size][][]byte, s size) []byte {
+	list := from[s]
+	if len(list) == 0 {
+		return nil
+	}
+	b := list[len(list)-1]
+	from[s] = list[:len(list)-1]
+	return b
+}
 
-func (a *Arena) put(b []byte, s size) {
+// release zeroes b, which alloc returned, and keeps it for the next alloc of its pool and size.
+func (a *Arena) release(p pool, b []byte) {
 	clear(b)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.free[s] = append(a.free[s], b)
+	a.free[size{p, len(b)}] = append(a.free[size{p, len(b)}], b)
 	a.used -= int64(len(b))
+}
+
+// discard is release that gives the pages back to the system and keeps the addresses only. b must
+// consist of whole pages, or it is kept as by release.
+func (a *Arena) discard(p pool, b []byte) {
+	clear(b) // or templates would stay in memory that nobody owns
+	if !discardMemory(b) {
+		a.release(p, b)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bare[size{p, len(b)}] = append(a.bare[size{p, len(b)}], b)
+	a.used -= int64(len(b))
+	a.held -= int64(len(b))
 }

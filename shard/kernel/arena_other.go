@@ -12,3 +12,5 @@ func mapMemory(n int) ([]byte, error) {
 }
 
 func unmapMemory([]byte) error { return nil }
+
+func discardMemory([]byte) bool { return false }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 
 	"facet/engine/score"
@@ -86,11 +87,38 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 	return searches, nil
 }
 
-// pass runs searches through all chunks, piece by piece, until all have ended.
+// pass runs searches through all chunks until all have ended.
 func (m *Matrix) pass(single []*search, passes []*batch) {
 	w := works.Get().(*work) //nolint:forcetypeassert // of works
 	defer works.Put(w)
 	w.spoil()
+	m.run(w, single, passes)
+}
+
+// run is pass with the memory for it.
+func (m *Matrix) run(w *work, single []*search, passes []*batch) {
+	all := single
+	for _, b := range passes {
+		all = append(slices.Clip(all), b.searches...)
+	}
+	m.through(w, single, passes)
+	w.fetch(all, 0)
+	var again []*search
+	for _, s := range all {
+		if s.err == nil && !s.top.justified() {
+			s.restart()
+			again = append(again, s)
+		}
+	}
+	if len(again) > 0 {
+		m.through(w, again, nil)
+		w.fetch(again, 0)
+	}
+}
+
+// through leads searches through all chunks, piece by piece. What they want of cold chunks is left.
+func (m *Matrix) through(w *work, single []*search, passes []*batch) {
+	number := m.passes.begin()
 	work, step := 0, pieceSlots
 	if len(passes) > 0 {
 		step = lanePiece
@@ -129,6 +157,7 @@ func (m *Matrix) pass(single []*search, passes []*batch) {
 			w.end(s)
 		}
 	}
+	m.discard(m.passes.end(number))
 }
 
 func (b *batch) begin(searches []*search) {
@@ -199,6 +228,10 @@ func (b *batch) scan(w *work, c *piece) {
 		for i := range allowed {
 			word := masks[4*i:][:4]
 			allowed[i] &= uint64(word[0]) | uint64(word[1])<<16 | uint64(word[2])<<32 | uint64(word[3])<<48
+		}
+		if c.vec == nil {
+			w.bound(s, c, w.slots(allowed), planes-1)
+			continue
 		}
 		w.compare(s, c, w.slots(allowed))
 	}

@@ -8,14 +8,17 @@ import (
 
 // chunk is a part of a matrix that never moves; doc.go draws its memory. live, irregular and tags
 // have a bit a slot, 64 to a word.
+//
+// A chunk is cold while exact is nil. Readers load exact once for each piece.
 type chunk struct {
 	slots  int
 	first  int // slot of the matrix
 	flat   bool
 	coding *coding // nil if flat
 	planes [planes][]byte
-	rows   []byte // codes, then vec
-	vec    int    // offset in rows
+	rows   []byte // codes
+	exact  atomic.Pointer[[]byte]
+	free   int // erased slots; for the writer only
 
 	live []atomic.Uint64
 	// irregular marks rows without bounds, which every search compares. odd is set with the first
@@ -33,15 +36,34 @@ func (c *chunk) planeBytes(plane int) int {
 	return c.slots / blockSlots * c.coding.planes[plane].layout.blockBytes
 }
 
-func (c *chunk) bytes(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
+func (c *chunk) rowBytes(s *shape) int {
+	if c.flat {
+		return 0
+	}
+	return c.slots * s.rowBytes
+}
+
+func (c *chunk) exactBytes(s *shape) int { return c.slots * s.vecNums * 4 }
+
+// exactPool returns the pool of the exact rows. Those of flat chunks are no whole pages.
+func (c *chunk) exactPool() pool {
+	if c.flat {
+		return rowPool
+	}
+	return exactPool
+}
 
 func (c *chunk) alloc(a *Arena, s *shape) error {
+	var exact []byte
 	parts := []struct {
 		pool  pool
 		bytes int
 		to    *[]byte
 	}{
-		{rowPool, c.bytes(s), &c.rows}, {firstPool, c.planeBytes(0), &c.planes[0]}, {secondPool, c.planeBytes(1), &c.planes[1]},
+		{rowPool, c.rowBytes(s), &c.rows},
+		{firstPool, c.planeBytes(0), &c.planes[0]},
+		{secondPool, c.planeBytes(1), &c.planes[1]},
+		{c.exactPool(), c.exactBytes(s), &exact}, // the last one, as exact is stored if all is there
 	}
 	for _, p := range parts {
 		if p.bytes == 0 {
@@ -53,25 +75,39 @@ func (c *chunk) alloc(a *Arena, s *shape) error {
 			return err
 		}
 	}
+	c.exact.Store(&exact)
 	return nil
 }
 
 // release zeroes the chunk's memory and returns it to the arena.
 func (c *chunk) release(a *Arena) {
-	for _, b := range [][]byte{c.planes[0], c.planes[1], c.rows} {
+	for i, b := range [poolCount][]byte{firstPool: c.planes[0], secondPool: c.planes[1], rowPool: c.rows} {
 		if b != nil {
-			a.release(b)
+			a.release(pool(i), b)
 		}
+	}
+	if exact := c.exact.Load(); exact != nil {
+		a.release(c.exactPool(), *exact)
 	}
 }
 
-// vectors returns vec as float32 numbers.
-func (c *chunk) vectors(s *shape) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(&c.rows[c.vec])), c.slots*s.vecNums)
+// vectors returns the exact rows as float32 numbers; nil if the chunk is cold.
+func (c *chunk) vectors() []float32 {
+	exact := c.exact.Load()
+	if exact == nil {
+		return nil
+	}
+	return floats(*exact)
 }
 
+func floats(b []byte) []float32 { return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4) }
+
+// vector returns an exact row; nil if the chunk is cold.
 func (c *chunk) vector(s *shape, at int) []float32 {
-	return c.vectors(s)[at*s.vecNums : (at+1)*s.vecNums]
+	if all := c.vectors(); all != nil {
+		return all[at*s.vecNums : (at+1)*s.vecNums]
+	}
+	return nil
 }
 
 // piece is what a scan reads of up to pieceSlots slots of a chunk.
@@ -80,8 +116,9 @@ type piece struct {
 	flat         bool
 	first, slots int
 	planes       [planes][]byte
-	rows         []byte // codes
-	vec          []float32
+	rows         []byte    // codes
+	exact        *[]byte   // of the chunk; nil if it is cold
+	vec          []float32 // nil if the chunk is cold
 
 	live, irregular []atomic.Uint64 // irregular is nil if there is none
 	owners          []atomic.Uint32
@@ -98,11 +135,13 @@ func (c *chunk) piece(s *shape, from, most int) piece {
 		flat:   c.flat,
 		first:  c.first + from,
 		slots:  n,
-		vec:    c.vectors(s)[from*s.vecNums:][:n*s.vecNums],
 		live:   c.live[block:][:blocks],
 		owners: c.owners[from:][:n],
 		tags:   &c.tags,
 		block:  block,
+	}
+	if p.exact = c.exact.Load(); p.exact != nil {
+		p.vec = floats(*p.exact)[from*s.vecNums:][:n*s.vecNums]
 	}
 	if !c.flat {
 		for i := range p.planes {

@@ -91,14 +91,14 @@
 //
 // A Matrix is a list of chunks of slots in an Arena outside the Go heap. A chunk never moves.
 // Chunks have 8, 8, 16, 32, 64, 128, … 8192, 8192, … slots, so a small gallery takes little
-// memory. The first five are flat: they have vectors only. The others have three pieces of
+// memory. The first five are flat: they have vectors only. The others have four pieces of
 // memory. Each lies behind the same piece of the chunk before, so a search reads a plane in long runs:
 //
 //	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then two
 //	        lines of bounds
 //	second  the same
-//	rows    codes, a row a slot: dim bytes, padded with zeros to 64 bytes, in halves;
-//	        then vec, a row a slot: dim float32, padded with zeros to 64 bytes
+//	rows    codes, a row a slot: dim bytes, padded with zeros to 64 bytes, in halves
+//	exact   vec, a row a slot: dim float32, padded with zeros to 64 bytes
 //
 //	byte 32i+j of a half  numbers 64i + j and, in the upper bits, 64i + 32 + j (j = 0 … 31)
 //
@@ -119,12 +119,38 @@
 // (batch.go, queue.go). They share the memory's bandwidth. The planes would save them nothing,
 // because codes of 4 bits take the same arithmetic.
 //
+// # Cold chunks
+//
+// Searches read the exact rows of a few templates only, but these take most of the memory. Chill
+// releases those of a chunk, which is cold then, and Thaw brings them back. A search fetches the
+// exact rows that it needs of cold chunks from the Source of the matrix (wave.go), and finds the
+// same hits.
+//
+// It first goes through all chunks. The code of a row bounds its similarity from above and from
+// below, both certified. A row that the upper bound leaves is wanted. Its lower bound counts like a
+// hit (floor, in top.go): once as many rows, or subjects, as the search wants are certified to reach
+// some score, no row below that score gets in. So the limit rises before anything is fetched, and
+// excludes most wanted rows. Then the search fetches the others in waves, best first, and the limit
+// rises after each wave. The searches of a pass share waves.
+//
+// A certified row may be erased before it is fetched. Then the rows that the search has found are
+// worse than those that it counted on, and it goes through all chunks again without lower bounds.
+// A search that finds too many wanted rows to note fetches some of them on its way.
+//
+// Pages of subjects by their ids have no rising limit. They fetch rows in the order of these ids,
+// and stop at the last subject of the page. Rows without bounds are always fetched.
+//
 // # Concurrency
 //
 // There is one writer at a time and any number of readers beside it, without locks. A row exists
 // while its live bit is set: Add sets it last, Erase clears it first. A reader loads the number
 // of a row's owner before and after the exact comparison. If both are the same, the vector was
 // whole: while a search runs, no other row gets the number.
+//
+// Chill takes the exact rows away from the chunk, and releases their memory when the passes have
+// ended that may read it (passes.go). These still see rows that Add puts into the cold chunk, but
+// not in that memory. So a reader that has loaded owners looks whether the chunk still has the
+// memory. If not, it treats the rows as cold.
 //
 // The package may import engine/score, shard/scan and internal/id.
 package kernel

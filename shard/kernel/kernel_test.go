@@ -197,7 +197,11 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 		}
 	}
 	codes := [][]float64{first, second, row, half}
-	q := beyond(c.rotation, v, codes[r.IntN(4)], math.Acos(r.Float64()*1.4-.5))
+	angle := math.Acos(r.Float64()*1.4 - .5)
+	if r.IntN(4) == 0 {
+		angle = -angle // the worst for the least similarity
+	}
+	q := beyond(c.rotation, v, codes[r.IntN(4)], angle)
 	turned := newProbe(s, q).turn(s, c)
 	turned.state(score.Dot(q, v)) // exactly reached
 	for p, code := range codes[:planes] {
@@ -220,6 +224,11 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 	sum := int32(0)
 	for i, n := range turned.whole {
 		sum += int32(e.row[i]) * int32(n)
+	}
+	reached := score.Dot(q, v)
+	least, most := turned.similarities(sum)
+	if reached < least || reached > most {
+		t.Fatalf("%+v: a similarity of %v, bounds %v and %v: q %v, v %v", c, reached, least, most, q, v)
 	}
 	if sum < turned.row {
 		t.Fatalf("%+v excludes a row that reaches the threshold by its row: q %v, v %v", c, q, v)
@@ -293,7 +302,7 @@ func TestErasedTemplatesLeaveMemory(t *testing.T) {
 		w.erase(slot)
 	}
 	for _, c := range *w.m.chunks.Load() {
-		for i, b := range slices.Concat(c.planes[0], c.planes[1], c.rows) {
+		for i, b := range slices.Concat(c.planes[0], c.planes[1], c.rows, *c.exact.Load()) {
 			if b != 0 {
 				t.Fatalf("byte %d of a chunk of %d slots is %d", i, c.slots, b)
 			}
@@ -438,6 +447,12 @@ func FuzzSearchEqualsPlainScan(f *testing.F) {
 				w.add(t, eventOf(r, i), v)
 			}
 		}
+		for _, v := range append(given, unit(r, dim)) {
+			if w.m.shape.check(v) == nil {
+				w.agree(t, randomQuery(r, v))
+			}
+		}
+		w.chill(r, 1)
 		for _, v := range append(given, unit(r, dim)) {
 			if w.m.shape.check(v) == nil {
 				w.agree(t, randomQuery(r, v))

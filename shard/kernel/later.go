@@ -155,10 +155,13 @@ func (w *work) flush(s *search, l *later) {
 		fetched -= run.rows
 		if run.rows > 0 {
 			c, list := run.chunk.piece(s.shape, 0, pieceSlots), l.at[run.from:][:run.rows]
-			if run.plane == inCodes {
-				w.compare(s, &c, list)
-			} else {
+			switch {
+			case run.plane < inCodes:
 				w.bound(s, &c, list, run.plane)
+			case c.vec != nil:
+				w.compare(s, &c, list)
+			default: // the chunk was warm when they were deferred
+				w.bound(s, &c, list, inCodes-1)
 			}
 		}
 	}
@@ -171,8 +174,8 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 	s.state()
 	if run.plane == inCodes {
 		run.rows = l.siftCodes(run, s.turned.row)
-		if run.rows > 0 && s.kernel.fetch != nil {
-			s.kernel.fetch(run.chunk.rows[run.chunk.vec:], l.at[run.from:][:run.rows], 4*s.shape.vecNums, 4*s.shape.vecNums)
+		if exact := run.chunk.exact.Load(); exact != nil && run.rows > 0 && s.kernel.fetch != nil {
+			s.kernel.fetch(*exact, l.at[run.from:][:run.rows], 4*s.shape.vecNums, 4*s.shape.vecNums)
 		}
 		return run.rows
 	}
@@ -204,6 +207,10 @@ func (l *later) siftCodes(run *laterRun, limit int32) int {
 // for them. A search that has as many hits as it wants defers rows that look worse than its worst
 // hit.
 func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
+	if c.vec == nil {
+		w.boundCold(s, c, list, plane)
+		return
+	}
 	last, base := &s.lists()[lastList], uint16(c.block*blockSlots)
 	for len(list) > 0 {
 		n := min(len(list), codeRows)

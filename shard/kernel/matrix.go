@@ -39,6 +39,8 @@ type Matrix struct {
 	chunks atomic.Pointer[[]*chunk]
 	slots  int   // number of slots ever used
 	free   []int // slots that were erased
+	source Source
+	passes passes // under way
 }
 
 // New returns an empty matrix for templates of dim numbers, 1 to DimMax, of owners.
@@ -78,6 +80,7 @@ func (m *Matrix) Erase(slot int) {
 	c.live[at/blockSlots].And(^bit)
 	c.tags.unset(at, m.tags(c.owners[at].Swap(0)))
 	clear(c.vector(&m.shape, at))
+	c.free++
 	if !c.flat {
 		c.irregular[at/blockSlots].And(^bit)
 		zero := newCoded(&m.shape)
@@ -88,11 +91,15 @@ func (m *Matrix) Erase(slot int) {
 
 func (m *Matrix) tags(owner uint32) []uint32 { return m.owners.Tags(m.owners.Owner(owner)) }
 
-// At returns the template in a used slot. The caller must not change it, nor read it during an
-// Erase of the slot.
-func (m *Matrix) At(slot int) []float32 {
+// At returns the template in a used slot; ok is false if it is cold. The caller must not change it,
+// nor read it during an Erase of the slot or a Chill.
+func (m *Matrix) At(slot int) (template []float32, ok bool) {
 	index, at := place(slot)
-	return (*m.chunks.Load())[index].vector(&m.shape, at)[:m.shape.dim]
+	v := (*m.chunks.Load())[index].vector(&m.shape, at)
+	if v == nil {
+		return nil, false
+	}
+	return v[:m.shape.dim], true
 }
 
 // Free empties the matrix and returns its memory, zeroed, to the arena. Running searches may still
@@ -171,25 +178,36 @@ func (s *shape) check(v []float32) error {
 	return nil
 }
 
-// Bytes returns the memory of the matrix: its chunks, and what points to them in the Go heap.
+// Bytes returns the memory of the matrix: its chunks without cold rows, and what points to them in
+// the Go heap.
 func (m *Matrix) Bytes() (n int64) {
 	for _, c := range *m.chunks.Load() {
+		if exact := c.exact.Load(); exact != nil {
+			n += int64(len(*exact))
+		}
 		n += int64(len(c.planes[0])+len(c.planes[1])+len(c.rows)) + int64(len(c.live)+len(c.irregular))*8 + int64(len(c.owners))*4 + c.tags.bytes()
 	}
 	return n + int64(cap(m.free))*8
 }
 
 // FreeBytes returns the part of Bytes that erased templates left for the next ones.
-func (m *Matrix) FreeBytes() int64 {
+func (m *Matrix) FreeBytes() (n int64) {
 	s := &m.shape
 	perBlock := m.coding.planes[0].layout.blockBytes + m.coding.planes[1].layout.blockBytes
-	return int64(len(m.free)) * int64(perBlock/blockSlots+s.rowBytes+4*s.vecNums)
+	for _, c := range *m.chunks.Load() {
+		bytes := perBlock/blockSlots + s.rowBytes
+		if c.exact.Load() != nil {
+			bytes += 4 * s.vecNums
+		}
+		n += int64(c.free) * int64(bytes)
+	}
+	return n
 }
 
-// BytesPerTemplate returns the bytes of a template in a full chunk.
+// BytesPerTemplate returns the bytes of a template in a full warm chunk.
 func (m *Matrix) BytesPerTemplate() float64 {
 	c := m.shape.newChunk(growChunks, m.coding)
-	return float64(c.planeBytes(0)+c.planeBytes(1)+c.bytes(&m.shape)) / float64(c.slots)
+	return float64(c.planeBytes(0)+c.planeBytes(1)+c.rowBytes(&m.shape)+c.exactBytes(&m.shape)) / float64(c.slots)
 }
 
 // ScanBytes returns the bytes of a template that every search of a large gallery reads: those of
@@ -217,7 +235,6 @@ func (s *shape) newChunk(index int, coding *coding) *chunk {
 	}
 	if !c.flat {
 		c.irregular = make([]atomic.Uint64, blocks)
-		c.vec = slots * s.rowBytes
 	}
 	return c
 }

@@ -51,10 +51,11 @@ func (m *Matrix) AddPrepared(owner uint32, p *Prepared) (slot int, err error) {
 	}
 	if n := len(m.free); n > 0 {
 		m.free = m.free[:n-1]
+		c.free--
 	} else {
 		m.slots++
 	}
-	copy(c.vector(&m.shape, at), p.template)
+	copy(c.vector(&m.shape, at), p.template) // a cold chunk has none
 	if !c.flat {
 		bit := uint64(1) << (at % blockSlots)
 		if p.enc.bounded {

@@ -56,6 +56,9 @@ type turned struct {
 	offset       [planes]int32 // what the offset of the codes adds to the planes' sums
 	rowOffset    int32         // the same for the rows
 	sum          int32         // of whole
+	// unit is the cosine that 1 adds to a row's sum, 0 if rows have no bounds, and off the largest
+	// difference between that cosine and the row's.
+	unit, off float64
 
 	least  float32 // the similarity that the limits are for
 	limits [planes]limit
@@ -113,6 +116,11 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	t.rowOffset = rowZero * t.sum
 	coded := c.parts[1]
 	t.planes, t.rows = round(y[:coded], t.whole), round(y, t.whole)
+	sinTurn, cosTurn := math.Sincos(t.rows.turn)
+	if t.rows.length > 0 && cosTurn > .5 {
+		off := rowError(c.dim) / c.grain
+		t.unit, t.off = cosTurn/(t.rows.length*c.grain), off+sinTurn*(1+off)+roundSlack
+	}
 	t.tail = math.Sqrt(max(1-t.planes.norm*t.planes.norm, 0))
 	if c.whole() {
 		t.tail = 0
@@ -191,6 +199,17 @@ func (t *turned) rowLimits(cos float64) (row, even int32) {
 		return int32(min(max(sum, math.MinInt32), math.MaxInt32))
 	}
 	return sum(need), sum(cos)
+}
+
+// similarities returns the least and the largest similarity that a bounded row with this sum of its
+// code may have, certified as rowLimits are; infinities if there is no bound.
+func (t *turned) similarities(sum int32) (least, most float32) {
+	if sum == noBounds || t.unit == 0 {
+		return float32(math.Inf(-1)), float32(math.Inf(1))
+	}
+	cos, off := float64(sum-t.rowOffset)*t.unit, t.off
+	off += normSlack * (math.Abs(cos) + off) // the row's norm may be a little more or less than 1
+	return float32((cos - off) * t.probe.norm), float32((cos + off) * t.probe.norm)
 }
 
 // halfLimit returns the limit for sums of upper halves. The sum of a code is 16 times the sum of

@@ -57,7 +57,7 @@ func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error
 	if err := q.matrix.shape.check(query.Probe); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	t := &ticket{request: request{query, ctx.Err}, done: make(chan struct{})}
+	t := &ticket{request: request{query, ctx.Err, ctx}, done: make(chan struct{})}
 	leads, err := q.enter(t)
 	if err != nil {
 		return nil, err

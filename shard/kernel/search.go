@@ -1,9 +1,12 @@
 package kernel
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"facet/engine/score"
@@ -46,6 +49,7 @@ func (m *Matrix) Search(table *score.Table, q scan.Query) ([]scan.Hit, error) {
 type request struct {
 	query scan.Query
 	stop  func() error
+	ctx   context.Context // of the source; nil is one that doesn't end
 }
 
 // search is the state of one query on its way through the chunks.
@@ -57,7 +61,10 @@ type search struct {
 	probe    *probe
 	tags     []uint32
 	stop     func() error
+	ctx      context.Context
+	matrix   *Matrix
 	put      *[lists]later // nil if nothing was deferred
+	wanted   []wanted      // cold rows to be fetched
 	looked   int           // slots scanned at the last look at soon
 	laterMax int           // the constant, except in tests
 	// keep reports whether the sums of the first plane are needed: by the second plane, or for
@@ -66,8 +73,11 @@ type search struct {
 	sharp float32 // the least similarity from which signs are of use
 	// sure reports whether the bounds may not be used: they are probable, and a page of subjects must
 	// not lose a hit.
-	sure   bool
-	err    error // from stop: the search has ended
+	sure bool
+	// exact reports whether warm rows are compared at once: the processor has no vector
+	// instructions.
+	exact  bool
+	err    error // from stop or the source: the search has ended
 	top    *top
 	turned *turned // nil until it is needed
 }
@@ -85,11 +95,25 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		probe:    newProbe(&m.shape, q.Probe),
 		tags:     q.Tags,
 		stop:     r.stop,
+		ctx:      cmp.Or(r.ctx, context.Background()),
+		matrix:   m,
 		top:      newTop(table, q),
 		laterMax: laterMax,
 		sure:     q.After != nil && m.coding.kappa < 1,
 	}
+	if s.exact = k.groups == nil; s.exact {
+		decoding := portable // of cold rows
+		decoding.dots = k.dots
+		s.kernel = &decoding
+	}
 	return s, nil
+}
+
+// restart readies the search for another pass, after rows that had raised its limit were erased.
+func (s *search) restart() {
+	s.top = newTop(s.top.table, s.top.query)
+	s.top.sure = true
+	s.wanted, s.looked, s.keep, s.sharp = nil, 0, false, 0
 }
 
 // tagged reports whether an owner has one of the tags that the search wants.
@@ -152,6 +176,9 @@ type work struct {
 	exact  [codeRows]uint16
 	owners [exactRows]uint32
 	dots   [exactRows]float32
+	before [codeRows]uint32 // owners
+
+	wave wave
 }
 
 // spoil overwrites the values of an earlier search in builds with the tag stale.
@@ -164,6 +191,7 @@ func (w *work) spoil() {
 	stale.Fill(w.lower[:])
 	stale.Fill(w.exact[:])
 	stale.Fill(w.dots[:])
+	stale.Fill(w.wave.exact[:cap(w.wave.exact)])
 }
 
 // scan offers those rows of a piece that may be among the best.
@@ -173,21 +201,22 @@ func (w *work) scan(s *search, c *piece) {
 	if share == 0 {
 		return
 	}
-	if c.flat || s.sure || s.kernel.groups == nil || share < c.slots/sparseShare {
+	cold, sparse := c.vec == nil, share < c.slots/sparseShare
+	if !cold && (c.flat || s.sure || s.exact || sparse) {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}
 	s.turn()
 	s.state()
 	inPlanes, inRows := s.bounded()
-	if !inRows {
+	if !cold && !inRows {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}
 	for i := range c.irregular { // none, nearly always
 		w.irregular(s, c, i, allowed)
 	}
-	if !inPlanes {
+	if !inPlanes || cold && (s.sure || sparse || !inRows) {
 		w.bound(s, c, w.slots(allowed), 0)
 		return
 	}
@@ -282,8 +311,15 @@ func (w *work) irregular(s *search, c *piece, block int, allowed []uint64) {
 	w.compare(s, c, w.list[:n])
 }
 
-// compare compares the listed rows exactly and offers them.
+// compare compares the listed rows exactly and offers them, or wants them if they are cold.
 func (w *work) compare(s *search, c *piece, list []uint16) {
+	if c.vec == nil {
+		for _, at := range list {
+			s.want(c, at, c.owners[at].Load(), noBounds)
+		}
+		w.fetchExcess(s)
+		return
+	}
 	d := &w.told.dots
 	*d = dots{rows: c.vec, probe: s.probe.nums}
 	for len(list) > 0 {
@@ -292,6 +328,11 @@ func (w *work) compare(s *search, c *piece, list []uint16) {
 		list = list[n:]
 		for i, at := range d.list {
 			w.owners[i] = c.owners[at].Load()
+		}
+		// A row that came after Chill is not in vec. If one of these has, Chill is seen here.
+		if c.chunk.exact.Load() != c.exact {
+			w.boundChilled(s, c, append(slices.Clone(d.list), list...))
+			return
 		}
 		s.kernel.dots(d)
 		for i, at := range d.list {

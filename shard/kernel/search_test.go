@@ -83,6 +83,8 @@ type twin struct {
 	m     *Matrix
 	list  *OwnerList
 	rows  map[int]scan.Row // by slot
+	vault *vault
+	lacks bool // vault doesn't have all rows
 }
 
 func newTwin(t testing.TB, dim int) *twin {
@@ -119,12 +121,16 @@ func newTwinOf(t testing.TB, arena *Arena, dim int) *twin {
 			t.Error(err)
 		}
 	})
-	return &twin{newTable(t), m, list, map[int]scan.Row{}}
+	w := &twin{newTable(t), m, list, map[int]scan.Row{}, &vault{rows: map[uint32][]float32{}}, false}
+	m.Attach(w.vault)
+	return w
 }
 
 func (w *twin) add(t testing.TB, o *event, v []float32) int {
 	t.Helper()
-	slot, err := w.m.Add(w.own(o), v)
+	number := w.own(o)
+	w.vault.put(number, v)
+	slot, err := w.m.Add(number, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,6 +176,15 @@ func (w *twin) agree(t testing.TB, q scan.Query) {
 			t.Fatalf("%s, %d rows of %d, threshold %d, limit %d, tags %v, by subject %v, after %v:\ngot  %v\nwant %v",
 				k.name, len(w.rows), w.m.Dim(), q.Threshold, q.Limit, q.Tags, q.BySubject, q.After, got, want)
 		}
+		w.wentOnce(t, s)
+	}
+}
+
+// wentOnce demands that the search did not count on more than it found.
+func (w *twin) wentOnce(t testing.TB, s *search) {
+	t.Helper()
+	if s.top.sure && !w.lacks {
+		t.Errorf("%+v: certified rows were not found", s.top.query)
 	}
 }
 
@@ -218,8 +233,8 @@ func TestSearchEqualsPlainScan(t *testing.T) {
 			}
 		}
 		for slot, row := range w.rows {
-			if !slices.Equal(w.m.At(slot), row.Template) {
-				t.Fatalf("dimension %d, slot %d: got %v, want %v", dim, slot, w.m.At(slot), row.Template)
+			if got, ok := w.m.At(slot); !ok || !slices.Equal(got, row.Template) {
+				t.Fatalf("dimension %d, slot %d: got %v, want %v", dim, slot, got, row.Template)
 			}
 		}
 	}

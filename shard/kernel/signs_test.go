@@ -17,7 +17,7 @@ func signsPiece(r *rand.Rand, dim int) (*shape, *piece) {
 	for j := range c.planes[0] {
 		c.planes[0][j] = byte(r.Uint32())
 	}
-	c.rows = make([]byte, c.bytes(&s))
+	c.rows = make([]byte, c.rowBytes(&s))
 	p := c.piece(&s, 0, pieceSlots)
 	return &s, &p
 }

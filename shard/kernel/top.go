@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"facet/engine/score"
@@ -17,6 +18,13 @@ type top struct {
 	least float32 // similarity that a row needs to get in
 	rows  []ranked
 	at    map[id.Subject]int // nil when subjects may repeat
+
+	// floor, if not nil, has the best of the rows that are kept and of those that have been
+	// certified: rows whose scores are at least those in floor. With as many of them as the query
+	// wants, no worse row gets in.
+	floor *top
+	// sure reports whether nothing is certified, because rows that were have not been found.
+	sure bool
 }
 
 type ranked struct {
@@ -53,6 +61,52 @@ func (t *top) compare(a, b ranked) int {
 
 // offer adds a row of the given similarity if it is among the best.
 func (t *top) offer(similarity float32, o *Owner) {
+	t.keep(similarity, o)
+	if t.floor != nil {
+		t.floor.keep(similarity, o)
+		t.least = max(t.least, t.floor.least)
+	}
+}
+
+// certify notes that a row, which will be looked at later, is at least as similar as this. Pages of
+// subjects by their ids have no use for it.
+func (t *top) certify(similarity float32, o *Owner) {
+	if t.sure || t.query.After != nil {
+		return
+	}
+	if t.floor == nil {
+		t.floor = &top{table: t.table, query: t.query, least: t.least, rows: slices.Clone(t.rows), at: maps.Clone(t.at)}
+	}
+	t.floor.keep(similarity, o)
+	t.least = max(t.least, t.floor.least)
+}
+
+// justified reports whether the rows that are kept are as good as those that were certified. If
+// not, certified rows have been erased before the search looked at them, and it may have excluded
+// others because of them.
+func (t *top) justified() bool {
+	return t.floor == nil || !t.floor.complete() || t.complete() && t.rows[0].score >= t.floor.rows[0].score
+}
+
+// admits reports whether a row of at most the given similarity could be among the best.
+func (t *top) admits(most float32, o *Owner) bool {
+	s := t.table.Score(most)
+	if s < t.query.Threshold || t.query.Passed(o.Subject) {
+		return false
+	}
+	r := ranked{s, o}
+	i, again := t.at[o.Subject]
+	switch {
+	case again:
+		return compare(r, t.rows[i]) < 0
+	case len(t.rows) < t.query.Limit:
+		return true
+	}
+	return t.compare(r, t.rows[0]) < 0
+}
+
+// keep is offer without floor.
+func (t *top) keep(similarity float32, o *Owner) {
 	s := t.table.Score(similarity)
 	if s < t.query.Threshold || t.query.Passed(o.Subject) {
 		return
@@ -80,14 +134,17 @@ func (t *top) offer(similarity float32, o *Owner) {
 	default:
 		return
 	}
-	if t.full() {
+	if t.complete() {
 		t.least = max(t.least, t.table.Least(t.rows[0].score))
 	}
 }
 
-// full reports whether a further row must be more similar than one that is kept. A page of subjects
-// by their ids is never full: any row at or above the threshold may get in.
-func (t *top) full() bool { return t.query.After == nil && len(t.rows) == t.query.Limit }
+// full reports whether a further row must be more similar than one that is kept or certified. A page
+// of subjects by their ids is never full: any row at or above the threshold may get in.
+func (t *top) full() bool { return t.complete() || t.floor != nil && t.floor.complete() }
+
+// complete is full without floor.
+func (t *top) complete() bool { return t.query.After == nil && len(t.rows) == t.query.Limit }
 
 func (t *top) note(i int) {
 	if t.at != nil {
