@@ -12,6 +12,7 @@ import (
 	"facet/shard/kernel"
 	"facet/shard/record"
 	"facet/shard/seal"
+	"facet/shard/segment"
 )
 
 // errClosedTemplate is returned when a mean needs a template that is not open yet.
@@ -257,13 +258,18 @@ func (m *means) derived(of *templates, rows []record.Row) {
 func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
 	var mean score.Mean
 	defer mean.Clear()
+	u := unsealer{store: &s.sealed, key: sl.source.key.Load()}
+	defer u.clear()
 	for _, row := range rows {
 		m.mu.Lock()
 		events := m.sources[row]
 		m.mu.Unlock()
 		mean.Clear()
-		if len(events) == 0 || !sl.templates.sum(&mean, events) { // without events the row is gone
+		if len(events) == 0 { // the row is gone
 			return matrix, n, fmt.Errorf("%w, of subject %s", errClosedTemplate, m.entries.At(row).Subject)
+		}
+		if err := s.sum(sl, &u, &mean, events); err != nil {
+			return matrix, n, fmt.Errorf("%w, of subject %s", err, m.entries.At(row).Subject)
 		}
 		unit := mean.Unit()
 		if matrix == nil || matrix.Dim() != len(unit) {
@@ -281,18 +287,43 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, f
 	return matrix, n, nil
 }
 
-// sum adds the templates of events to mean. It returns false if one of them is not open.
-func (t *templates) sum(mean *score.Mean, events []record.Row) bool {
+// sum adds the templates of events to mean, and reads those whose exact rows are not in memory. It
+// returns errClosedTemplate if one of them is not open.
+func (s *Means) sum(sl *slice, u *unsealer, mean *score.Mean, events []record.Row) error {
+	for _, row := range events {
+		added, open := sl.templates.addTo(mean, row)
+		switch {
+		case added:
+			continue
+		case !open:
+			return errClosedTemplate
+		}
+		template, err := u.openOne(sl.ref(sl.At(row)), sl.At(row))
+		if errors.Is(err, segment.ErrMissing) {
+			return errClosedTemplate // the event is gone, and so is the row
+		}
+		if err != nil {
+			return err
+		}
+		mean.Add(template)
+	}
+	return nil
+}
+
+// addTo adds the template of an event to mean if its exact row is in memory. open reports whether the
+// template is open.
+func (t *templates) addTo(mean *score.Mean, row record.Row) (added, open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, row := range events {
-		at := t.entries.At(row).Place
-		if at < 0 || t.dropped { // the places of dropped templates stay
-			return false
-		}
-		mean.Add(t.matrix.At(int(at)))
+	at := t.entries.At(row).Place
+	if at < 0 || t.dropped { // the places of dropped templates stay
+		return false, false
 	}
-	return true
+	template, added := t.matrix.At(int(at))
+	if added {
+		mean.Add(template)
+	}
+	return added, true
 }
 
 // subjectScore returns the score of the probe with a subject's own template, whether or not it is
@@ -314,7 +345,7 @@ func (s *Means) subjectScore(sl *slice, key *seal.Key, first member, probe engin
 	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
 	for e := range sl.from(first) {
-		if sl.templates.sum(&mean, []record.Row{e.row}) {
+		if added, _ := sl.templates.addTo(&mean, e.row); added {
 			continue
 		}
 		template, err := u.open(nil, sl.ref(e.entry), e.entry)

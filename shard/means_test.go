@@ -379,7 +379,7 @@ func TestMeanFollowsEachWrite(t *testing.T) {
 	check("it is active", true)
 	m := s.state.slices[testGallery].means.Load()
 	row := m.entries.first(first.Subject)
-	stored := m.kindOf(row).matrix.At(int(row.Place))
+	stored, _ := m.kindOf(row).matrix.At(int(row.Place))
 	if err := s.Erase(Erasure{testGallery, 1, first.Subject, 22}); err != nil {
 		t.Fatal(err)
 	}
@@ -462,8 +462,8 @@ func TestSearchSeesPatternsOfLateRows(t *testing.T) {
 	if err := parts.open(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if sl.changes.Load() == changes || !parts.settle() {
-		t.Fatal("the search does not see the writes")
+	if ok, err := parts.settle(key); sl.changes.Load() == changes || !ok || err != nil {
+		t.Fatalf("the search does not see the writes: %v", err)
 	}
 	hits, err := parts.combine(key)
 	if err != nil || len(hits) != 2 || hits[0].SubjectScore < q.Threshold || hits[1].SubjectScore < q.Threshold {

@@ -25,6 +25,7 @@ const openTogether = 16 * openBatch
 // templates that other goroutines open. It returns the error of the first template that can't be
 // opened, the error of ctx, or ErrClosed.
 func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
+	sl.source.key.Store(key)
 	return together(ctx, sl.templates.waitingNow(), func(ctx context.Context) error { return s.openSome(ctx, sl, key) })
 }
 
@@ -141,6 +142,19 @@ func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, err
 	if err != nil {
 		return nil, fmt.Errorf("read face of event %s: %w", e.Event, err)
 	}
+	return u.decode(ref, sealed)
+}
+
+// openOne does what open does, for an entry whose neighbours are not wanted.
+func (u *unsealer) openOne(ref FaceRef, e *entry) ([]float32, error) {
+	sealed, _, err := u.store.parts(e)
+	if err != nil {
+		return nil, fmt.Errorf("read face of event %s: %w", e.Event, err)
+	}
+	return u.decode(ref, sealed)
+}
+
+func (u *unsealer) decode(ref FaceRef, sealed []byte) ([]float32, error) {
 	plain, err := u.opener.open(u.key, ref, sealed)
 	if err != nil {
 		return nil, err

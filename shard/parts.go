@@ -145,19 +145,39 @@ func (p *parts) end() {
 
 // settle brings the hits up to date. It returns false if another scan is needed. Shard.mu is held
 // for reading, and all templates are open.
-func (p *parts) settle() bool {
+func (p *parts) settle(key *seal.Key) (bool, error) {
 	p.patterned()
 	for i := range p.list {
 		at := &p.list[i]
-		came, ok := at.rows.since(at.now.from, at.table, &at.query)
+		came, cold, ok := at.rows.since(at.now.from, at.table, &at.query)
+		for _, e := range cold {
+			h, err := p.compared(key, at, e)
+			if err != nil {
+				return false, err
+			}
+			came = append(came, h)
+		}
 		if ok {
 			at.hits, ok = settled(at.hits, came, &at.query, func(h Hit) bool { return p.there(at.kind, h) })
 		}
 		if !ok {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
+}
+
+// compared reads an entry from disk and compares it. Below the threshold its score is −1.
+func (p *parts) compared(key *seal.Key, at *part, e member) (Hit, error) {
+	h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
+	similarity, err := p.shard.compare(p.sl, key, e, at.query.Probe)
+	if err != nil {
+		return h, err
+	}
+	if s := at.table.Score(similarity); s >= at.query.Threshold {
+		h.Score = s
+	}
+	return h, nil
 }
 
 // there reports whether the row of a hit is still there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"facet/engine"
 	"facet/engine/score"
@@ -77,6 +78,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 		return nil, true, err
 	}
 	defer leave()
+	sl.searched.Store(time.Now().UnixMilli())
 	parts := partsOf(s, sl, q)
 	defer parts.leave()
 	changes := sl.changes.Load()
@@ -101,8 +103,8 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 		if err := parts.open(ctx, key); err != nil { // the few that came meanwhile
 			return nil, false, err
 		}
-		if !parts.settle() {
-			return nil, false, nil
+		if same, err := parts.settle(key); err != nil || !same {
+			return nil, false, err
 		}
 	}
 	if !parts.current() {
@@ -258,7 +260,8 @@ func (s *Shard) compare(sl *slice, key *seal.Key, e member, probe engine.Templat
 	return score.Dot(probe, template), nil
 }
 
-// compare returns the similarity of a probe and an entry; ok is false if the entry is not open.
+// compare returns the similarity of a probe and an entry; ok is false if its exact row is not in
+// memory.
 func (t *templates) compare(e *entry, probe engine.Template) (similarity float32, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,7 +271,11 @@ func (t *templates) compare(e *entry, probe engine.Template) (similarity float32
 	if err := alike(len(probe), t.matrix.Dim()); err != nil {
 		return 0, false, err
 	}
-	return score.Dot(probe, t.matrix.At(int(e.Place))), true, nil
+	template, ok := t.matrix.At(int(e.Place))
+	if !ok {
+		return 0, false, nil
+	}
+	return score.Dot(probe, template), true, nil
 }
 
 func alike(probe, template int) error {

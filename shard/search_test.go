@@ -33,6 +33,8 @@ type twin struct {
 	time int64
 	// wrote is the subject of the last write.
 	wrote id.Subject
+	// ordinary makes all templates ordinary.
+	ordinary bool
 }
 
 func newTwin(t testing.TB, seed uint64, dim int, slots uint32) *twin {
@@ -45,6 +47,9 @@ func newTwin(t testing.TB, seed uint64, dim int, slots uint32) *twin {
 
 // template is ordinary, or made to be hard on a bound.
 func (w *twin) template() engine.Template {
+	if w.ordinary {
+		return randomTemplate(w.rand, w.dim)
+	}
 	v := make(engine.Template, w.dim)
 	at := w.rand.IntN(w.dim)
 	switch w.rand.IntN(12) {
@@ -68,14 +73,7 @@ func (w *twin) template() engine.Template {
 			break
 		}
 	default:
-		var norm float64
-		for i := range v {
-			v[i] = float32(w.rand.NormFloat64())
-			norm += float64(v[i]) * float64(v[i])
-		}
-		for i := range v {
-			v[i] /= float32(math.Sqrt(norm))
-		}
+		return randomTemplate(w.rand, w.dim)
 	}
 	return v
 }

@@ -165,7 +165,11 @@ func inMemory(t *testing.T, s *Shard, e Event) []float32 {
 	if at.none() || at.Place < 0 {
 		t.Fatalf("the template of event %s is not open: the test can't see it", e.Event)
 	}
-	return sl.templates.matrix.At(int(at.Place))
+	template, ok := sl.templates.matrix.At(int(at.Place))
+	if !ok {
+		t.Fatalf("the exact row of event %s is not in memory", e.Event)
+	}
+	return template
 }
 
 func TestEraseZeroesTemplate(t *testing.T) {

@@ -44,6 +44,10 @@ type slice struct {
 	// writing.
 	changes   atomic.Uint64
 	templates templates
+	// source has the exact rows that are not in memory. searched is when the last search began, in
+	// milliseconds since 1970.
+	source   source
+	searched atomic.Int64
 	// means has the subjects' own templates, or nil if the slice has none. It is stored with Shard.mu
 	// held for writing.
 	means atomic.Pointer[means]
@@ -53,7 +57,7 @@ type slice struct {
 
 func newSlice(g id.Gallery, generation uint32, st *state) *slice {
 	t := members{record.NewTable(st.arena)}
-	return &slice{
+	sl := &slice{
 		tombstones: st.tombstones,
 		faces:      st.faces,
 		gallery:    g,
@@ -64,6 +68,8 @@ func newSlice(g id.Gallery, generation uint32, st *state) *slice {
 		pending:    make(map[id.Event]*pendingEvent),
 		templates:  templates{entries: t},
 	}
+	sl.source.sl, sl.templates.source = sl, &sl.source
+	return sl
 }
 
 func (sl *slice) slots() uint32 { return sl.granted - sl.returned }

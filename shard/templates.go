@@ -38,6 +38,8 @@ const (
 type templates struct {
 	// entries has the rows. Those that a search or an opening looks at are pinned.
 	entries members
+	// source has the exact rows that are not in memory. Without one, all are.
+	source *source
 
 	// mu guards the fields below. It is taken after Shard.mu, and never held while a face is decrypted or
 	// rows are scanned.
@@ -144,6 +146,10 @@ func (t *templates) matrixOf(s *Shard, table *score.Table, dim int) (*kernel.Mat
 		if err != nil {
 			return nil, err
 		}
+		if t.source != nil {
+			t.source.store = &s.sealed
+			m.Attach(t.source)
+		}
 		if t.dropped { // nobody will use it
 			return m, nil
 		}
@@ -233,18 +239,19 @@ func (t *templates) end() {
 }
 
 // since compares the probe with the entries that were added since a search began and are still
-// there. Entries that q excludes have a score of −1. ok is false if too many were added.
-func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit, ok bool) {
+// there. Entries that q excludes have a score of −1. cold are those of the others whose exact rows are
+// not in memory. ok is false if too many were added.
+func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit, cold []member, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if from < t.addedFirst || t.dropped {
-		return nil, false
+		return nil, nil, false
 	}
 	if t.matrix == nil { // nothing was ever added
-		return nil, true
+		return nil, nil, true
 	}
 	if len(q.Probe) != t.matrix.Dim() {
-		return nil, false
+		return nil, nil, false
 	}
 	for _, row := range t.added[from-t.addedFirst:] {
 		e := t.entries.at(row)
@@ -253,13 +260,18 @@ func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit
 		}
 		h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
 		if scan.Tagged(t.entries.tags(e), q.Tags) && !q.Passed(e.Subject) {
-			if s := table.Score(score.Dot(q.Probe, t.matrix.At(int(e.Place)))); s >= q.Threshold {
+			template, ok := t.matrix.At(int(e.Place))
+			if !ok {
+				cold = append(cold, e)
+				continue
+			}
+			if s := table.Score(score.Dot(q.Probe, template)); s >= q.Threshold {
 				h.Score = s
 			}
 		}
 		hits = append(hits, h)
 	}
-	return hits, true
+	return hits, cold, true
 }
 
 // bytes returns the memory of the matrix, in the Go heap and outside.

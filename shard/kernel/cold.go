@@ -40,7 +40,7 @@ func (m *Matrix) Attach(source Source) { m.source = source }
 func (m *Matrix) Chill() (freed int64) {
 	for _, full := range []bool{true, false} {
 		for _, c := range *m.chunks.Load() {
-			if c.flat || c.exact.Load() == nil || (c.first+c.slots <= m.slots) != full || c.oddRows() > oddMost {
+			if c.exact.Load() == nil || (c.first+c.slots <= m.slots) != full || !c.chills() {
 				continue
 			}
 			return m.chill(c)
@@ -60,6 +60,19 @@ func (m *Matrix) discard(unread [][]byte) {
 		m.arena.discard(exactPool, exact)
 	}
 }
+
+// Chills reports whether Chill can release anything.
+func (m *Matrix) Chills() bool {
+	for _, c := range *m.chunks.Load() {
+		if c.exact.Load() != nil && c.chills() {
+			return true
+		}
+	}
+	return false
+}
+
+// chills reports whether the chunk may become cold.
+func (c *chunk) chills() bool { return !c.flat && c.oddRows() <= oddMost }
 
 // Cold returns the number of templates whose exact rows are not in memory.
 func (m *Matrix) Cold() (n int) {

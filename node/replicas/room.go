@@ -1,0 +1,118 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/loop"
+	"facet/shard"
+)
+
+const (
+	roomInterval = time.Second
+	// Exact rows leave the memory when the estimate is above 1/fullShare less than the budget, until it
+	// is below 1/leaveShare less. They come back while it is below 1/backShare less.
+	fullShare, leaveShare, backShare = 16, 8, 4
+)
+
+// Room keeps the exact rows of templates in memory while there is room, and leaves them on disk when
+// the memory is short: first those of the gallery that was searched longest ago, a piece at a time. It
+// is safe for concurrent use.
+type Room struct {
+	*loop.Loop
+	shards       func() map[id.Shard]*shard.Exact
+	used, budget func() int64
+	log          *slog.Logger
+}
+
+// NewRoom returns the Room of a node's replicas. used and budget return bytes.
+func NewRoom(r *Replicas, used, budget func() int64) *Room {
+	return &Room{Loop: loop.New("room"), shards: r.exact, used: used, budget: budget, log: r.cfg.Log}
+}
+
+// Run moves exact rows until ctx ends.
+func (m *Room) Run(ctx context.Context) {
+	m.Every(ctx, roomInterval, m.step)
+}
+
+func (m *Room) step(ctx context.Context) error {
+	used, budget := m.used(), m.budget()
+	switch {
+	case used > budget-budget/fullShare:
+		m.leave(ctx, used-(budget-budget/leaveShare))
+	case used < budget-budget/backShare:
+		return m.back(ctx, budget-budget/backShare-used)
+	}
+	return nil
+}
+
+// leave releases exact rows of about so many bytes.
+func (m *Room) leave(ctx context.Context, bytes int64) {
+	left := int64(0)
+	for left < bytes && ctx.Err() == nil {
+		e := pick(m.shards(), false)
+		if e == nil {
+			break
+		}
+		freed := e.Chill()
+		if freed == 0 {
+			break
+		}
+		left += freed
+	}
+	if left > 0 {
+		m.log.InfoContext(ctx, "exact rows of templates were released, as memory is short; searches read them from disk", "bytes", left)
+	}
+}
+
+// back reads exact rows of at most about so many bytes.
+func (m *Room) back(ctx context.Context, bytes int64) error {
+	for bytes > 0 && ctx.Err() == nil {
+		e := pick(m.shards(), true)
+		if e == nil {
+			return nil
+		}
+		taken, err := e.Thaw(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, shard.ErrClosed) {
+			return fmt.Errorf("bring exact rows back: %w", err)
+		}
+		if taken == 0 {
+			return nil
+		}
+		bytes -= taken
+	}
+	return nil
+}
+
+// pick returns the shard whose rows leave next or, with back, come back next, or nil.
+func pick(shards map[id.Shard]*shard.Exact, back bool) (best *shard.Exact) {
+	var searched int64
+	for _, e := range shards { // any order will do
+		if at, ok := e.Next(back); ok && (best == nil || (at > searched) == back) {
+			best, searched = e, at
+		}
+	}
+	return best
+}
+
+func (r *Replicas) exact() map[id.Shard]*shard.Exact {
+	shards := make(map[id.Shard]*shard.Exact)
+	for _, number := range r.Numbers() {
+		if h, open := r.hosted(number); open {
+			shards[number] = shard.ExactOf(h.state.Shard())
+		}
+	}
+	return shards
+}
+
+// Cold returns how many templates' exact rows are on disk only.
+func (r *Replicas) Cold() (rows int) {
+	for _, e := range r.exact() {
+		rows += e.Cold()
+	}
+	return rows
+}

@@ -1,0 +1,197 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"facet/shard/kernel"
+	"facet/shard/record"
+	"facet/shard/seal"
+	"facet/shard/segment"
+)
+
+// readers is how many sealed faces a fetch reads at once.
+const readers = 8
+
+// source reads the templates whose exact rows are not in memory. It implements kernel.Source.
+type source struct {
+	store *sealedStore
+	sl    *slice
+	// key is the gallery's key, as the last search or Warm gave it.
+	key atomic.Pointer[seal.Key]
+}
+
+var _ kernel.Source = (*source)(nil)
+
+// errNoKey is returned when exact rows are wanted before a search or Warm gave the gallery's key.
+var errNoKey = errors.New("shard: the key of the gallery is not known yet")
+
+// Fetch reads and decrypts the templates of events.
+func (c *source) Fetch(ctx context.Context, owners []uint32, to func(i int, template []float32)) error {
+	key := c.key.Load()
+	if key == nil {
+		return errNoKey
+	}
+	var next atomic.Int64
+	all, ctx := errgroup.WithContext(ctx)
+	for range min(len(owners), readers) {
+		all.Go(func() error {
+			u := unsealer{store: c.store, key: key}
+			defer u.clear()
+			for i := int(next.Add(1)) - 1; i < len(owners); i = int(next.Add(1)) - 1 {
+				template, err := c.read(&u, owners[i])
+				switch {
+				case err != nil:
+					return err
+				case ctx.Err() != nil:
+					return fmt.Errorf("read templates: %w", ctx.Err())
+				case template != nil:
+					to(i, template)
+				}
+			}
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// read returns the template of an event, valid until the next call, or nil if the event is gone.
+func (c *source) read(u *unsealer, row record.Row) ([]float32, error) {
+	e := c.sl.At(row)
+	template, err := u.openOne(c.sl.ref(e), e)
+	if errors.Is(err, segment.ErrMissing) && c.sl.templates.gone(e) {
+		return nil, nil
+	}
+	return template, err
+}
+
+// gone reports whether an entry is no longer active.
+func (t *templates) gone(e *entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return e.Place == gone || t.dropped
+}
+
+// Exact keeps the exact rows of a Shard's templates in memory, or leaves them on disk.
+type Exact Shard
+
+// ExactOf returns the exact rows of s.
+func ExactOf(s *Shard) *Exact { return (*Exact)(s) }
+
+// pick returns the slice that was searched longest ago of those with something to release or, with
+// cold, the slice that was searched last of those with rows on disk only. Without one it returns nil.
+// The caller calls done.
+func (s *Exact) pick(cold bool) (best *slice, searched int64, done func()) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, 0, nil
+	}
+	for _, sl := range s.state.slices {
+		at := sl.searched.Load()
+		if sl.templates.residence(cold) && (best == nil || (at > searched) == cold) {
+			best, searched = sl, at
+		}
+	}
+	if best == nil {
+		return nil, 0, nil
+	}
+	s.using.Add(1)
+	unpin := best.Pin()
+	return best, searched, func() { unpin(); s.using.Done() }
+}
+
+// Next returns when the gallery was searched, in milliseconds since 1970, whose rows Chill releases
+// next or, with back, Thaw reads next. ok is false if there are none.
+func (s *Exact) Next(back bool) (searched int64, ok bool) {
+	sl, searched, done := s.pick(back)
+	if sl == nil {
+		return 0, false
+	}
+	done()
+	return searched, true
+}
+
+// Chill releases a piece of the exact rows of the gallery that was searched longest ago. It returns
+// the bytes that it released.
+func (s *Exact) Chill() (freed int64) {
+	sl, _, done := s.pick(false)
+	if sl == nil {
+		return 0
+	}
+	defer done()
+	return sl.templates.chill()
+}
+
+// Thaw reads a piece of the exact rows of the gallery that was searched last, and returns the bytes
+// that they take. It returns 0 if all are in memory. Errors are those of Search.
+func (s *Exact) Thaw(ctx context.Context) (taken int64, err error) {
+	sl, _, done := s.pick(true)
+	if sl == nil {
+		return 0, nil
+	}
+	defer done()
+	if taken, err = sl.templates.thaw(ctx); err != nil {
+		err = fmt.Errorf("read templates of gallery %s: %w", sl.gallery, err)
+	}
+	return taken, err
+}
+
+// Cold returns how many exact rows are on disk only.
+func (s *Exact) Cold() (rows int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, sl := range s.state.slices {
+		rows += sl.templates.cold()
+	}
+	return rows
+}
+
+func (t *templates) cold() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.matrix == nil {
+		return 0
+	}
+	return t.matrix.Cold()
+}
+
+// residence reports whether some exact rows can be released or, with cold, are on disk only.
+func (t *templates) residence(cold bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.matrix == nil {
+		return false
+	}
+	if cold {
+		return t.matrix.Cold() > 0
+	}
+	return t.matrix.Chills()
+}
+
+func (t *templates) chill() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.matrix == nil {
+		return 0
+	}
+	return t.matrix.Chill()
+}
+
+func (t *templates) thaw(ctx context.Context) (taken int64, err error) {
+	t.mu.Lock()
+	m := t.matrix
+	t.mu.Unlock()
+	if m == nil {
+		return 0, nil
+	}
+	return m.Thaw(ctx, func(write func()) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		write()
+	})
+}
