@@ -199,7 +199,7 @@ func readServer(n *Node, to send) {
 func readMemory(n *Node, to send) {
 	to(metrics.MemoryArena, float64(n.replicas.Arena().Used()))
 	to(metrics.MemoryEvents, float64(n.replicas.Memory()))
-	to(metrics.MemoryCold, float64(n.replicas.Cold()))
+	to(metrics.MemoryCold, float64(n.room.Cold()))
 	to(metrics.MemoryBudget, float64(n.limits.Budget()))
 }
 

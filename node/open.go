@@ -283,7 +283,7 @@ func openReplicas(ctx context.Context, n *Node) (stop func() error, err error) {
 }
 
 func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
-	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: n.eventBytes, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
+	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: func() int64 { return eventBytes(n) }, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
 	n.clock = clock.New(clock.Config{Node: n.id, Nodes: n.clocks, Wall: n.cfg.Wall})
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
@@ -295,7 +295,7 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 }
 
 // eventBytes estimates the memory that events and checks of lists take.
-func (n *Node) eventBytes() int64 { return n.replicas.Memory() + n.router.CheckMemory() }
+func eventBytes(n *Node) int64 { return n.replicas.Memory() + n.router.CheckMemory() }
 
 func newParts(n *Node) {
 	n.checks = checks.New(checks.Config{
@@ -313,7 +313,7 @@ func newParts(n *Node) {
 	})
 	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Wall: n.clock.Wall, Heard: n.clock.Heard, Log: n.log})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
-	n.room = replicas.NewRoom(n.replicas, n.eventBytes, n.limits.Budget)
+	n.room = replicas.NewRoom(n.replicas, func() int64 { return eventBytes(n) }, n.limits.Budget)
 }
 
 func openBackups(_ context.Context, n *Node) (stop func() error, err error) {

@@ -54,6 +54,6 @@ func TestStatusShowsPartsAndRounds(t *testing.T) {
 				return false
 			}
 		}
-		return len(rounds) == 14
+		return len(rounds) == 15
 	})
 }

@@ -31,7 +31,7 @@ type Room struct {
 
 // NewRoom returns the Room of a node's replicas. used and budget return bytes.
 func NewRoom(r *Replicas, used, budget func() int64) *Room {
-	return &Room{Loop: loop.New("room"), shards: r.exact, used: used, budget: budget, log: r.cfg.Log}
+	return &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact { return exactOf(r) }, used: used, budget: budget, log: r.cfg.Log}
 }
 
 // Run moves exact rows until ctx ends.
@@ -99,7 +99,7 @@ func pick(shards map[id.Shard]*shard.Exact, back bool) (best *shard.Exact) {
 	return best
 }
 
-func (r *Replicas) exact() map[id.Shard]*shard.Exact {
+func exactOf(r *Replicas) map[id.Shard]*shard.Exact {
 	shards := make(map[id.Shard]*shard.Exact)
 	for _, number := range r.Numbers() {
 		if h, open := r.hosted(number); open {
@@ -110,8 +110,8 @@ func (r *Replicas) exact() map[id.Shard]*shard.Exact {
 }
 
 // Cold returns how many templates' exact rows are on disk only.
-func (r *Replicas) Cold() (rows int) {
-	for _, e := range r.exact() {
+func (m *Room) Cold() (rows int) {
+	for _, e := range m.shards() {
 		rows += e.Cold()
 	}
 	return rows
