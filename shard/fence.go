@@ -47,15 +47,24 @@ func newFences(t *tombstones, f *faces) fences {
 func (fs *fences) add(f *fence) {
 	if old := fs.of[f.gallery]; old != nil {
 		fs.order.Delete(old.sequence)
-		fs.purge(old, old.remains.Len())
+		fs.drop(old)
 	}
 	fs.of[f.gallery] = f
 	fs.order.Set(f.sequence, f)
 	if fs.order.Len() > fencesMax {
 		_, oldest, _ := fs.order.PopMin()
-		fs.purge(oldest, oldest.remains.Len())
+		fs.drop(oldest)
 		delete(fs.of, oldest.gallery)
 	}
+}
+
+// drop drops all entries that remain behind a fence, at once.
+func (fs *fences) drop(f *fence) {
+	for _, e := range f.remains.All(0) {
+		fs.tombstones.add(e.Sequence())
+		fs.faces.remove(e.Sequence())
+	}
+	f.free()
 }
 
 // purge drops the oldest n entries that remain behind a fence.

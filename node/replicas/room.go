@@ -52,20 +52,20 @@ func (m *Room) step(ctx context.Context) error {
 
 // leave releases exact rows of about so many bytes.
 func (m *Room) leave(ctx context.Context, bytes int64) {
-	left := int64(0)
-	for left < bytes && ctx.Err() == nil {
+	freed := int64(0)
+	for freed < bytes && ctx.Err() == nil {
 		e := pick(m.shards(), false)
 		if e == nil {
 			break
 		}
-		freed := e.Chill()
-		if freed == 0 {
+		piece := e.Chill()
+		if piece == 0 {
 			break
 		}
-		left += freed
+		freed += piece
 	}
-	if left > 0 {
-		m.log.InfoContext(ctx, "exact rows of templates were released, as memory is short; searches read them from disk", "bytes", left)
+	if freed > 0 {
+		m.log.InfoContext(ctx, "exact rows of templates were released, as memory is short; searches read them from disk", "bytes", freed)
 	}
 }
 

@@ -51,7 +51,7 @@ type Arena struct {
 	closed        bool
 }
 
-// size is what two pieces of memory must have in common to take each other's place.
+// size is the pool and the length of a piece of memory. Pieces of one size replace each other.
 type size struct {
 	pool  pool
 	bytes int

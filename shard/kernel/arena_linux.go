@@ -26,8 +26,7 @@ func mapMemory(n int) ([]byte, error) {
 
 func unmapMemory(b []byte) error { return unix.Munmap(b) }
 
-// discardMemory gives the pages of b back to the system, and reports whether it has. They read as
-// zeros afterwards. Advising on a part of a page would take the rest of the page, too.
+// discardMemory reports whether the system took the pages of b back. They read as zeros afterwards. Advising on a part of a page would take the rest of the page, too.
 func discardMemory(b []byte) bool {
 	page := os.Getpagesize()
 	if len(b) == 0 || len(b)%page != 0 || uintptr(unsafe.Pointer(&b[0]))%uintptr(page) != 0 {

@@ -127,7 +127,7 @@ func (m *Matrix) Thaw(ctx context.Context, turn func(write func())) (taken int64
 	return int64(len(t.exact)), nil
 }
 
-// thaw is what Thaw does to one chunk.
+// thaw is the state of a Thaw.
 type thaw struct {
 	matrix   *Matrix
 	chunk    *chunk

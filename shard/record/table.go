@@ -37,7 +37,7 @@ type Table struct {
 	pins pins
 }
 
-// memory is what a table has outside the Go heap.
+// memory is the part of a table outside the Go heap.
 type memory struct {
 	*rows
 	index *index
