@@ -197,7 +197,11 @@ func readServer(n *Node, to send) {
 
 // readMemory reads the memory that events take.
 func readMemory(n *Node, to send) {
-	to(metrics.MemoryArena, float64(n.replicas.Arena().Used()))
+	arena := n.replicas.Arena().Use()
+	to(metrics.MemoryArena, float64(arena.Planes), "planes")
+	to(metrics.MemoryArena, float64(arena.Codes), "codes")
+	to(metrics.MemoryArena, float64(arena.Exact), "exact")
+	to(metrics.MemoryArena, float64(arena.Records), "records")
 	to(metrics.MemoryEvents, float64(n.replicas.Memory()))
 	to(metrics.MemoryCold, float64(n.room.Cold()))
 	to(metrics.MemoryBudget, float64(n.limits.Budget()))

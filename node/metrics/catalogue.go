@@ -102,7 +102,7 @@ var (
 	ReplicasOut      = storage.gauge("facet_replicas_out_of_service", "Replicas here that are damaged, or whose disk is full: the status says why.")
 	HistoryRewritten = storage.gauge("facet_history_rewritten", "Groups here whose committed entries other members have replaced, until an operator has removed the kept folders.")
 	StateLost        = storage.gauge("facet_state_lost", "Replicas here that had lost state in the last hour, plus other nodes that stopped because of lost state: the status names them.")
-	MemoryArena      = storage.gauge("facet_memory_arena_bytes", "Memory of all shards' templates in use, outside of the Go heap.")
+	MemoryArena      = storage.gauge("facet_memory_arena_bytes", "Memory that events take outside of the Go heap, by kind: planes and codes, which each search reads; exact, the exact numbers of templates; records.", "kind")
 	MemoryEvents     = storage.gauge("facet_memory_events_bytes", "Estimate of the memory that the events of all replicas here take, or will once all are open.")
 	MemoryCold       = storage.gauge("facet_memory_templates_on_disk", "Templates whose exact numbers are on disk only, because the memory was short: searches read the few that they need.")
 	MemoryBudget     = storage.gauge("facet_memory_budget_bytes", "Memory that events may take on this node; beyond it the node refuses registrations.")

@@ -115,10 +115,10 @@ var operatorsStorage = row{"Storage and memory", []panel{
 		}},
 	},
 	{
-		title: "Memory of the process", is: "All of it, the templates outside of Go's heap, and Go's heap.", unit: units.BytesIEC,
+		title: "Memory of the process", is: "All of it, the events outside of Go's heap, and Go's heap.", unit: units.BytesIEC,
 		queries: []query{
 			{`process_resident_memory_bytes{job="facet", instance=~"$node"}`, "{{instance}} resident", `process_resident_memory_bytes{job="facet", instance="a"} 30x20`, `{job="facet", instance="a"} 30`},
-			{`facet_memory_arena_bytes{instance=~"$node"}`, "{{instance}} templates", `facet_memory_arena_bytes{instance="a"} 10x20`, `{instance="a"} 10`},
+			{`sum by (instance) (facet_memory_arena_bytes{instance=~"$node"})`, "{{instance}} events", `facet_memory_arena_bytes{instance="a", kind="codes"} 4x20; facet_memory_arena_bytes{instance="a", kind="exact"} 6x20`, `{instance="a"} 10`},
 			{`go_memstats_heap_inuse_bytes{job="facet", instance=~"$node"}`, "{{instance}} heap", `go_memstats_heap_inuse_bytes{job="facet", instance="a"} 20x20`, `{job="facet", instance="a"} 20`},
 		},
 	},

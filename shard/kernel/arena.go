@@ -42,13 +42,20 @@ type Arena struct {
 	rest    [poolCount][]byte // unused part of each pool's last extent
 	free    map[size][][]byte
 	bare    map[size][][]byte // free, and the system has the pages back
-	used    int64             // bytes handed out and not freed
+	used    [poolCount]int64  // bytes handed out and not freed
 	held    int64             // bytes of the system: used, or in free
-	// records is the part of used that is records. Their extents are freed after Close, with the last
-	// of them.
-	records       int64
+	// recordExtents are freed after Close, with the last records of them.
 	recordExtents [][]byte
 	closed        bool
+}
+
+// Use is how many bytes of an arena are in use, by kind.
+type Use struct {
+	Planes int64 // of 4-bit codes
+	Codes  int64 // of 8 bits, and the exact rows of small matrices
+	Exact  int64 // rows of float32 numbers
+	// Records are those of events.
+	Records int64
 }
 
 // size is the pool and the length of a piece of memory. Pieces of one size replace each other.
@@ -63,10 +70,20 @@ func NewArena(limit int64) *Arena {
 }
 
 // Used returns the number of bytes handed out.
-func (a *Arena) Used() int64 {
+func (a *Arena) Used() (sum int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.used
+	for _, n := range a.used {
+		sum += n
+	}
+	return sum
+}
+
+// Use returns the bytes handed out, by kind.
+func (a *Arena) Use() Use {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Use{Planes: a.used[firstPool] + a.used[secondPool], Codes: a.used[rowPool], Exact: a.used[exactPool], Records: a.used[recordPool]}
 }
 
 // Close frees all memory but the records that are in use, which are freed with the last of them. No
@@ -77,7 +94,8 @@ func (a *Arena) Close() error {
 	a.closed = true
 	err := unmapAll(a.extents)
 	rest := a.rest[recordPool]
-	a.extents, a.rest, a.used, a.held = nil, [poolCount][]byte{recordPool: rest}, a.records, a.records
+	records := a.used[recordPool]
+	a.extents, a.rest, a.used, a.held = nil, [poolCount][]byte{recordPool: rest}, [poolCount]int64{recordPool: records}, records
 	clear(a.bare)
 	for s := range a.free {
 		if s.pool != recordPool {
@@ -89,7 +107,7 @@ func (a *Arena) Close() error {
 
 // freeRecords frees the memory of records after Close, if none is in use.
 func (a *Arena) freeRecords() error {
-	if !a.closed || a.records > 0 {
+	if !a.closed || a.used[recordPool] > 0 {
 		return nil
 	}
 	err := unmapAll(a.recordExtents)
@@ -122,7 +140,6 @@ func (a *Arena) ReleaseRecords(b []byte) {
 	a.release(recordPool, b)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.records -= int64(len(b))
 	if err := a.freeRecords(); err != nil {
 		panic("bug: kernel: " + err.Error())
 	}
@@ -133,18 +150,15 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	n = (n + lineBytes - 1) / lineBytes * lineBytes
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if p == recordPool {
-		a.records += int64(n)
-	}
 	if b := take(a.free, size{p, n}); b != nil {
-		a.used += int64(n)
+		a.used[p] += int64(n)
 		return b, nil
 	}
 	if a.limit > 0 && p != recordPool && a.held+int64(n) > a.limit {
 		return nil, fmt.Errorf("%w: %d bytes of %d in use, %d more wanted", ErrMemory, a.held, a.limit, n)
 	}
 	if b := take(a.bare, size{p, n}); b != nil {
-		a.used += int64(n)
+		a.used[p] += int64(n)
 		a.held += int64(n)
 		return b, nil
 	}
@@ -162,7 +176,7 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	}
 	b := a.rest[p][:n:n]
 	a.rest[p] = a.rest[p][n:]
-	a.used += int64(n)
+	a.used[p] += int64(n)
 	a.held += int64(n)
 	return b, nil
 }
@@ -184,7 +198,7 @@ func (a *Arena) release(p pool, b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.free[size{p, len(b)}] = append(a.free[size{p, len(b)}], b)
-	a.used -= int64(len(b))
+	a.used[p] -= int64(len(b))
 }
 
 // discard is release that gives the pages back to the system and keeps the addresses only. b must
@@ -198,6 +212,6 @@ func (a *Arena) discard(p pool, b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bare[size{p, len(b)}] = append(a.bare[size{p, len(b)}], b)
-	a.used -= int64(len(b))
+	a.used[p] -= int64(len(b))
 	a.held -= int64(len(b))
 }
