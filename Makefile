@@ -159,6 +159,10 @@ bench-backup: ## back 100,000 events up, verify and restore them, beside a plain
 bench-restart: setup build ## restart a node with a million templates on one core, beside reading and decrypting as many bytes
 	@$(GO) run $(BENCH) restart $(ARGS)
 
+.PHONY: bench-memory
+bench-memory: setup build ## what an event takes of a node's memory, by kind, beside FAISS (7 minutes; ARGS='-events 10000000 -memory 4000': an hour)
+	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) memory $(ARGS)
+
 .PHONY: bench-import
 bench-import: setup build ## facet import beside what the same three nodes register for the load generator, with a goal (2 minutes)
 	@$(GO) run $(BENCH) import $(ARGS)

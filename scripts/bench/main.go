@@ -21,6 +21,7 @@ import (
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/engine"
 	"facet/scripts/bench/imports"
+	"facet/scripts/bench/memory"
 	"facet/scripts/bench/overload"
 	"facet/scripts/bench/restart"
 	"facet/scripts/bench/search"
@@ -36,6 +37,7 @@ var parts = []struct {
 }{
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
 	{"import", "facet import beside the load generator", imports.Flags, nil},
+	{"memory", "bytes an event of a node's memory, by kind, beside FAISS", memory.Flags, nil},
 	{"overload", "a node under ten times its load", overload.Flags, overload.Pin},
 	{"restart", "a node that starts with a million templates", restart.Flags, nil},
 	{"search", "the search kernel beside its peers", search.Flags, search.Pin},
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case cluster.ServeCommand: // this process is a node of a cluster
-		if err := cluster.ServePinned(); err != nil {
+		if err := cluster.ServeSet(); err != nil {
 			return err
 		}
 		return service.Serve(args[1:])

@@ -62,16 +62,18 @@ type Shape struct {
 	Own           bool   // the nodes are processes of this program (ServeCommand), not of facet
 	Pinned        bool   // facet runs on Core alone
 	Core          int
+	Memory        int // MiB that events may take on a node (facet's setting memory); 0: facet's default
 }
 
 // ServeCommand is the argument that makes this program run a node instead of a
 // benchmark.
 const ServeCommand = "serve"
 
-// These environment variables contain the program that a node runs, and its core.
+// These environment variables contain the program that a node runs, its core, and its setting memory.
 const (
 	programVariable = "BENCH_PROGRAM"
 	coreVariable    = "BENCH_CORE"
+	memoryVariable  = "BENCH_MEMORY"
 )
 
 // Cluster is a running cluster.
@@ -104,29 +106,40 @@ func (f Files) Start(ctx context.Context, s Shape) (c *Cluster, err error) {
 		return nil, err
 	}
 	switch {
-	case s.Pinned:
-		err = errors.Join(os.Setenv(programVariable, program), os.Setenv(coreVariable, strconv.Itoa(s.Core)))
+	case s.Pinned || s.Memory > 0:
+		err = errors.Join(os.Setenv(programVariable, program), os.Setenv(memoryVariable, strconv.Itoa(s.Memory)))
+		if s.Pinned {
+			err = errors.Join(err, os.Setenv(coreVariable, strconv.Itoa(s.Core)))
+		}
 	case !s.Own:
 		cfg.Binary = program
 	}
 	if err == nil {
 		c.Cluster, err = dev.Open(ctx, cfg)
 	}
-	return c, errors.Join(err, os.Unsetenv(programVariable), os.Unsetenv(coreVariable))
+	return c, errors.Join(err, os.Unsetenv(programVariable), os.Unsetenv(coreVariable), os.Unsetenv(memoryVariable))
 }
 
-// ServePinned replaces this process by facet on one core, if the environment names a
-// program and a core.
-func ServePinned() error {
+// ServeSet replaces this process by facet with the core and the setting memory that the environment
+// names, if it names a program.
+func ServeSet() error {
 	program, ok := os.LookupEnv(programVariable)
 	if !ok {
 		return nil
 	}
-	core, err := strconv.Atoi(os.Getenv(coreVariable))
+	args := append([]string{program}, os.Args[1:]...)
+	if memory := os.Getenv(memoryVariable); memory != "0" {
+		args = append(args, "--memory="+memory)
+	}
+	name, pinned := os.LookupEnv(coreVariable)
+	if !pinned {
+		return machine.Exec(program, args)
+	}
+	core, err := strconv.Atoi(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", coreVariable, err)
 	}
-	return machine.ExecOn(core, program, append([]string{program}, os.Args[1:]...))
+	return machine.ExecOn(core, program, args)
 }
 
 // Close stops the nodes.

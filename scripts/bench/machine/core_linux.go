@@ -36,15 +36,29 @@ func StayOn(core int) error {
 	return execOn(core, self, os.Args)
 }
 
-// ExecOn replaces this process by a program that stays on one core. The program gets
-// SIGTERM when its parent ends. The kernel keeps this setting for the program's first
-// thread alone.
+// Exec replaces this process by a program. The program gets SIGTERM when its parent ends. The kernel
+// keeps this setting for the program's first thread alone.
+func Exec(program string, args []string) error {
+	if err := endWithParent(); err != nil {
+		return err
+	}
+	return fmt.Errorf("start %s: %w", program, unix.Exec(program, args, os.Environ()))
+}
+
+// ExecOn is Exec for a program that stays on one core.
 func ExecOn(core int, program string, args []string) error {
+	if err := endWithParent(); err != nil {
+		return err
+	}
+	return execOn(core, program, args)
+}
+
+func endWithParent() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
 		return fmt.Errorf("end with the parent: %w", err)
 	}
-	return execOn(core, program, args)
+	return nil
 }
 
 func execOn(core int, program string, args []string) error {

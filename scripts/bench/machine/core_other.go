@@ -12,6 +12,9 @@ var errLinux = errors.New("this benchmark needs Linux: it keeps processes on cor
 // StayOn does nothing: this system chooses the core.
 func StayOn(int) error { return nil }
 
+// Exec returns an error, because it needs Linux.
+func Exec(string, []string) error { return errLinux }
+
 // ExecOn returns an error, because it needs Linux.
 func ExecOn(int, string, []string) error { return errLinux }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
+	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/https"
 	"facet/scripts/bench/load"
 	"facet/scripts/bench/machine"
@@ -199,7 +200,7 @@ func (s *service) measure(ctx context.Context, w way, n int) (l measured, err er
 
 // service loads the nodes and measures time, processor time and metrics.
 func (s *service) service(ctx context.Context, l *measured, do func(worker, i int) error) error {
-	figuresBefore, err := scrape(ctx, s.info, s.client.TLS)
+	figuresBefore, err := cluster.Scrape(ctx, s.info, s.client.TLS)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (s *service) service(ctx context.Context, l *measured, do func(worker, i in
 	if l.shares, err = endProfiles(ctx, s.info); err != nil {
 		return err
 	}
-	figuresAfter, err := scrape(ctx, s.info, s.client.TLS)
+	figuresAfter, err := cluster.Scrape(ctx, s.info, s.client.TLS)
 	l.stages = stagesOf(figuresBefore, figuresAfter)
 	return err
 }
@@ -350,4 +351,18 @@ func (s *service) printModels(l measured) error {
 		rows = append(rows, table.Row{What: "time of a search / models and kernel alone, p50", Value: l.Times.MS(.5) / (s.models + l.kernel.Times.MS(.5)), Unit: "×", Goal: modelsGoal, Most: true})
 	}
 	return table.Print(s.b.out, "Goals", rows)
+}
+
+// stages are the mean times of the stages of a search, in milliseconds.
+type stages struct {
+	request, extract, shards, shard, merge float64
+}
+
+func stagesOf(before, after cluster.Figures) (s stages) {
+	s.request, _ = after.Mean(before, "facet_request_duration_seconds", `{operation="POST `+https.SearchPath+`"}`)
+	for name, to := range map[string]*float64{"extract": &s.extract, "shards": &s.shards, "merge": &s.merge} {
+		*to, _ = after.Mean(before, "facet_search_duration_seconds", `{stage="`+name+`"}`)
+	}
+	s.shard, _ = after.Mean(before, "facet_shard_search_duration_seconds", "")
+	return s
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/scripts/bench/cluster"
 )
 
 func TestTimeGoesToInnermostKnownFrame(t *testing.T) {
@@ -50,16 +52,16 @@ func TestMeansCoverTimeBetweenReadings(t *testing.T) {
 			`facet_search_duration_seconds_sum{stage="shards"} ` + sum + "\n" +
 			`facet_search_duration_seconds_count{stage="shards"} ` + count + "\n"
 	}
-	before, after := figures{}, figures{}
+	before, after := cluster.Figures{}, cluster.Figures{}
 	for _, node := range []string{"a", "b"} {
-		before.read(strings.NewReader(page("1.5", "10")))
+		before.Read(strings.NewReader(page("1.5", "10")))
 		if node == "a" {
-			after.read(strings.NewReader(page("1.5", "10")))
+			after.Read(strings.NewReader(page("1.5", "10")))
 		} else {
-			after.read(strings.NewReader(page("1.6e+00", "20")))
+			after.Read(strings.NewReader(page("1.6e+00", "20")))
 		}
 	}
-	ms, count := after.mean(before, "facet_search_duration_seconds", `{stage="shards"}`)
+	ms, count := after.Mean(before, "facet_search_duration_seconds", `{stage="shards"}`)
 	if count != 10 || ms < 9.99 || ms > 10.01 {
 		t.Errorf("got %v ms of %v, want 10 of 10", ms, count)
 	}

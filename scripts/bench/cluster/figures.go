@@ -1,4 +1,4 @@
-package service
+package cluster
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/node/wire"
-	"facet/scripts/bench/https"
 )
 
 const (
@@ -21,15 +20,15 @@ const (
 	pageMax       = 8 << 20
 )
 
-// figures are the sums of the nodes' metrics, by name and labels.
-type figures map[string]float64
+// Figures are the sums of the nodes' metrics, by name and labels.
+type Figures map[string]float64
 
-// scrape reads and sums the metrics of all nodes.
-func scrape(ctx context.Context, i dev.Info, config *tls.Config) (figures, error) {
+// Scrape reads and sums the metrics of all nodes.
+func Scrape(ctx context.Context, i dev.Info, config *tls.Config) (Figures, error) {
 	config = config.Clone()
 	config.InsecureSkipVerify = true //nolint:gosec // a node's certificate names it, and not its address, which is loopback
 	client := http.Client{Timeout: scrapeTimeout, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
-	sum := figures{}
+	sum := Figures{}
 	for _, n := range i.Nodes {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+n.Admin+wire.PathMetrics, nil)
 		if err != nil {
@@ -39,14 +38,14 @@ func scrape(ctx context.Context, i dev.Info, config *tls.Config) (figures, error
 		if err != nil {
 			return nil, fmt.Errorf("read metrics: %w", err)
 		}
-		sum.read(io.LimitReader(a.Body, pageMax))
+		sum.Read(io.LimitReader(a.Body, pageMax))
 		a.Body.Close()
 	}
 	return sum, nil
 }
 
-// read adds the metrics of one page.
-func (f figures) read(page io.Reader) {
+// Read adds the metrics of one page.
+func (f Figures) Read(page io.Reader) {
 	for s := bufio.NewScanner(page); s.Scan(); {
 		name, text, ok := cutLast(s.Text(), " ")
 		value, err := strconv.ParseFloat(text, 64)
@@ -64,24 +63,10 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// mean returns the mean, in milliseconds, and the number of the values that a histogram
+// Mean returns the mean, in milliseconds, and the number of the values that a histogram
 // has counted since before.
-func (f figures) mean(before figures, name, labels string) (ms, count float64) {
+func (f Figures) Mean(before Figures, name, labels string) (ms, count float64) {
 	sum := f[name+"_sum"+labels] - before[name+"_sum"+labels]
 	count = f[name+"_count"+labels] - before[name+"_count"+labels]
 	return sum / max(count, 1) * 1e3, count
-}
-
-// stages are the mean times of the stages of a search, in milliseconds.
-type stages struct {
-	request, extract, shards, shard, merge float64
-}
-
-func stagesOf(before, after figures) (s stages) {
-	s.request, _ = after.mean(before, "facet_request_duration_seconds", `{operation="POST `+https.SearchPath+`"}`)
-	for name, to := range map[string]*float64{"extract": &s.extract, "shards": &s.shards, "merge": &s.merge} {
-		*to, _ = after.mean(before, "facet_search_duration_seconds", `{stage="`+name+`"}`)
-	}
-	s.shard, _ = after.mean(before, "facet_shard_search_duration_seconds", "")
-	return s
 }
