@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -186,6 +187,39 @@ func (b *batch) turn() {
 			set.probes[(i/4*laneCount+lane)*4+i%4] = n
 		}
 	}
+	if drop := b.searches[0].kernel.drop; drop > 0 {
+		for i := range b.sets {
+			b.sets[i].run(drop)
+		}
+	}
+}
+
+// run divides the lines into the longest runs whose sums of pairs of products fit 16 bits, whatever the
+// rows are. One line fits if six bits of a code are left.
+func (l *lanes) run(drop uint) {
+	var least, most [2 * laneCount]int32 // of each pair
+	add := func(line int) (fits bool) {
+		fits = true
+		for i, n := range l.probes[line*laneCount*4:][:laneCount*4] {
+			product := int32(n) * (math.MaxUint8 >> drop)
+			least[i/2] += min(product, 0)
+			most[i/2] += max(product, 0)
+			fits = fits && least[i/2] >= math.MinInt16 && most[i/2] <= math.MaxInt16
+		}
+		return fits
+	}
+	l.runs = l.runs[:0]
+	for line := range l.lines {
+		last := len(l.runs) - 1
+		if fits := add(line); fits && last >= 0 && l.runs[last] < math.MaxUint8 {
+			l.runs[last]++
+			continue
+		}
+		clear(least[:])
+		clear(most[:])
+		add(line)
+		l.runs = append(l.runs, 1)
+	}
 }
 
 func (b *batch) ended() bool {
@@ -213,7 +247,7 @@ func (b *batch) scan(w *work, c *piece) {
 	b.turn()
 	for at, s := range b.searches {
 		s.state()
-		b.sets[at/laneCount].limits[at%laneCount] = s.turned.row
+		b.sets[at/laneCount].limits[at%laneCount] = s.turned.laneLimit(s.kernel.drop)
 	}
 	b.multiply(c)
 	for at, s := range b.searches {
@@ -229,7 +263,7 @@ func (b *batch) scan(w *work, c *piece) {
 			word := masks[4*i:][:4]
 			allowed[i] &= uint64(word[0]) | uint64(word[1])<<16 | uint64(word[2])<<32 | uint64(word[3])<<48
 		}
-		if c.vec == nil {
+		if c.vec == nil || s.kernel.drop > 0 {
 			w.bound(s, c, w.slots(allowed), planes-1)
 			continue
 		}

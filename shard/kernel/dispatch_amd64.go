@@ -8,16 +8,16 @@ func kernels() []kernel {
 	// The AVX-512 kernels reuse some loops of AVX2.
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
 		if cpu.X86.HasAVX512VNNI {
-			k := kernel{"avx512 vnni", blocksVNNI, groupsVNNI, nil, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, putAVX512, siftAVX512, fetchRows}
+			k := kernel{"avx512 vnni", blocksVNNI, groupsVNNI, nil, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, 0, putAVX512, siftAVX512, fetchRows}
 			if cpu.X86.HasAVX512VBMI {
 				k.signs = signsVBMI
 			}
 			list = append(list, k)
 		}
-		list = append(list, kernel{"avx512", nil, groupsAVX512, nil, rowsAVX2, dotsAVX512, nil, nil, putAVX512, siftAVX512, fetchRows})
+		list = append(list, kernel{"avx512", nil, groupsAVX512, nil, rowsAVX2, dotsAVX512, lanesAVX2, turnAVX2, lanesDrop, putAVX512, siftAVX512, fetchRows})
 	}
 	if cpu.X86.HasAVX2 {
-		list = append(list, kernel{"avx2", nil, groupsAVX2, nil, rowsAVX2, dotsAVX2, nil, nil, putPortable, siftPortable, fetchRows})
+		list = append(list, kernel{"avx2", nil, groupsAVX2, nil, rowsAVX2, dotsAVX2, lanesAVX2, turnAVX2, lanesDrop, putPortable, siftPortable, fetchRows})
 	}
 	return append(list, plain, portable)
 }
@@ -36,6 +36,15 @@ func groupsAVX2(p *plane)
 
 //go:noescape
 func rowsAVX2(r *rows)
+
+// lanesDrop leaves six bits, whose products with those of a probe fit 16 bits two by two.
+const lanesDrop = 2
+
+//go:noescape
+func lanesAVX2(l *lanes)
+
+//go:noescape
+func turnAVX2(t *turn)
 
 //go:noescape
 func dotsAVX2(d *dots)

@@ -240,6 +240,15 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 	if sum < turned.half {
 		t.Fatalf("%+v excludes a row that reaches the threshold by its upper half: q %v, v %v", c, q, v)
 	}
+	for drop := range uint(5) {
+		sum = 0
+		for i, n := range turned.whole {
+			sum += int32(e.row[i]>>drop) * int32(n)
+		}
+		if sum < turned.laneLimit(drop) {
+			t.Fatalf("%+v excludes a row that reaches the threshold by its code without %d bits: q %v, v %v", c, drop, q, v)
+		}
+	}
 	return 1
 }
 

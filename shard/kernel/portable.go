@@ -72,7 +72,7 @@ const (
 )
 
 // turn tells a kernel which rows' codes to reorder for lanes. A reordered line has four numbers of
-// each of sixteen slots, and a byte for each number.
+// each of sixteen slots, and a byte for each number, without the lower bits that the kernel drops.
 type turn struct {
 	rows   []byte
 	to     []byte
@@ -94,6 +94,9 @@ type lanes struct {
 	masks      []uint16
 	maskStride int
 	limits     [laneCount]int32
+	// runs has the numbers of successive lines whose sums of two products fit 16 bits. A kernel that
+	// multiplies by 32 bits has none.
+	runs []uint8
 }
 
 // dots tells a kernel which vectors to compare exactly.
@@ -114,8 +117,10 @@ type kernel struct {
 	dots   func(*dots)
 	lanes  func(*lanes) // nil if one probe after the other is as fast
 	turn   func(*turn)  // for lanes
-	put    func(*put)
-	sift   func(*sift)
+	// drop is how many lower bits of codes turn leaves out.
+	drop uint
+	put  func(*put)
+	sift func(*sift)
 	// fetch starts fetching the first bytes of the listed rows; nil if the processor can't.
 	fetch func(rows []byte, list []uint16, stride, bytes int)
 }
@@ -128,7 +133,7 @@ var (
 	// portable defines the results of all others.
 	portable = kernel{
 		name: "portable", groups: groupsPortable, signs: signsPortable, rows: rowsPortable, dots: dotsPortable,
-		lanes: lanesPortable, turn: turnPortable, put: putPortable, sift: siftPortable,
+		lanes: lanesPortable, turn: func(t *turn) { turnPortable(t, 0) }, put: putPortable, sift: siftPortable,
 	}
 )
 
@@ -193,7 +198,7 @@ func rowsPortable(r *rows) {
 	}
 }
 
-func turnPortable(t *turn) {
+func turnPortable(t *turn, drop uint) {
 	half := t.stride / 2
 	for g := range t.groups {
 		from, to := t.rows[g*groupSlots*t.stride:], t.to[g*groupSlots*t.stride:]
@@ -201,7 +206,7 @@ func turnPortable(t *turn) {
 			for i := range t.stride {
 				j, shift := i/unitNums*unitBytes+i%unitBytes, i%unitNums/unitBytes*4
 				upper, lower := from[s*t.stride+j]>>shift&15, from[s*t.stride+half+j]>>shift&15
-				to[i/4*4*groupSlots+4*s+i%4] = upper<<4 | lower
+				to[i/4*4*groupSlots+4*s+i%4] = (upper<<4 | lower) >> drop
 			}
 		}
 	}

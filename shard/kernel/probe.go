@@ -56,6 +56,7 @@ type turned struct {
 	offset       [planes]int32 // what the offset of the codes adds to the planes' sums
 	rowOffset    int32         // the same for the rows
 	sum          int32         // of whole
+	positive     int32         // sum of the positive numbers of whole
 	// unit is the cosine that 1 adds to a row's sum, 0 if rows have no bounds, and off the largest
 	// difference between that cosine and the row's.
 	unit, off float64
@@ -112,6 +113,7 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	for i, x := range y {
 		t.whole[i] = int8(math.Round(x / largest * probeMax))
 		t.sum += int32(t.whole[i])
+		t.positive += max(int32(t.whole[i]), 0)
 	}
 	t.rowOffset = rowZero * t.sum
 	coded := c.parts[1]
@@ -221,6 +223,17 @@ func (t *turned) halfLimit() int32 {
 	}
 	lower := lowZero*float64(t.sum) + t.rows.length*math.Sqrt(lowError(t.coding.dim))
 	return int32(max(math.Floor((float64(t.row)-lower)/16)-1, math.MinInt32))
+}
+
+// laneLimit returns the limit for sums of codes without their lower bits. The sum of a code is that sum
+// times a power of two, plus the sum of the lower bits, which is largest if they are all set for the
+// positive numbers of the probe, and for no others.
+func (t *turned) laneLimit(drop uint) int32 {
+	if t.row == math.MinInt32 || drop == 0 {
+		return t.row
+	}
+	least := int64(t.row) - int64(t.positive)<<drop + int64(t.positive) // of the upper bits
+	return int32(max(-(-least >> drop), math.MinInt32))
 }
 
 // planeLimits computes the limits of the planes; doc.go derives them. No rounding makes a limit too
