@@ -260,6 +260,8 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, f
 	defer mean.Clear()
 	u := unsealer{store: &s.sealed, key: sl.source.key.Load()}
 	defer u.clear()
+	set := s.sealed.current()
+	defer set.Release()
 	for _, row := range rows {
 		m.mu.Lock()
 		events := m.sources[row]
@@ -268,7 +270,7 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, f
 		if len(events) == 0 { // the row is gone
 			return matrix, n, fmt.Errorf("%w, of subject %s", errClosedTemplate, m.entries.At(row).Subject)
 		}
-		if err := s.sum(sl, &u, &mean, events); err != nil {
+		if err := s.sum(sl, &u, set, &mean, events); err != nil {
 			return matrix, n, fmt.Errorf("%w, of subject %s", err, m.entries.At(row).Subject)
 		}
 		unit := mean.Unit()
@@ -289,7 +291,7 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, f
 
 // sum adds the templates of events to mean, and reads those whose exact rows are not in memory. It
 // returns errClosedTemplate if one of them is not open.
-func (s *Means) sum(sl *slice, u *unsealer, mean *score.Mean, events []record.Row) error {
+func (s *Means) sum(sl *slice, u *unsealer, set *segment.Set, mean *score.Mean, events []record.Row) error {
 	for _, row := range events {
 		added, open := sl.templates.addTo(mean, row)
 		switch {
@@ -298,7 +300,7 @@ func (s *Means) sum(sl *slice, u *unsealer, mean *score.Mean, events []record.Ro
 		case !open:
 			return errClosedTemplate
 		}
-		template, err := u.openOne(sl.ref(sl.At(row)), sl.At(row))
+		template, err := u.openOne(set, sl.ref(sl.At(row)), sl.At(row))
 		if errors.Is(err, segment.ErrMissing) {
 			return errClosedTemplate // the event is gone, and so is the row
 		}

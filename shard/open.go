@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -131,8 +132,25 @@ type unsealer struct {
 	key   *seal.Key
 
 	cursor   segment.Cursor
+	single   segment.Single
 	opener   opener
 	template []float32
+}
+
+// unsealers keeps the memory of unsealers for reuse.
+var unsealers = sync.Pool{New: func() any { return new(unsealer) }}
+
+// newUnsealer returns an unsealer with used memory. The caller calls free instead of clear.
+func newUnsealer(store *sealedStore, key *seal.Key) *unsealer {
+	u := unsealers.Get().(*unsealer) //nolint:forcetypeassert // of unsealers
+	u.store, u.key = store, key
+	return u
+}
+
+func (u *unsealer) free() {
+	u.clear()
+	u.store, u.key, u.cursor = nil, nil, segment.Cursor{}
+	unsealers.Put(u)
 }
 
 // open returns the template of an entry, valid until the next call. set is a set that the shard has
@@ -146,7 +164,17 @@ func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, err
 }
 
 // openOne does what open does, for an entry whose neighbours are not wanted.
-func (u *unsealer) openOne(ref FaceRef, e *entry) ([]float32, error) {
+func (u *unsealer) openOne(set *segment.Set, ref FaceRef, e *entry) ([]float32, error) {
+	if e.SealedLen > 0 && e.Sequence() <= set.Last() {
+		sealed, err := set.SealedAlone(&u.single, e.Sequence(), int(e.SealedLen)+int(e.NoteLen))
+		if err == nil {
+			face, _ := split(e, sealed)
+			if template, err := u.decode(ref, face); err == nil {
+				return template, nil
+			}
+		}
+	}
+	// The record is not in set, or is not proven: parts finds out whether the disk has damaged it.
 	sealed, _, err := u.store.parts(e)
 	if err != nil {
 		return nil, fmt.Errorf("read face of event %s: %w", e.Event, err)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,33 +37,58 @@ func (c *source) Fetch(ctx context.Context, owners []uint32, to func(i int, temp
 	if key == nil {
 		return errNoKey
 	}
-	var next atomic.Int64
-	all, ctx := errgroup.WithContext(ctx)
-	for range min(len(owners), readers) {
-		all.Go(func() error {
-			u := unsealer{store: c.store, key: key}
-			defer u.clear()
-			for i := int(next.Add(1)) - 1; i < len(owners); i = int(next.Add(1)) - 1 {
-				template, err := c.read(&u, owners[i])
-				switch {
-				case err != nil:
-					return err
-				case ctx.Err() != nil:
-					return fmt.Errorf("read templates: %w", ctx.Err())
-				case template != nil:
-					to(i, template)
-				}
-			}
-			return nil
-		})
+	set := c.store.current()
+	defer set.Release()
+	f := fetch{source: c, key: key, set: set, owners: owners, to: to}
+	var others errgroup.Group
+	for range min(len(owners), readers) - 1 {
+		others.Go(func() error { return f.run(ctx) })
 	}
-	return all.Wait()
+	err := f.run(ctx)
+	return cmp.Or(err, others.Wait())
+}
+
+// fetch is a Fetch that several goroutines run.
+type fetch struct {
+	source *source
+	key    *seal.Key
+	set    *segment.Set
+	owners []uint32
+	to     func(i int, template []float32)
+	next   atomic.Int64 // index of owners
+}
+
+// run reads owners until none is left. An error ends the other goroutines, too.
+func (f *fetch) run(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			f.next.Store(int64(len(f.owners)))
+		}
+	}()
+	u := newUnsealer(f.source.store, f.key)
+	defer u.free()
+	for {
+		i := int(f.next.Add(1)) - 1
+		if i >= len(f.owners) {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("read templates: %w", err)
+		}
+		template, err := f.source.read(u, f.set, f.owners[i])
+		if err != nil {
+			return err
+		}
+		if template != nil {
+			f.to(i, template)
+		}
+	}
 }
 
 // read returns the template of an event, valid until the next call, or nil if the event is gone.
-func (c *source) read(u *unsealer, row record.Row) ([]float32, error) {
+func (c *source) read(u *unsealer, set *segment.Set, row record.Row) ([]float32, error) {
 	e := c.sl.At(row)
-	template, err := u.openOne(c.sl.ref(e), e)
+	template, err := u.openOne(set, c.sl.ref(e), e)
 	if errors.Is(err, segment.ErrMissing) && c.sl.templates.gone(e) {
 		return nil, nil
 	}

@@ -1,9 +1,12 @@
 package shard
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -205,6 +208,73 @@ func TestUnreadableColdRowFailsSearch(t *testing.T) {
 		if gone[h.Subject] {
 			t.Errorf("the erased subject %s is found", h.Subject)
 		}
+	}
+}
+
+// A search that needs a damaged face fails, and the damage is reported for repair. A wrong key is no
+// damage.
+func TestDamagedColdRowIsReported(t *testing.T) {
+	t.Parallel()
+	var damage error
+	dir := t.TempDir()
+	store, err := segment.Open(dir, segment.Options{Damaged: func(err error) { damage = err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, key := newTestShard(t, 1000), testKey(t, 1)
+	s.Keep(store)
+	r := rand.New(rand.NewPCG(5, 5))
+	var sealed [][]byte
+	for n := range 400 {
+		e := put(t, s, newEvent(key, n, randomTemplate(r, testDim)))
+		sealed = append(sealed, e.Sealed)
+	}
+	frozenInto(t, s, segment.Share)
+	search := func(key *seal.Key) error {
+		store.Forget()
+		_, err := s.Search(t.Context(), testGallery, 1, key, Query{Probe: axis(1), Limit: 400})
+		return err
+	}
+	if err := search(key); err != nil || chilled(t, s) == 0 {
+		t.Fatalf("%v, %d rows on disk", err, ExactOf(s).Cold())
+	}
+	if err := search(testKey(t, 2)); !errors.Is(err, seal.ErrOpen) || damage != nil {
+		t.Errorf("with another key: got %v, and %v was reported", err, damage)
+	}
+	file := s.sealed.set.Parts()[0].File
+	name := filepath.Join(dir, file.Ref().Hash.String()+".seg")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(whole, sealed[100])
+	for _, byteAt := range []int{at - 12, at - 4, at, at + 1, at + 40, at + len(sealed[100]) - 1} {
+		damage = nil
+		flipByte(t, name, int64(byteAt))
+		if err := search(key); !errors.Is(err, segment.ErrCorrupt) || !errors.Is(damage, segment.ErrCorrupt) {
+			t.Errorf("byte %d of %d: got %v, and %v was reported", byteAt-at, len(sealed[100]), err, damage)
+		}
+		flipByte(t, name, int64(byteAt))
+		if err := search(key); err != nil {
+			t.Errorf("without damage: %v", err)
+		}
+	}
+}
+
+func flipByte(t *testing.T, name string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	_, err = f.ReadAt(b[:], at)
+	if b[0] ^= 1; err == nil {
+		_, err = f.WriteAt(b[:], at)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
