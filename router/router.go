@@ -145,6 +145,7 @@ type cluster struct {
 	clock  Clock
 	sync   calls.Rounds
 	synced syncedAt
+	shares sharing
 
 	followMu sync.Mutex // guards follows
 	follows  map[id.Shard]*calls.Rounds

@@ -45,12 +45,21 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 	return result, err
 }
 
-// scatter searches all shards of a gallery by q, which names no gallery.
+// scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
+// limit, unless that has left out a hit.
 func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery) ([][]notedHit, error) {
-	return settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
-		q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
-		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, q)
-	})
+	for shares := true; ; shares = false {
+		lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+			q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
+			if q.Share = (id.UUID{}); shares && len(g.shards) > 1 {
+				q.Share = randomID()
+			}
+			return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, q)
+		})
+		if err != nil || withoutFloors(lists, q.Limit) || !shares {
+			return lists, err
+		}
+	}
 }
 
 // openCandidates decrypts the notes of candidates.
@@ -80,6 +89,9 @@ func (r *searchRequests) openCandidate(g enrolment, c *Candidate) error {
 type notedHit struct {
 	shard.Hit
 	Noted shard.Active `cbor:",omitzero"`
+	// Floor, unless 0, says that this is no hit: the shard may have left out hits of lower scores,
+	// because the search shares a limit.
+	Floor int `cbor:",omitempty"`
 }
 
 // searchQuery asks one shard for its best matches.
@@ -101,9 +113,14 @@ type searchQuery struct {
 	Notes bool `cbor:"11,keyasint,omitempty"`
 	// Means asks for the subjects' own templates. Nodes below metafsm.LevelSubjects ignore it.
 	Means bool `cbor:"12,keyasint,omitempty"`
+	// Share, unless zero, names the search: shards of one node that search for it share a limit, and
+	// may leave out hits below it. Older nodes ignore it.
+	Share id.UUID `cbor:"13,keyasint,omitzero"`
 }
 
 var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]notedHit, error) {
+	floor, leave := r.shares.join(q.Share, q.Limit)
+	defer leave()
 	s, err := r.readAny(ctx, group)
 	if err != nil {
 		return nil, err
@@ -123,6 +140,7 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Scan, Group: group})
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject, Means: q.Means,
+		Floor: floor,
 	})
 	running.End(err)
 	err = tooBusy(err)
@@ -135,7 +153,8 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 	if err != nil {
 		return nil, outdated(err)
 	}
-	return q.notes(s, hits)
+	noted, err := q.notes(s, hits)
+	return withFloor(noted, floor), err
 }}
 
 // tooBusy turns the error of a queue that is full into one for the client.

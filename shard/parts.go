@@ -57,6 +57,7 @@ func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
 		for kind := range m.rows {
 			of := *q
 			of.BySubject = false // a subject has one row
+			of.Floor = nil       // its event may count already
 			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: s.table.OfMean(kind), query: of})
 		}
 	}
@@ -126,13 +127,19 @@ func (p *parts) scan(ctx context.Context) error {
 }
 
 // floor returns the least score with which a mean may get in: that of the last event of a full list,
-// or else 0. A write that takes an event from a full list makes the search scan again.
-func (p *parts) floor() int {
-	hits := p.list[0].hits
-	if p.query.After != nil || len(hits) < p.query.Limit {
+// or of the events of all shards that share a floor, or else 0. A write that takes an event from a full
+// list makes the search scan again.
+func (p *parts) floor() (least int) {
+	if p.query.After != nil {
 		return 0
 	}
-	return hits[len(hits)-1].Score
+	if p.query.Floor != nil {
+		least = p.query.Floor.Least()
+	}
+	if hits := p.list[0].hits; len(hits) == p.query.Limit {
+		least = max(least, hits[len(hits)-1].Score)
+	}
+	return least
 }
 
 func (p *parts) end() {

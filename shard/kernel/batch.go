@@ -136,6 +136,7 @@ func (m *Matrix) through(w *work, single []*search, passes []*batch) {
 			for _, s := range single {
 				if !s.ended() {
 					running = true
+					s.share()
 					w.scan(s, p)
 				}
 			}
@@ -150,12 +151,17 @@ func (m *Matrix) through(w *work, single []*search, passes []*batch) {
 			}
 		}
 	}
-	for _, s := range single {
+	end := func(s *search) {
+		s.share()
 		w.end(s)
+		s.share()
+	}
+	for _, s := range single {
+		end(s)
 	}
 	for _, b := range passes {
 		for _, s := range b.searches {
-			w.end(s)
+			end(s)
 		}
 	}
 	m.discard(m.passes.end(number))
@@ -246,6 +252,7 @@ func (b *batch) scan(w *work, c *piece) {
 	}
 	b.turn()
 	for at, s := range b.searches {
+		s.share()
 		s.state()
 		b.sets[at/laneCount].limits[at%laneCount] = s.turned.laneLimit(s.kernel.drop)
 	}

@@ -66,6 +66,8 @@ type search struct {
 	put      *[lists]later // nil if nothing was deferred
 	wanted   []wanted      // cold rows to be fetched
 	looked   int           // slots scanned at the last look at soon
+	scores   []int         // as the search last told the shared floor
+	told     int           // changes of the top when the search last raised the shared floor
 	laterMax int           // the constant, except in tests
 	// keep reports whether the sums of the first plane are needed: by the second plane, or for
 	// deferred rows. Writing them takes 4 % of a search.
@@ -114,6 +116,26 @@ func (s *search) restart() {
 	s.top = newTop(s.top.table, s.top.query)
 	s.top.sure = true
 	s.wanted, s.looked, s.keep, s.sharp = nil, 0, false, 0
+}
+
+// share raises the floor that searches of several matrices share, and then the limit to that floor.
+// Pages of subjects by their ids have no use for it.
+func (s *search) share() {
+	t := s.top
+	floor := t.query.Floor
+	if floor == nil || t.query.After != nil {
+		return
+	}
+	changes := t.changes
+	if t.floor != nil {
+		changes += t.floor.changes
+	}
+	if changes != s.told && !t.sure {
+		s.told = changes
+		s.scores = t.scores(s.scores[:0])
+		floor.Raise(s.matrix, s.scores)
+	}
+	t.share(floor.Least())
 }
 
 // tagged reports whether an owner has one of the tags that the search wants.

@@ -25,6 +25,9 @@ type top struct {
 	floor *top
 	// sure reports whether nothing is certified, because rows that were have not been found.
 	sure bool
+	// shared is the score that rows need because of the searches of other matrices, as far as this
+	// search knows. changes counts the changes of rows or, if there is a floor, of its rows.
+	shared, changes int
 }
 
 type ranked struct {
@@ -81,11 +84,32 @@ func (t *top) certify(similarity float32, o *Owner) {
 	t.least = max(t.least, t.floor.least)
 }
 
+// scores appends the scores of the best rows that are kept or certified.
+func (t *top) scores(to []int) []int {
+	rows := t.rows
+	if t.floor != nil {
+		rows = t.floor.rows
+	}
+	for _, r := range rows {
+		to = append(to, r.score)
+	}
+	return to
+}
+
+// share raises the limit to the score that the searches of all matrices have together.
+func (t *top) share(least int) {
+	if least > t.shared {
+		t.shared = least
+		t.least = max(t.least, t.table.Least(least))
+	}
+}
+
 // justified reports whether the rows that are kept are as good as those that were certified. If
 // not, certified rows have been erased before the search looked at them, and it may have excluded
 // others because of them.
 func (t *top) justified() bool {
-	return t.floor == nil || !t.floor.complete() || t.complete() && t.rows[0].score >= t.floor.rows[0].score
+	return t.floor == nil || !t.floor.complete() || t.floor.rows[0].score <= t.shared ||
+		t.complete() && t.rows[0].score >= t.floor.rows[0].score
 }
 
 // admits reports whether a row of at most the given similarity could be among the best.
@@ -134,14 +158,17 @@ func (t *top) keep(similarity float32, o *Owner) {
 	default:
 		return
 	}
+	t.changes++
 	if t.complete() {
 		t.least = max(t.least, t.table.Least(t.rows[0].score))
 	}
 }
 
-// full reports whether a further row must be more similar than one that is kept or certified. A page
+// full reports whether a further row must be more similar than one that is kept, certified or shared. A page
 // of subjects by their ids is never full: any row at or above the threshold may get in.
-func (t *top) full() bool { return t.complete() || t.floor != nil && t.floor.complete() }
+func (t *top) full() bool {
+	return t.complete() || t.shared > 0 || t.floor != nil && t.floor.complete()
+}
 
 // complete is full without floor.
 func (t *top) complete() bool { return t.query.After == nil && len(t.rows) == t.query.Limit }

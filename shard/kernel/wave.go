@@ -126,6 +126,9 @@ func (w *work) fetch(searches []*search, most int) {
 		running = slices.DeleteFunc(running, func(s *search) bool { return s.ended() || len(s.wanted) <= most })
 		w.wave.run(running, size)
 	}
+	for _, s := range searches {
+		s.share()
+	}
 }
 
 // order returns the order in which a search fetches rows.
@@ -151,6 +154,7 @@ func (v *wave) run(searches []*search, size int) {
 		v.index = make(map[uint32]int)
 	}
 	for _, s := range searches {
+		s.share()
 		s.state()
 		s.choose(v, share)
 	}

@@ -39,6 +39,9 @@ type Query struct {
 	After *id.Subject
 	// Means asks Shard.Search to compare the templates of subjects, too. TopK ignores it.
 	Means bool
+	// Floor, unless nil, is shared with the searches of other slices. TopK ignores it; a faster search
+	// may leave out rows below it.
+	Floor *Floor
 }
 
 // OneEach reports whether a subject has at most one hit.
