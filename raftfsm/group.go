@@ -276,13 +276,28 @@ func (g *Group) mark() {
 func (g *Group) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := closed(g); err != nil {
+		return err
+	}
+	g.calls.Add(1)
+	return nil
+}
+
+// Closed returns an error that wraps ErrClosed if g was closed or took itself out, else nil.
+func Closed(g *Group) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return closed(g)
+}
+
+// closed does what Closed does. g.mu is held.
+func closed(g *Group) error {
 	if g.closing {
 		return ErrClosed
 	}
 	if err := g.health.Failed(); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	g.calls.Add(1)
 	return nil
 }
 

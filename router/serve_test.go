@@ -16,6 +16,7 @@ import (
 type noGroups struct{ members []id.Member }
 
 func (noGroups) Group(id.Shard) (*raftfsm.Group, bool)    { return nil, false }
+func (noGroups) Out(id.Shard) bool                        { return false }
 func (noGroups) Meta() *metafsm.Machine                   { return nil }
 func (noGroups) Shard(id.Shard) (*shardfsm.Machine, bool) { return nil, false }
 func (e noGroups) Members(id.Shard) []id.Member           { return e.members }

@@ -17,6 +17,8 @@ type Groups interface {
 	// Members returns the members that may have a replica of the group, this node
 	// included.
 	Members(id.Shard) []id.Member
+	// Out reports whether this node's replica of the group is out of service.
+	Out(id.Shard) bool
 }
 
 // Peers reaches other nodes.

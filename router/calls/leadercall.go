@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"facet/internal/id"
@@ -69,7 +70,7 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 			if omitted, ok := c.leaderless.Next(); ok {
 				c.log.WarnContext(ctx, "group has no leader that answers", append([]any{"group", group, "err", last}, omitted...)...)
 			}
-			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: RetryLater}
+			return none, noLeader(last)
 		}
 		if !waits {
 			waits = true
@@ -80,6 +81,16 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		}
 		pause = min(2*pause, retryPauseMax)
 	}
+}
+
+// noLeader returns the error for the client when leaderWaitMax has passed. last is that of the last
+// try.
+func noLeader(last error) error {
+	message := "a part of the service has no leader; try again"
+	if errors.Is(last, raftfsm.ErrClosed) {
+		message = "a part of the service is out of service; try again, and tell the service's operators if it stays so"
+	}
+	return &Error{Kind: Unavailable, Message: message, RetryAfter: RetryLater}
 }
 
 // attempt tries m once at member.
@@ -104,9 +115,23 @@ func CallAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], g
 
 func callAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	if member == c.peers.Self() {
-		return m.Run(ctx, c.host, group, q)
+		return runHere(ctx, c, m, group, q)
 	}
 	return CallMember(ctx, c, m, group, member, q)
+}
+
+// runHere carries out m on this node. If its replica is out of service, perhaps since m found a file that
+// can't be read, the error wraps raftfsm.ErrClosed: another member may answer.
+func runHere[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+	g, here := c.groups.Group(group)
+	a, err := m.Run(ctx, c.host, group, q)
+	if leader, again := retryable(err); err == nil || leader != "" || KindOf(err) != 0 || !here && !again {
+		return a, err
+	}
+	if here && raftfsm.Closed(g) != nil || c.groups.Out(group) {
+		err = fmt.Errorf("%w: %w", raftfsm.ErrClosed, err)
+	}
+	return a, err
 }
 
 // errSlow is returned when a member gave no answer within attemptMax.

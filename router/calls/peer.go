@@ -55,7 +55,7 @@ func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
 		if e.Trace != "" {
 			ctx = c.tracer.Sample(ctx, trace.Beginning{Name: m.Name, ID: e.Request, Parent: e.Trace, Peer: true, At: began})
 		}
-		a, err := m.Run(ctx, c.host, e.Group, e.Query)
+		a, err := runHere(ctx, c, m, e.Group, e.Query)
 		stages.End(0, err != nil)
 		c.logAnswered(ctx, m.Name, e.Group, time.Since(began), stages, err)
 		if err != nil {
