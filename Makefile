@@ -160,7 +160,7 @@ bench-restart: setup build ## restart a node with a million templates on one cor
 	@$(GO) run $(BENCH) restart $(ARGS)
 
 .PHONY: bench-memory
-bench-memory: setup build ## what an event takes of a node's memory, by kind, beside FAISS (7 minutes; ARGS='-events 10000000 -memory 4000': an hour)
+bench-memory: setup build ## what an event takes of a node's memory, by kind, beside FAISS (8 minutes; ARGS='-events 10000000 -memory 4000': an hour)
 	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) memory $(ARGS)
 
 .PHONY: bench-import

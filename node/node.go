@@ -201,7 +201,7 @@ func (n *Node) serving() error {
 		return err
 	}
 	if !n.warmer.Warmed() {
-		return errors.New("not all templates are open yet")
+		return errors.New(wire.OpeningTemplates)
 	}
 	return n.Err()
 }

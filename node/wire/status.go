@@ -9,6 +9,9 @@ import (
 // RenewForStatus is the advice for a machine whose node has no status certificate.
 const RenewForStatus = "run \"facet cluster renew\" on the machine with the authority: it sends this machine a status certificate"
 
+// OpeningTemplates is what PathReady says while a node that has started opens its templates.
+const OpeningTemplates = "not all templates are open yet"
+
 // Paths of the admin port. Those below /admin and /debug need the cluster's admin certificate;
 // for some a status certificate is enough. The others need no certificate.
 const (

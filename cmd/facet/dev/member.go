@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,32 +66,40 @@ func environment() []string {
 
 // waitReady waits until every node is ready.
 func (c *Cluster) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
-	defer cancel()
 	for _, m := range c.members {
 		if err := c.waitServes(ctx, m); err != nil {
 			return err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
+	defer cancel()
 	return c.waitStatus(ctx, func(s wire.Status) bool {
 		return len(s.Nodes) == len(c.members) && !slices.ContainsFunc(s.Nodes, leaderless)
 	})
 }
 
+// waitServes waits until a node is ready: as long as it opens its templates, and serveTimeout more.
 func (c *Cluster) waitServes(ctx context.Context, m *member) error {
+	said, deadline := false, time.Now().Add(serveTimeout)
 	for {
 		why := c.client.Ready(ctx, m.Admin)
 		if why == nil {
 			return nil
+		}
+		if strings.Contains(why.Error(), wire.OpeningTemplates) {
+			if deadline = time.Now().Add(serveTimeout); !said {
+				said = true
+				c.say("node %s opens its templates", m.Name)
+			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("node %s did not serve within %s (%w); its log is %s", m.Name, serveTimeout, why, c.f.log(m.Name))
 		}
 		select {
 		case <-m.exited:
 			return fmt.Errorf("node %s ended before it served (%s); its log %s ends with:\n%s",
 				m.Name, m.child.ProcessState, c.f.log(m.Name), tail(c.f.log(m.Name)))
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("node %s did not serve within %s (%w); its log is %s", m.Name, serveTimeout, why, c.f.log(m.Name))
-			}
 			return ctx.Err()
 		case <-time.After(readyInterval):
 		}
