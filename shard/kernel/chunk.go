@@ -53,29 +53,36 @@ func (c *chunk) exactPool() pool {
 	return exactPool
 }
 
+// alloc takes memory for the chunk. The exact rows come last: they are stored if all is there.
 func (c *chunk) alloc(a *Arena, s *shape) error {
-	var exact []byte
+	if err := c.allocCodes(a, s); err != nil {
+		return err
+	}
+	exact, err := a.alloc(c.exactPool(), c.exactBytes(s))
+	if err != nil {
+		c.release(a)
+		return err
+	}
+	c.exact.Store(&exact)
+	return nil
+}
+
+// allocCodes takes memory for the codes only.
+func (c *chunk) allocCodes(a *Arena, s *shape) (err error) {
 	parts := []struct {
 		pool  pool
 		bytes int
 		to    *[]byte
-	}{
-		{rowPool, c.rowBytes(s), &c.rows},
-		{firstPool, c.planeBytes(0), &c.planes[0]},
-		{secondPool, c.planeBytes(1), &c.planes[1]},
-		{c.exactPool(), c.exactBytes(s), &exact}, // the last one, as exact is stored if all is there
-	}
+	}{{rowPool, c.rowBytes(s), &c.rows}, {firstPool, c.planeBytes(0), &c.planes[0]}, {secondPool, c.planeBytes(1), &c.planes[1]}}
 	for _, p := range parts {
 		if p.bytes == 0 {
 			continue
 		}
-		var err error
 		if *p.to, err = a.alloc(p.pool, p.bytes); err != nil {
 			c.release(a)
 			return err
 		}
 	}
-	c.exact.Store(&exact)
 	return nil
 }
 

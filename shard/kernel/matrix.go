@@ -14,7 +14,8 @@ const (
 	groupSlots  = 16
 	blockGroups = 4
 	blockSlots  = blockGroups * groupSlots
-	flatChunks  = 5 // of 8, 8, 16, 32 and 64 slots: 128 together
+	flatChunks  = 5 // of 8, 8, 16, 32 and 64 slots
+	flatSlots   = 128
 	firstSlots  = 8
 	chunkSlots  = 8192 // of the largest chunks
 	growSlots   = 2 * chunkSlots
@@ -143,10 +144,14 @@ func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 	if err = c.alloc(m.arena, &m.shape); err != nil {
 		return nil, 0, err
 	}
-	// Readers of the old list don't look beyond its length.
-	chunks = append(chunks, c)
-	m.chunks.Store(&chunks)
+	m.append(c)
 	return c, at, nil
+}
+
+func (m *Matrix) append(c *chunk) {
+	// Readers of the old list don't look beyond its length.
+	chunks := append(*m.chunks.Load(), c)
+	m.chunks.Store(&chunks)
 }
 
 // shape has the sizes that follow from the dimension.
