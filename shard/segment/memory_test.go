@@ -87,6 +87,9 @@ func (d *memoryDisk) rename(from, to string) error {
 	if err := d.step(); err != nil {
 		return err
 	}
+	if d.now[from] == nil {
+		return fs.ErrNotExist
+	}
 	d.now[to] = d.now[from]
 	delete(d.now, from)
 	return nil

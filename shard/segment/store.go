@@ -41,8 +41,10 @@ type Store struct {
 
 	cache [cacheBlocks]atomic.Pointer[cached]
 
-	mu    sync.Mutex // guards files and every File's refs
-	files map[Hash]*File
+	// mu guards files, every File's refs, and accompanied: which files have companions.
+	mu          sync.Mutex
+	files       map[Hash]*File
+	accompanied map[Hash]bool
 }
 
 // Open opens the folder dir, which it makes if need be, and removes unfinished files of a crash.
@@ -55,7 +57,7 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func open(d disk, o Options) (*Store, error) {
-	s := &Store{disk: d, bytes: o.Bytes, damaged: o.Damaged, files: make(map[Hash]*File)}
+	s := &Store{disk: d, bytes: o.Bytes, damaged: o.Damaged, files: make(map[Hash]*File), accompanied: make(map[Hash]bool)}
 	if s.bytes == 0 {
 		s.bytes = BytesDefault
 	}
@@ -71,6 +73,9 @@ func open(d disk, o Options) (*Store, error) {
 			if err := d.remove(name); err != nil {
 				return nil, fmt.Errorf("remove unfinished segment: %w", err)
 			}
+		}
+		if h, ok := accompaniedBy(name); ok {
+			s.accompanied[h] = true
 		}
 	}
 	return s, nil
@@ -133,22 +138,28 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// Collect removes every file without a reference, and drops cached blocks.
+// Collect removes every file without a reference, with its companion, and drops cached blocks.
 func (s *Store) Collect() error {
 	s.Forget()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := make(map[string]bool, len(s.files))
 	for h := range s.files {
-		held[h.String()+fileSuffix] = true
+		for _, suffix := range []string{fileSuffix, companionSuffix, companionTempName} {
+			held[h.String()+suffix] = true
+		}
 	}
 	names, err := s.disk.list()
 	if err != nil {
 		return fmt.Errorf("list segments: %w", err)
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, fileSuffix) && !held[name] {
-			err = errors.Join(err, s.disk.remove(name))
+		if held[name] || !strings.HasSuffix(name, fileSuffix) && !strings.HasSuffix(name, companionTempName) {
+			continue
+		}
+		err = errors.Join(err, s.disk.remove(name))
+		if h, ok := accompaniedBy(name); ok {
+			delete(s.accompanied, h)
 		}
 	}
 	if err != nil {
