@@ -11,6 +11,7 @@ import (
 	"facet/engine/score"
 	"facet/node/bucket"
 	"facet/node/httpapi"
+	"facet/node/replicas"
 	"facet/node/sigv4"
 	"facet/node/transport"
 	"facet/raftfsm"
@@ -130,6 +131,10 @@ type Config struct {
 	// 0 is raftfsm.EraseWithinDefault.
 	EraseWithin time.Duration
 
+	// CodesLeast is how many faces a segment has at least whose codes are kept on disk; 0 is
+	// replicas.CodesLeast.
+	CodesLeast int
+
 	// Memory is the most bytes that events may take on this node, by an estimate. Beyond it
 	// the node refuses registrations. 0 is three quarters of limits.SystemMemory.
 	Memory int64
@@ -173,6 +178,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.PeerAdvertise = cmp.Or(c.PeerAdvertise, c.PeerAddress)
 	c.PublicURL = cmp.Or(c.PublicURL, "https://"+c.PublicAddress)
+	c.CodesLeast = cmp.Or(c.CodesLeast, replicas.CodesLeast)
 	c.Away, c.CheckEvery = cmp.Or(c.Away, AwayDefault), cmp.Or(c.CheckEvery, CheckDefault)
 	c.Region, c.Level = cmp.Or(c.Region, sigv4.RegionDefault), cmp.Or(c.Level, metafsm.Level)
 	switch {

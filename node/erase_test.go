@@ -9,6 +9,7 @@ import (
 
 	"facet/node/nodetest"
 	"facet/raftfsm/fsmtest"
+	"facet/shard/segment"
 )
 
 // TestErasedDataLeavesEveryDisk scans the data directories
@@ -19,12 +20,14 @@ func TestErasedDataLeavesEveryDisk(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{EraseWithin: bound})
 	url := cluster.Nodes[0].URL
 	stay, leave := cluster.Client("stays", nil), cluster.Client("leaves", nil)
-	gallery(t, stay, url, "stays", 100)
+	gallery(t, stay, url, "stays", 400)
 	gallery(t, leave, url, "leaves", 100)
-	for i := range 20 {
-		enrol(t, stay, url, fmt.Sprint("other ", i))
+	var erased, replaced subject
+	for i := range 240 { // so many that a segment gets codes
+		if enrol(t, stay, url, fmt.Sprint("other ", i)); i == 80 {
+			erased, replaced = enrol(t, stay, url, "erased"), enrol(t, stay, url, "replaced")
+		}
 	}
-	erased, replaced := enrol(t, stay, url, "erased"), enrol(t, stay, url, "replaced")
 	enrol(t, leave, url, "of a gallery")
 
 	galleries := map[*nodetest.Client]string{}
@@ -49,6 +52,19 @@ func TestErasedDataLeavesEveryDisk(t *testing.T) {
 	for _, person := range all {
 		if found := files(person); len(found) < 3 {
 			t.Fatalf("the scan finds %q, who is enrolled, in %v only", person, found)
+		}
+	}
+	coded := func(person string) (n int) {
+		for _, path := range files(person) {
+			if segment.IsCompanion(filepath.Base(path)) {
+				n++
+			}
+		}
+		return n
+	}
+	for since := time.Now(); coded("erased") == 0 || coded("replaced") == 0; time.Sleep(bound / 40) {
+		if time.Since(since) > 3*bound {
+			t.Fatalf("the codes of faces to be erased are on %d and %d disks", coded("erased"), coded("replaced"))
 		}
 	}
 	expect(t, stay, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+erased.ID, nil)

@@ -296,6 +296,7 @@ func readDisk(n *Node, to send) {
 		to(metrics.GroupDisk, float64(f.Log), label, "log")
 		to(metrics.GroupDisk, float64(f.Snapshots), label, "snapshots")
 		to(metrics.GroupDisk, float64(f.Segments), label, "segments")
+		to(metrics.GroupDisk, float64(f.Codes), label, "codes")
 		if !f.SnapshotAt.IsZero() {
 			to(metrics.GroupSnapshotAt, time.Since(f.SnapshotAt).Seconds(), label)
 		}

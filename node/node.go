@@ -72,6 +72,7 @@ type Node struct {
 	detector  *rollback.Detector
 	sizes     *replicas.Sizes
 	warmer    *replicas.Warmer
+	codes     *replicas.Codes
 	room      *replicas.Room
 	links     *links.Links
 	clock     *clock.Clock

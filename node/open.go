@@ -77,6 +77,7 @@ var parts = []part{
 	{"expiry", runs(func(n *Node) runner { return n.expirer })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"room", runs(func(n *Node) runner { return n.room })},
+	{"codes", runs(func(n *Node) runner { return n.codes })},
 	{"access", runs(func(n *Node) runner { return n.access })},
 	{"schedule", openSchedule},
 	{"sizes", runs(func(n *Node) runner { return n.sizes })},
@@ -313,6 +314,7 @@ func newParts(n *Node) {
 	})
 	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Wall: n.clock.Wall, Heard: n.clock.Heard, Log: n.log})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
+	n.codes = replicas.NewCodes(n.replicas, n.warmer, n.cfg.CodesLeast)
 	n.room = replicas.NewRoom(n.replicas, func() int64 { return eventBytes(n) }, n.limits.Budget)
 }
 

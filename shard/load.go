@@ -237,6 +237,7 @@ func (l *Loader) Check() (err error) {
 		// Each entry in the set may die, and needs a tombstone then.
 		st.tombstones.through = st.sequence
 	}
+	st.keepStored()
 	return err
 }
 

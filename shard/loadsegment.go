@@ -37,6 +37,7 @@ func (l *Loader) segment(m codec.Message) error {
 		return err
 	}
 	l.parts = append(l.parts, segment.Part{File: f, Dead: dead})
+	l.companion(r.Hash)
 	return l.entries(&l.parts[len(l.parts)-1])
 }
 

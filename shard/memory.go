@@ -10,6 +10,9 @@ const (
 	// sealed face. These are 1,068 and 877 bytes at 192 numbers. The ratio is smaller for larger
 	// templates.
 	templateNum, templateDen = 5, 4
+	// codesNum ÷ codesDen is the size of its codes alone: a template whose codes are on disk is cold when
+	// it is open (codes.go).
+	codesNum, codesDen = 3, 8
 	// freeShare limits the slots of erased templates that count as room: one part in freeShare of
 	// the slice's memory. Only templates of the same gallery can reuse these slots, so counting
 	// them all would let memory grow beyond the budget.
@@ -23,13 +26,15 @@ const (
 func (s *Slots) Memory() (bytes int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	stored := s.sealed.last()
+	settled := s.sealed.last()
 	for _, sl := range s.state.slices {
 		held, waiting := sl.templates.memory()
+		stored := min(sl.templates.storedRows(), waiting)
+		waiting -= stored
 		bytes += held
 		active, pending := int64(sl.entries.Len()-sl.deleted.Len()), int64(len(sl.pending))
 		face := sl.sealedBytes / max(active+pending, 1)
-		fresh := int64(sl.entries.Len() - sl.entries.Rank(func(e *entry) bool { return e.Sequence() <= stored }))
+		fresh := int64(sl.entries.Len() - sl.entries.Rank(func(e *entry) bool { return e.Sequence() <= settled }))
 		heap := sl.HeapBytes() + sl.entries.Bytes() + fresh*(face+faceBytes) + pending*(face+pendingBytes)
 		heap += expiryBytes * int64(sl.times.len())
 		bytes += sl.Bytes()
@@ -41,7 +46,7 @@ func (s *Slots) Memory() (bytes int64) {
 				bytes, waiting = bytes+held, waiting+more
 			}
 		}
-		bytes += heapGrowth*heap + waiting*face*templateNum/templateDen
+		bytes += heapGrowth*heap + waiting*face*templateNum/templateDen + stored*face*codesNum/codesDen
 	}
 	for _, f := range s.state.fences.of {
 		if f.remains != nil {

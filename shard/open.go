@@ -44,6 +44,9 @@ func together(ctx context.Context, waiting int, work func(context.Context) error
 
 // openSome does the work of open on one goroutine. Several may run at once.
 func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
+	if err := s.openAllStored(ctx, sl, key); err != nil {
+		return err
+	}
 	var faces []kernel.Prepared
 	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
@@ -63,6 +66,9 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 		err = sl.templates.settle(mine, m, faces[:n], err)
 		for i := range faces[:n] {
 			faces[i].Clear()
+		}
+		if s.short.Load() {
+			sl.templates.chillAll()
 		}
 		if err == nil {
 			err = s.going(ctx)

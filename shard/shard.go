@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -107,6 +108,10 @@ type Shard struct {
 	// using counts the searches under way; closing is closed to end them.
 	using   sync.WaitGroup
 	closing chan struct{}
+	// short reports that opened templates should not stay in memory (Exact.Short). refused counts the
+	// pieces of codes on disk that could not be used.
+	short   atomic.Bool
+	refused atomic.Int64
 
 	// mu guards state and closed. It is taken before the mu of a slice's templates,
 	// and not held while rows are scanned.

@@ -153,6 +153,9 @@ func (s *Exact) Chill() (freed int64) {
 	return sl.templates.chill()
 }
 
+// Short says whether memory is short: then templates that are opened leave their exact rows on disk.
+func (s *Exact) Short(short bool) { s.short.Store(short) }
+
 // Thaw reads a piece of the exact rows of the gallery that was searched last, and returns the bytes
 // that they take. It returns 0 if all are in memory. Errors are those of Search.
 func (s *Exact) Thaw(ctx context.Context) (taken int64, err error) {
@@ -206,6 +209,12 @@ func (t *templates) chill() int64 {
 		return 0
 	}
 	return t.matrix.Chill()
+}
+
+// chillAll releases all exact rows that can be released.
+func (t *templates) chillAll() {
+	for t.chill() > 0 {
+	}
 }
 
 func (t *templates) thaw(ctx context.Context) (taken int64, err error) {

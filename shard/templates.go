@@ -54,6 +54,7 @@ type templates struct {
 	added      []record.Row
 	addedFirst uint64
 	scans      int
+	stored     stored
 }
 
 // opening is a batch of entries that one goroutine opens.
@@ -91,12 +92,20 @@ func (t *templates) leave(row record.Row) {
 	case e.Place >= 0:
 		t.matrix.Erase(int(e.Place))
 	case e.Place <= firstWaiting:
-		i, last := firstWaiting-e.Place, len(t.waiting)-1
-		t.waiting[i] = t.waiting[last]
-		t.entries.At(t.waiting[i]).Place = firstWaiting - i
-		t.waiting = t.waiting[:last]
+		t.unwait(row)
 	}
 	e.Place = gone
+}
+
+// unwait takes an entry that waits out of waiting.
+func (t *templates) unwait(row record.Row) {
+	i, last := firstWaiting-t.entries.At(row).Place, len(t.waiting)-1
+	t.waiting[i] = t.waiting[last]
+	t.entries.At(t.waiting[i]).Place = firstWaiting - i
+	t.waiting = t.waiting[:last]
+	if last == 0 {
+		t.waiting = nil // after a start it is as long as the slice
+	}
 }
 
 // drop zeroes all templates and frees their memory.
@@ -108,6 +117,8 @@ func (t *templates) drop() {
 		t.matrix.Free()
 	}
 	t.matrix, t.queue = nil, nil
+	t.stored.pieces = nil
+	t.stored.release()
 }
 
 // take takes a batch of waiting entries. Its caller calls settle. If no entry waits, take returns
@@ -201,6 +212,12 @@ func (t *templates) put(m *kernel.Matrix, row record.Row, face *kernel.Prepared,
 		}
 		return err
 	}
+	t.came(row, slot)
+	return nil
+}
+
+// came notes that an entry is in the matrix.
+func (t *templates) came(row record.Row, slot int) {
 	t.entries.At(row).Place = int32(slot)
 	if t.scans > 0 {
 		if len(t.added) == addedMax {
@@ -210,7 +227,6 @@ func (t *templates) put(m *kernel.Matrix, row record.Row, face *kernel.Prepared,
 		}
 		t.added = append(t.added, row)
 	}
-	return nil
 }
 
 // scanning is a search under way.

@@ -95,7 +95,7 @@ var (
 	GroupErased     = storage.gauge("facet_group_last_erasure_timestamp_seconds",
 		"When the last whole round of erasing the group's removed data from the disk here ended, in seconds since 1970; 0 is none since the group was opened. One is due every six hours.", "group")
 	GroupEraseTook   = storage.gauge("facet_group_last_erasure_duration_seconds", "How long that round took; 0 without one.", "group")
-	GroupDisk        = storage.gauge("facet_group_disk_bytes", "Size of the group's files here, by kind: log, snapshots, segments.", "group", "kind")
+	GroupDisk        = storage.gauge("facet_group_disk_bytes", "Size of the group's files here, by kind: log, snapshots, segments, codes.", "group", "kind")
 	DiskFree         = storage.gauge("facet_disk_free_bytes", "Free bytes of the file system with the data directory, as far as this process may take them.")
 	DiskSize         = storage.gauge("facet_disk_size_bytes", "Size of the file system with the data directory.")
 	DiskReserve      = storage.gauge("facet_disk_reserve_bytes", "Bytes of that file system that stay free: below it the node refuses registrations.")

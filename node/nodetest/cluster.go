@@ -22,6 +22,7 @@ import (
 	"facet/node/transport/memnet"
 	"facet/raftfsm"
 	"facet/router"
+	"facet/shard/kernel"
 )
 
 // closeTimeout is the longest time for the stop of one node.
@@ -170,7 +171,7 @@ func (c *Cluster) configure(o Options) {
 			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Level: o.Level, Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Wall:   func() time.Time { return time.Now().Add(o.Off(i)) },
-			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
+			Bucket: o.Bucket, Timing: o.Timing, CodesLeast: kernel.BlockRows, Network: network, Log: o.Log.With("node", name),
 		}
 		if i == 0 && o.Dir != "" {
 			must(c.t, os.CopyFS(m.Config.Dir, os.DirFS(o.Dir)))

@@ -6,8 +6,9 @@
 // from their peers. Node's controller calls both every 500 ms and whenever meta changes. A
 // replica whose files fail goes out of service at once.
 //
-// Three loops stand alone. Warmer opens new templates each second, and Room moves their exact
-// rows between memory and disk; both change memory only. Sizes measures the files every 15 s and changes nothing.
+// Four loops stand alone. Warmer opens new templates each second, and Room moves their exact rows
+// between memory and disk; both change memory only. Codes keeps the templates' codes on disk for the
+// next start. Sizes measures the files every 15 s and changes nothing.
 //
 // The package also answers what other nodes ask about a replica (Word). It is the only
 // part of a node that other parts may import.

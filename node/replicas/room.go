@@ -31,7 +31,7 @@ type Room struct {
 
 // NewRoom returns the Room of a node's replicas. used and budget return bytes.
 func NewRoom(r *Replicas, used, budget func() int64) *Room {
-	return &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact { return exactOf(r) }, used: used, budget: budget, log: r.cfg.Log}
+	return &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact { return hostedAs(r, shard.ExactOf) }, used: used, budget: budget, log: r.cfg.Log}
 }
 
 // Run moves exact rows until ctx ends.
@@ -41,8 +41,12 @@ func (m *Room) Run(ctx context.Context) {
 
 func (m *Room) step(ctx context.Context) error {
 	used, budget := m.used(), m.budget()
+	short := used > budget-budget/fullShare
+	for _, e := range m.shards() {
+		e.Short(short)
+	}
 	switch {
-	case used > budget-budget/fullShare:
+	case short:
 		m.leave(ctx, used-(budget-budget/leaveShare))
 	case used < budget-budget/backShare:
 		return m.back(ctx, budget-budget/backShare-used)
@@ -97,16 +101,6 @@ func pick(shards map[id.Shard]*shard.Exact, back bool) (best *shard.Exact) {
 		}
 	}
 	return best
-}
-
-func exactOf(r *Replicas) map[id.Shard]*shard.Exact {
-	shards := make(map[id.Shard]*shard.Exact)
-	for _, number := range r.Numbers() {
-		if h, open := r.hosted(number); open {
-			shards[number] = shard.ExactOf(h.state.Shard())
-		}
-	}
-	return shards
 }
 
 // Cold returns how many templates' exact rows are on disk only.

@@ -16,6 +16,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/loop"
+	"facet/shard/segment"
 )
 
 // sizesInterval is how often the files are measured. A scrape of the metrics reads the last
@@ -24,8 +25,8 @@ const sizesInterval = 15 * time.Second
 
 // Files has the sizes in bytes of one group's files.
 type Files struct {
-	Log, Snapshots, Segments int64
-	SnapshotAt               time.Time // zero without a snapshot
+	Log, Snapshots, Segments, Codes int64
+	SnapshotAt                      time.Time // zero without a snapshot
 }
 
 // Sizes measures the files of a node's groups and their file system. It is safe for
@@ -107,13 +108,15 @@ func filesOf(dir string) (f Files, err error) {
 		if err != nil {
 			return err
 		}
-		switch top, _, _ := strings.Cut(rel, string(os.PathSeparator)); top {
-		case "snapshots":
+		switch top, name, _ := strings.Cut(rel, string(os.PathSeparator)); {
+		case top == "snapshots":
 			f.Snapshots += info.Size()
 			if info.ModTime().After(f.SnapshotAt) {
 				f.SnapshotAt = info.ModTime()
 			}
-		case "segments":
+		case segment.IsCompanion(name):
+			f.Codes += info.Size()
+		case top == "segments":
 			f.Segments += info.Size()
 		default:
 			f.Log += info.Size()

@@ -19,9 +19,10 @@ import (
 // Scanner looks for a template in the files of a folder: in clear text, and encrypted with
 // any of the keys at any offset.
 type Scanner struct {
-	secrets [][]byte
-	clear   []byte // the first bytes of the plain text
-	text    []byte // that is looked for in clear
+	secrets  [][]byte
+	clear    []byte // the first bytes of the plain text
+	text     []byte // that is looked for in clear
+	template engine.Template
 }
 
 // NewScanner returns a scanner for a template of at least four numbers. Each secret has
@@ -31,18 +32,18 @@ func NewScanner(template engine.Template, secrets ...[]byte) Scanner {
 	for _, x := range template {
 		clear = binary.LittleEndian.AppendUint32(clear, math.Float32bits(x))
 	}
-	return Scanner{secrets, clear[:aes.BlockSize], clear[:aes.BlockSize]}
+	return Scanner{secrets, clear[:aes.BlockSize], clear[:aes.BlockSize], template}
 }
 
 // NewTextScanner returns a scanner for the note of a subject with this external id, of 11 to 23
 // ASCII characters, and no user data. Clear text is found as the external id itself.
 func NewTextScanner(externalID string, secrets ...[]byte) Scanner {
 	note := append([]byte{1, 1, 0xa1, 1, 0x60 | byte(len(externalID))}, externalID...) // shard.SealNote
-	return Scanner{secrets, note[:aes.BlockSize], []byte(externalID)}
+	return Scanner{secrets, note[:aes.BlockSize], []byte(externalID), nil}
 }
 
-// Files returns the files of dir that hold the template, also inside zstd frames. dir may
-// change during the call.
+// Files returns the files of dir that hold the template, also inside zstd frames, or its codes. dir
+// may change during the call.
 func (s Scanner) Files(t testing.TB, dir string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -53,7 +54,7 @@ func (s Scanner) Files(t testing.TB, dir string) (found []string) {
 		if err != nil {
 			return nil
 		}
-		if s.in(t, b) {
+		if s.in(t, b) || s.coded(t, filepath.Base(path), b) {
 			found = append(found, path)
 		}
 		return nil

@@ -24,7 +24,7 @@ const (
 	// sealedMax is the largest sealed part: more than two bytes a number and a row's bounds.
 	sealedMax = PieceRows*(rowBytes+2*kernel.DimMax+256) + seal.Overhead
 	// piecesMax is the most pieces of a file.
-	piecesMax = 1 << 20
+	piecesMax = 1 << 16
 )
 
 // ErrCorrupt is returned for bytes that are no file of codes, or no piece of the place.

@@ -21,6 +21,11 @@ const (
 	companionTempName = ".codes" + temporarySuffix
 )
 
+// IsCompanion reports whether a file of this name is a companion, finished or not.
+func IsCompanion(name string) bool {
+	return strings.HasSuffix(name, companionSuffix) || strings.HasSuffix(name, companionTempName)
+}
+
 // accompaniedBy returns the file that a companion of this name has.
 func accompaniedBy(name string) (h Hash, ok bool) {
 	digits, ok := strings.CutSuffix(name, companionSuffix)
@@ -45,7 +50,9 @@ type Companion struct {
 func (c *Companion) Size() int64 { return c.size }
 
 // Close closes it.
-func (c *Companion) Close() error { return c.at.Close() }
+func (c *Companion) Close() {
+	_ = c.at.Close() // a close after reading loses nothing
+}
 
 // Companion opens the companion of a file. The error wraps ErrMissing if there is none.
 func (s *Store) Companion(h Hash) (*Companion, error) {
