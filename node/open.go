@@ -315,7 +315,7 @@ func newParts(n *Node) {
 	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Wall: n.clock.Wall, Heard: n.clock.Heard, Log: n.log})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 	n.codes = replicas.NewCodes(n.replicas, n.warmer, n.cfg.CodesLeast)
-	n.room = replicas.NewRoom(n.replicas, func() int64 { return eventBytes(n) }, n.limits.Budget)
+	n.room = replicas.NewRoom(n.replicas, n.warmer, func() int64 { return eventBytes(n) }, n.limits.Budget)
 }
 
 func openBackups(_ context.Context, n *Node) (stop func() error, err error) {

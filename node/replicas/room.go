@@ -26,12 +26,17 @@ type Room struct {
 	*loop.Loop
 	shards       func() map[id.Shard]*shard.Exact
 	used, budget func() int64
+	serves       func() bool
 	log          *slog.Logger
 }
 
-// NewRoom returns the Room of a node's replicas. used and budget return bytes.
-func NewRoom(r *Replicas, used, budget func() int64) *Room {
-	return &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact { return hostedAs(r, shard.ExactOf) }, used: used, budget: budget, log: r.cfg.Log}
+// NewRoom returns the Room of a node's replicas. used and budget return bytes. No row comes back before
+// w has opened all templates, so that the node serves as soon as it can.
+func NewRoom(r *Replicas, w *Warmer, used, budget func() int64) *Room {
+	return &Room{
+		Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact { return hostedAs(r, shard.ExactOf) }, used: used, budget: budget,
+		serves: w.Warmed, log: r.cfg.Log,
+	}
 }
 
 // Run moves exact rows until ctx ends.
@@ -48,7 +53,7 @@ func (m *Room) step(ctx context.Context) error {
 	switch {
 	case short:
 		m.leave(ctx, used-(budget-budget/leaveShare))
-	case used < budget-budget/backShare:
+	case used < budget-budget/backShare && m.serves():
 		return m.back(ctx, budget-budget/backShare-used)
 	}
 	return nil

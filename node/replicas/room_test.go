@@ -96,14 +96,14 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 		return bytes
 	}
 	all := used()
-	budget := 2 * all
+	budget, serves := 2*all, true
 	room := &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact {
 		list := map[id.Shard]*shard.Exact{}
 		for n, h := range r.shards {
 			list[n] = shard.ExactOf(h.state.Shard())
 		}
 		return list
-	}, used: used, budget: func() int64 { return budget }, log: slog.New(slog.DiscardHandler)}
+	}, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
 	cold := func() (list []int) {
 		for _, o := range offices {
 			list = append(list, shard.ExactOf(o.Shard).Cold())
@@ -142,7 +142,11 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 	if last == 0 {
 		t.Error("no rows left the memory")
 	}
-	budget = 2 * all
+	budget, serves = 2*all, false
+	if step(); slices.Max(cold()) == 0 {
+		t.Error("rows come back before all templates are open")
+	}
+	serves = true
 	if step(); slices.Max(cold()) != 0 {
 		t.Errorf("%v rows are still on disk with much memory", cold())
 	}
