@@ -7,9 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -29,20 +27,22 @@ const (
 	searchTimeout = 5 * time.Minute
 	goal          = 10 // seconds, for up to goalEvents templates
 	goalEvents    = 1_000_000
+	ratioGoal     = 1.5
+	// codesQuiet is how long no further file of codes came when all are there.
+	codesQuiet = 6 * time.Second
 )
 
 // bench is one run.
 type bench struct {
 	events, rounds int
-	cold           bool
+	cold, encode   bool
 	shape          cluster.Shape
 
-	files    cluster.Files
-	out      io.Writer
-	photo    []byte
-	gallery  cluster.Gallery
-	segments []string // files
-	bytes    int64    // of the segments
+	files   cluster.Files
+	out     io.Writer
+	photo   []byte
+	gallery cluster.Gallery
+	has     files
 }
 
 // Flags adds the flags of this benchmark and returns the function that runs it.
@@ -52,6 +52,8 @@ func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) 
 	flags.IntVar(&b.rounds, "rounds", 3, "restarts")
 	flags.StringVar(&b.shape.Dir, "dir", "", "folder for the cluster, which stays and is used again; none: a temporary one")
 	flags.BoolVar(&b.cold, "cold", false, "drop the system's file cache before each restart (as root)")
+	flags.BoolVar(&b.encode, "encode", false, "remove the codes before each restart, so that the node encodes all templates")
+	flags.IntVar(&b.shape.Memory, "memory", 0, "MiB, the node's setting; default: three quarters of the machine's")
 	return b.run
 }
 
@@ -78,31 +80,64 @@ func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (er
 		return err
 	}
 	fmt.Fprintf(out, "\n%d templates in %d shards, through their groups' logs: %.0f s\n", b.events, len(b.gallery.Filled.Shards), time.Since(begin).Seconds())
-	if err := b.findSegments(); err != nil {
-		return err
+	if !b.encode {
+		if err := b.keepCodes(ctx); err != nil {
+			return err
+		}
 	}
 	return b.measure(ctx)
 }
 
-// findSegments lists the files that a restart reads.
-func (b *bench) findSegments() error {
-	return filepath.WalkDir(b.shape.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".seg" {
+// keepCodes runs the node until it has written the codes of all large segments.
+func (b *bench) keepCodes(ctx context.Context) (err error) {
+	s := b.shape
+	c, err := b.files.Start(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	begin := time.Now()
+	for before := -1; ; {
+		has, err := find(b.shape.Dir)
+		if err != nil {
 			return err
 		}
-		info, err := d.Info()
-		if err == nil {
-			b.segments, b.bytes = append(b.segments, path), b.bytes+info.Size()
+		if n := len(has.codes); n > 0 && n == before {
+			fmt.Fprintf(b.out, "codes: %d files, %.0f MB beside %.0f MB of segments, in %.0f s\n", n, float64(has.coded)/1e6, float64(has.bytes)/1e6, time.Since(begin).Seconds())
+			return nil
 		}
+		before = len(has.codes)
+		select {
+		case <-time.After(codesQuiet):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// prepare finds what the next restart reads.
+func (b *bench) prepare() (err error) {
+	if b.has, err = find(b.shape.Dir); err != nil {
 		return err
-	})
+	}
+	if !b.encode {
+		return b.has.findClear()
+	}
+	for _, name := range b.has.codes {
+		err = errors.Join(err, os.Remove(name))
+	}
+	b.has.codes = nil
+	return err
 }
 
 // measure measures restarts and their limits in turn, and prints medians.
 func (b *bench) measure(ctx context.Context) error {
-	var ready, searched, read, opened, touched machine.Sample
+	var ready, worked, searched, read, opened, touched machine.Sample
 	var resident float64 // MB
 	for range b.rounds {
+		if err := b.prepare(); err != nil {
+			return err
+		}
 		least, err := b.limits()
 		if err != nil {
 			return err
@@ -112,7 +147,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ready, searched, resident = append(ready, r.ready), append(searched, r.searched), r.resident
+		ready, worked, searched, resident = append(ready, r.ready), append(worked, r.worked), append(searched, r.searched), r.resident
 	}
 	row := func(name string, list machine.Sample) table.Row {
 		return table.Row{What: name, Value: list.MS(.5) / 1e3, Unit: "s", About: fmt.Sprintf("%.2f … %.2f", list.MS(0)/1e3, list.MS(1)/1e3)}
@@ -122,14 +157,23 @@ func (b *bench) measure(ctx context.Context) error {
 		last.Goal, last.Most = goal, true
 	}
 	limit := (read.MS(.5) + opened.MS(.5) + touched.MS(.5)) / 1e3
-	title := fmt.Sprintf("%d templates in %.0f MB of segments, one core, %d restarts: medians", b.events, float64(b.bytes)/1e6, b.rounds)
+	first := row("ready, by /readyz: all templates are open", ready)
+	ratio := table.Row{What: "ready / what is needed at least", Value: first.Value / limit, Unit: "×"}
+	read1, open1 := "at least: read the segments", "at least: decrypt the faces"
+	if len(b.has.codes) > 0 {
+		ratio.Goal, ratio.Most = ratioGoal, true
+		read1, open1 = "at least: read the records and codes", "at least: decrypt the codes"
+	}
+	title := fmt.Sprintf("%d templates in %.0f MB of segments and %.0f MB of codes, one core, %d restarts: medians",
+		b.events, float64(b.has.bytes)/1e6, float64(b.has.coded)/1e6, b.rounds)
 	err := table.Print(b.out, title, []table.Row{
-		row("ready, by /readyz: all templates are open", ready),
+		first,
+		row("processor time until then", worked),
 		last,
-		row("at least: read the segments", read),
-		row("at least: decrypt the faces", opened),
+		row(read1, read),
+		row(open1, opened),
 		row("at least: touch that much new memory", touched),
-		{What: "search after / what is needed at least", Value: last.Value / limit, Unit: "×"},
+		ratio,
 		{What: "search after, each template", Value: last.Value * 1e6 / float64(b.events), Unit: "µs"},
 		{What: "resident", Value: resident / 1e3, Unit: "GB", About: fmt.Sprintf("%.0f bytes a template", resident*1e6/float64(b.events))},
 	})
@@ -147,7 +191,7 @@ func (b *bench) limits() (l limits, err error) {
 			return l, err
 		}
 	}
-	if l, err = measureLimits(b.segments, b.events); err == nil && b.cold {
+	if l, err = b.has.measure(b.events); err == nil && b.cold {
 		err = dropCache()
 	}
 	return l, err
@@ -156,7 +200,8 @@ func (b *bench) limits() (l limits, err error) {
 // restarted is the result of one restart.
 type restarted struct {
 	ready, searched time.Duration
-	resident        float64 // MB
+	worked          time.Duration // processor time until ready
+	resident        float64       // MB
 }
 
 // restart starts the node on the last core and searches until a search compares all
@@ -171,6 +216,9 @@ func (b *bench) restart(ctx context.Context) (r restarted, err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	r.ready = time.Since(begin)
+	if r.worked, err = machine.CPU(c.PIDs()...); err != nil {
+		return r, err
+	}
 	client, err := https.New(c.Info())
 	if err != nil {
 		return r, err
