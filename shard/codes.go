@@ -77,7 +77,7 @@ func (st *state) keepStored() {
 	}
 }
 
-// take takes the last piece. Its caller calls end.
+// takeStored takes the last piece. Its caller calls endStored.
 func (t *templates) takeStored() (p storedPiece, entries *record.Order, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,6 +90,7 @@ func (t *templates) takeStored() (p storedPiece, entries *record.Order, ok bool)
 	return p, t.stored.entries, true
 }
 
+// endStored ends the use of a piece.
 func (t *templates) endStored() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,12 +117,12 @@ func (t *templates) storedRows() (n int64) {
 	return n
 }
 
-// openAllStored opens what the slice has of codes on disk. Several goroutines may do so at once.
-func (s *Shard) openAllStored(ctx context.Context, sl *slice, key *seal.Key) error {
+// openAll opens what the slice has of codes on disk. Several goroutines may do so at once.
+func (s *Codes) openAll(ctx context.Context, sl *slice, key *seal.Key) error {
 	var o codes.Opener
 	defer o.Clear()
-	for sl.models.checkOne() == nil && s.openStored(sl, key, &o) {
-		if err := s.going(ctx); err != nil {
+	for sl.models.checkOne() == nil && s.openPiece(sl, key, &o) {
+		if err := (*Shard)(s).going(ctx); err != nil {
 			return err
 		}
 		runtime.Gosched() // lets searches run first
@@ -129,15 +130,15 @@ func (s *Shard) openAllStored(ctx context.Context, sl *slice, key *seal.Key) err
 	return nil
 }
 
-// openStored opens one piece of codes, and reports whether there was one. The rows that it does not
+// openPiece opens one piece of codes, and reports whether there was one. The rows that it does not
 // add wait on.
-func (s *Shard) openStored(sl *slice, key *seal.Key, o *codes.Opener) bool {
+func (s *Codes) openPiece(sl *slice, key *seal.Key, o *codes.Opener) bool {
 	p, entries, ok := sl.templates.takeStored()
 	if !ok {
 		return false
 	}
 	defer sl.templates.endStored()
-	err := s.addStored(sl, key, o, p, entries)
+	err := s.add(sl, key, o, p, entries)
 	if err != nil && !errors.Is(err, kernel.ErrMemory) && !errors.Is(err, segment.ErrMissing) {
 		s.refused.Add(1)
 		// Save writes another one. A companion that stays does no harm.
@@ -146,8 +147,8 @@ func (s *Shard) openStored(sl *slice, key *seal.Key, o *codes.Opener) bool {
 	return true
 }
 
-func (s *Shard) addStored(sl *slice, key *seal.Key, o *codes.Opener, p storedPiece, entries *record.Order) error {
-	m, err := sl.templates.matrixOf(s, s.table, p.head.Dim)
+func (s *Codes) add(sl *slice, key *seal.Key, o *codes.Opener, p storedPiece, entries *record.Order) error {
+	m, err := sl.templates.matrixOf((*Shard)(s), s.table, p.head.Dim)
 	if err != nil {
 		return err
 	}

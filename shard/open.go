@@ -44,7 +44,7 @@ func together(ctx context.Context, waiting int, work func(context.Context) error
 
 // openSome does the work of open on one goroutine. Several may run at once.
 func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
-	if err := s.openAllStored(ctx, sl, key); err != nil {
+	if err := CodesOf(s).openAll(ctx, sl, key); err != nil {
 		return err
 	}
 	var faces []kernel.Prepared
