@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"facet/shard/segment"
 )
 
 // HasOperationFiles reports whether a data directory has operations in files, for any shard.
@@ -14,6 +16,9 @@ func HasOperationFiles(t *testing.T, dir string) bool {
 		t.Fatal(err)
 	}
 	for _, name := range names {
+		if segment.IsCompanion(name) {
+			continue
+		}
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
