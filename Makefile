@@ -139,6 +139,10 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (half an hour on two cores; ARGS=-quick: 5 minutes)
 	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) search $(ARGS)
 
+.PHONY: bench-cold
+bench-cold: setup ## searches whose exact rows are on disk beside a kernel with all in memory, with goals (10 minutes; ARGS='-faces DIR')
+	@$(GO) run $(BENCH) cold $(ARGS)
+
 .PHONY: bench-means
 bench-means: ## a search with templates of subjects beside one of equally many events, with a goal (1 minute)
 	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench 'SearchMeans|MeanBytes' -benchtime 200x ./shard

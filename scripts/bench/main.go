@@ -19,6 +19,7 @@ import (
 
 	"facet/engine/models"
 	"facet/scripts/bench/cluster"
+	"facet/scripts/bench/cold"
 	"facet/scripts/bench/engine"
 	"facet/scripts/bench/imports"
 	"facet/scripts/bench/memory"
@@ -35,6 +36,7 @@ var parts = []struct {
 	flags       func(*flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error
 	pin         func() error // nil: the benchmark uses all cores
 }{
+	{"cold", "searches whose exact rows are on disk, beside an earlier kernel", cold.Flags, nil},
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
 	{"import", "facet import beside the load generator", imports.Flags, nil},
 	{"memory", "bytes an event of a node's memory, by kind, beside FAISS", memory.Flags, nil},

@@ -40,8 +40,9 @@ type faces struct {
 	dim     int
 	persons [][][]float32
 	table   *score.Table
-	basis   string // file of the model's basis, empty if it has none
-	cols    int    // of the basis
+	points  []score.Point // of table
+	basis   string        // file of the model's basis, empty if it has none
+	cols    int           // of the basis
 	// spectrum is the spectrum of the pack.
 	spectrum []float64
 }
@@ -55,6 +56,9 @@ func readFaces(ctx context.Context, o options) (*faces, error) {
 	}
 	defer e.Close()
 	f := &faces{dim: e.Dim(), table: e.Table(), spectrum: e.Spectrum()}
+	for _, p := range e.Pack().Manifest.Calibration.Points {
+		f.points = append(f.points, score.Point(p))
+	}
 	if b := e.Pack().Manifest.Embedder.Basis; b != nil {
 		i := slices.IndexFunc(e.Pack().Manifest.Files, func(f models.File) bool { return f.Role == models.RoleBasis })
 		f.basis, f.cols = filepath.Join(o.files.Pack(), e.Pack().Manifest.Files[i].Name), b.Cols
