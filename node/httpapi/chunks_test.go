@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/node/fair"
+	"facet/internal/fair"
 	"facet/node/sigv4"
 )
 

@@ -7,6 +7,6 @@
 // one call of Service and encodes the outcome. The package decides no rule of the
 // product and knows no shard.
 //
-// It may import its own openapi, node/sigv4, node/fair, router, engine and internal
+// It may import its own openapi, node/sigv4, router, engine and internal
 // packages, and fasthttp.
 package httpapi

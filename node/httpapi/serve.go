@@ -15,11 +15,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/internal/trace"
 	"facet/node/console"
-	"facet/node/fair"
 	"facet/node/listener"
 	"facet/node/sigv4"
 	"facet/router"

@@ -14,10 +14,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/internal/trace"
-	"facet/node/fair"
 	"facet/node/listener"
 	"facet/node/sigv4"
 )

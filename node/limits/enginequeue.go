@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"facet/engine"
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/internal/trace"
-	"facet/node/fair"
 	"facet/router"
 )
 

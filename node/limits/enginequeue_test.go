@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"facet/engine"
+	"facet/internal/fair"
 	"facet/internal/id"
-	"facet/node/fair"
 )
 
 // held is an extractor with one worker whose images end when they are told to.

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"facet/internal/fair"
 	"facet/internal/id"
-	"facet/node/fair"
 )
 
 var (
