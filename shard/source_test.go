@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -11,8 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"facet/engine"
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/shard/kernel"
 	"facet/shard/record"
@@ -361,6 +364,45 @@ func TestColdEventDuringSearchIsFound(t *testing.T) {
 	}
 	if hits, err := parts.combine(key); err != nil || len(hits) != 1 || hits[0].Event != same.Event {
 		t.Errorf("hits %v, %v, want the new event", hits, err)
+	}
+}
+
+// A fetch waits until the disk has a place for its readers, as long as its search lasts.
+func TestFetchWaitsForPlaceAtDisk(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 10), testKey(t, 1)
+	e := put(t, s, newEvent(key, 1, axis(1)))
+	frozenInto(t, s, segment.Share)
+	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
+		t.Fatal(err)
+	}
+	sl, done, err := s.enter(testGallery, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var got atomic.Int64
+	fetch := func(ctx context.Context) error {
+		return sl.source.Fetch(ctx, []record.Row{sl.First(e.Subject)}, func(int, []float32) { got.Add(1) })
+	}
+	var turns []*fair.Turn
+	for range readsMax {
+		turn, err := reads.Enter(t.Context(), id.Tenant{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns = append(turns, turn)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := fetch(ctx); !errors.Is(err, context.DeadlineExceeded) || got.Load() != 0 {
+		t.Errorf("without a place: %d rows, %v", got.Load(), err)
+	}
+	for _, turn := range turns {
+		turn.End()
+	}
+	if err := fetch(t.Context()); err != nil || got.Load() != 1 {
+		t.Errorf("with a place: %d rows, %v", got.Load(), err)
 	}
 }
 

@@ -4,25 +4,34 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"facet/engine"
 	"facet/internal/id"
 	"facet/shard/kernel"
+	"facet/shard/record"
 	"facet/shard/segment"
 )
 
 var coldEvents = flag.Int("cold", 200_000, "events of BenchmarkColdRows")
 
-// BenchmarkColdRows searches a slice whose exact rows are all on disk, beside the same one with all
-// in memory: alone, and 32 at once. Half of the probes resemble an event.
-func BenchmarkColdRows(b *testing.B) {
-	const dim, searches, together = 192, 64, 32
-	n := *coldEvents
-	store, err := segment.Open(b.TempDir(), segment.Options{Damaged: func(err error) { b.Error(err) }})
+const coldDim = 192
+
+// newColdBench returns a shard with n events whose faces are in segments, in the folder dir, and some
+// probes. Half of these resemble an event.
+func newColdBench(b *testing.B, dir string, n int) (s *Shard, probes []engine.Template) {
+	b.Helper()
+	const searches = 64
+	store, err := segment.Open(dir, segment.Options{Damaged: func(err error) { b.Error(err) }})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -30,15 +39,14 @@ func BenchmarkColdRows(b *testing.B) {
 	s.arena = kernel.NewArena(0)
 	s.Keep(store)
 	r := rand.New(rand.NewPCG(1, 1))
-	var probes []engine.Template
 	for i := range n {
-		template := randomTemplate(r, dim)
+		template := randomTemplate(r, coldDim)
 		u := id.UUID{byte(i >> 16), byte(i >> 8), byte(i), 1}
 		e := Event{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Event: id.Event{UUID: u}, Time: int64(i)}
 		e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: template})
 		put(b, s, e)
 		if i%(n/searches) == 0 {
-			probe := randomTemplate(r, dim)
+			probe := randomTemplate(r, coldDim)
 			if len(probes)%2 == 0 {
 				for j := range probe {
 					probe[j] = .8*template[j] + .6*probe[j]
@@ -53,6 +61,20 @@ func BenchmarkColdRows(b *testing.B) {
 	if err := s.Warm(b.Context(), testGallery, 1, key); err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() {
+		s.Close()
+		if err := s.arena.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s, probes
+}
+
+// BenchmarkColdRows searches a slice whose exact rows are all on disk, beside the same one with all
+// in memory: alone, and 32 at once.
+func BenchmarkColdRows(b *testing.B) {
+	const together = 32
+	s, probes := newColdBench(b, b.TempDir(), *coldEvents)
 	for _, q := range []Query{{Threshold: s.table.Score(.6), Limit: 10}, {Limit: 10}, {Limit: 50}} {
 		b.Run(fmt.Sprintf("%d best from %d", q.Limit, q.Threshold), func(b *testing.B) {
 			for b.Loop() {
@@ -79,10 +101,150 @@ func BenchmarkColdRows(b *testing.B) {
 			}
 		})
 	}
-	s.Close()
-	if err := s.arena.Close(); err != nil {
+}
+
+// BenchmarkFetch reads and decrypts random rows, some at a time.
+func BenchmarkFetch(b *testing.B) {
+	s, _ := newColdBench(b, b.TempDir(), 50_000)
+	sl, done, err := s.enter(testGallery, 1)
+	if err != nil {
 		b.Fatal(err)
 	}
+	defer done()
+	rows := rowsOf(sl)
+	for _, some := range []int{1, 32, 512} {
+		b.Run(fmt.Sprint(some), func(b *testing.B) {
+			at := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if at+some > len(rows) {
+					at = 0
+				}
+				if err := sl.source.Fetch(b.Context(), rows[at:at+some], func(int, []float32) {}); err != nil {
+					b.Fatal(err)
+				}
+				at += some
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*some), "ns/row")
+		})
+	}
+}
+
+// BenchmarkFsyncBesideFetches appends to a file and waits for the disk, as Raft's log does: alone, and
+// beside fetches of rows that the disk itself has to read. It prints the ratio of both p99, and how many
+// rows a second were read.
+func BenchmarkFsyncBesideFetches(b *testing.B) {
+	dir := b.TempDir()
+	s, _ := newColdBench(b, dir, 100_000)
+	sl, done, err := s.enter(testGallery, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer done()
+	rows := rowsOf(sl)
+	for _, fetches := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("%d fetches", fetches), func(b *testing.B) {
+			for b.Loop() {
+				alone := timeFsyncs(b, dir, func() {})
+				var work sync.WaitGroup
+				var stop atomic.Bool
+				var read atomic.Int64
+				for w := range fetches {
+					work.Go(func() {
+						r := rand.New(rand.NewPCG(1, uint64(w)))
+						for !stop.Load() {
+							some := rows[r.IntN(len(rows)-32):][:32]
+							if err := sl.source.Fetch(b.Context(), some, func(int, []float32) {}); err != nil {
+								b.Error(err)
+								return
+							}
+							read.Add(int64(len(some)))
+						}
+					})
+				}
+				before := readBytes(b)
+				beside := timeFsyncs(b, dir, func() { dropCache(b, dir) })
+				stop.Store(true)
+				work.Wait()
+				b.ReportMetric(float64(alone.Microseconds()), "alone-p99-us")
+				b.ReportMetric(float64(beside)/float64(alone), "x-alone")
+				b.ReportMetric(float64(read.Load())/fsyncTime.Seconds(), "rows/s")
+				b.ReportMetric(float64(readBytes(b)-before)/float64(read.Load()), "B-of-disk/row")
+				b.ReportMetric(0, "ns/op")
+			}
+		})
+	}
+}
+
+// rowsOf returns the rows of a slice in random order.
+func rowsOf(sl *slice) (rows []record.Row) {
+	for row := range sl.entries.All(0) {
+		rows = append(rows, row)
+	}
+	rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	return rows
+}
+
+// fsyncTime is how long timeFsyncs appends.
+const fsyncTime = 5 * time.Second
+
+// timeFsyncs returns the p99 of some seconds of appends. each is called before each of them.
+func timeFsyncs(b *testing.B, dir string, each func()) time.Duration {
+	b.Helper()
+	f, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	var times []time.Duration
+	for end := time.Now().Add(fsyncTime); time.Now().Before(end); {
+		each()
+		begin := time.Now()
+		if _, err := f.Write(make([]byte, 4096)); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(begin))
+	}
+	slices.Sort(times)
+	return times[len(times)*99/100]
+}
+
+// dropCache drops the segments of a folder from the page cache.
+func dropCache(b *testing.B, dir string) {
+	b.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
+	if err != nil || len(names) == 0 {
+		b.Fatalf("%d segments, %v", len(names), err)
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+			b.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+// readBytes returns how many bytes this process has caused to be read from disks.
+func readBytes(b *testing.B) (n int64) {
+	b.Helper()
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Sscanf(line, "read_bytes: %d", &n); err == nil {
+			return n
+		}
+	}
+	b.Fatalf("no read_bytes in %s", text)
+	return 0
 }
 
 // timeSearches returns the time of a search, and the hits of all.

@@ -142,6 +142,11 @@
 // worse than those that it counted on, and it goes through all chunks again without lower bounds.
 // A search that finds too many wanted rows to note fetches some of them on its way.
 //
+// The searches of one query in several matrices may share a limit (scan.Floor). Each tells the scores
+// that it has kept or certified, before each piece and each wave, and takes the limit of all of them
+// over. What was certified may be erased in another matrix, too. So whoever joins the hits looks whether
+// enough of them reach the limit.
+//
 // Pages of subjects by their ids have no rising limit. They fetch rows in the order of these ids,
 // and stop at the last subject of the page. Rows without bounds are always fetched.
 //
