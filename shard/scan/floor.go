@@ -17,8 +17,9 @@ type Floor struct {
 	limit int
 	least atomic.Int64
 
-	mu    sync.Mutex // guards known
+	mu    sync.Mutex // guards known and above
 	known map[any][]int
+	above []int // of known, the scores above least
 }
 
 // NewFloor returns the floor of queries with this limit.
@@ -34,13 +35,17 @@ func (f *Floor) Raise(slice any, scores []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.known[slice] = append(f.known[slice][:0], scores...)
-	var all []int
+	least := f.Least()
+	f.above = f.above[:0]
 	for _, of := range f.known {
-		all = append(all, of...)
+		for _, score := range of {
+			if score > least {
+				f.above = append(f.above, score)
+			}
+		}
 	}
-	if len(all) < f.limit {
-		return
+	if len(f.above) >= f.limit {
+		slices.Sort(f.above)
+		f.least.Store(int64(f.above[len(f.above)-f.limit]))
 	}
-	slices.Sort(all)
-	f.least.Store(max(f.least.Load(), int64(all[len(all)-f.limit])))
 }
