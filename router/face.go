@@ -59,7 +59,7 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if err != nil {
 		return Verification{}, err
 	}
-	best, err := calls.CallLeader(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.CallAny(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 		Means: g.SubjectTemplates,
 	})

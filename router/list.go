@@ -151,7 +151,9 @@ func (r *listRequests) window(ctx context.Context, g enrolment, spans []spanAnsw
 // pieces returns the answers of the shards to their queries, and the number of all
 // entries.
 func (r *listRequests) pieces(ctx context.Context, g enrolment, queries []listQuery) (lists []shardList, total int, err error) {
-	answers, err := calls.ScatterEach(ctx, r.calls, shardEntries, g.shards, queries)
+	answers, err := calls.ScatterBy(ctx, len(queries), func(ctx context.Context, i int) (listAnswer, error) {
+		return calls.CallAny(ctx, r.calls, shardEntries, g.shards[i], queries[i])
+	})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -254,7 +256,7 @@ type listAnswer struct {
 	Expires []int64        `cbor:"5,keyasint,omitempty"`
 }
 
-var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
+var shardEntries = shardReadAny("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
 	return q.read(s)
 })
 

@@ -255,13 +255,26 @@ func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*Router
 func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
 	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
 		s, err := r.leaderState(ctx, group)
-		if err != nil {
-			var none A
-			return none, err
-		}
-		a, err := read(ctx, r, s, q)
-		return a, outdated(err)
+		return readOf(ctx, r, s, err, q, read)
 	}}
+}
+
+// shardReadAny returns the method that reads a shard on any replica. Up to release 0.3 only the leader
+// answers.
+func shardReadAny[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
+		s, err := r.readAny(ctx, group)
+		return readOf(ctx, r, s, err, q, read)
+	}}
+}
+
+func readOf[Q, A any](ctx context.Context, r *Router, s *shard.Shard, err error, q Q, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) (A, error) {
+	if err != nil {
+		var none A
+		return none, err
+	}
+	a, err := read(ctx, r, s, q)
+	return a, outdated(err)
 }
 
 // propose commits a command and returns the answer of the state machine.

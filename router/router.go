@@ -77,19 +77,22 @@ type Config struct {
 	Clock Clock
 }
 
-// Meter receives the times of the parts of a search. Its methods must be quick.
+// Meter receives the times of the parts of a search, and counts hedges. Its methods must be quick.
 type Meter interface {
 	// Searched receives the times of the three stages of one search.
 	Searched(extract, shards, merge time.Duration)
 	// SearchedShard receives the part of one shard, on the replica that answered:
 	// the number of active events there, and the time.
 	SearchedShard(rows int, took time.Duration)
+	calls.Meter
 }
 
 type noMeter struct{}
 
 func (noMeter) Searched(_, _, _ time.Duration)   {}
 func (noMeter) SearchedShard(int, time.Duration) {}
+func (noMeter) Hedged()                          {}
+func (noMeter) HedgeWon()                        {}
 
 // Clock compares this node's clock with those of the other nodes.
 type Clock interface {
@@ -117,8 +120,8 @@ type Memory interface {
 // Router carries out requests on the whole cluster. It embeds one type for each
 // kind of request. It is safe for concurrent use. The rounds that catch up with
 // meta or with a leader may outlast the call that started them, because later
-// callers wait for them. No other goroutine outlasts its call. Close waits for the
-// rounds.
+// callers wait for them, and so may reads that another replica has answered first. No
+// other goroutine outlasts its call. Close waits for both.
 type Router struct {
 	*cluster
 	*accessRequests
@@ -226,7 +229,7 @@ func New(cfg Config) *Router {
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	c.calls = calls.New(r, calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer}, handlers())
+	c.calls = calls.New(r, calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
 	c.sync.Run = c.syncMeta
 	if c.clock = cfg.Clock; c.clock == nil {
 		c.clock = systemClock{}
@@ -234,9 +237,10 @@ func New(cfg Config) *Router {
 	return r
 }
 
-// Close waits for the rounds that are still running and forgets the checks. The caller
-// makes no further calls.
+// Close waits for the reads and rounds that are still running and forgets the checks. The
+// caller makes no further calls.
 func (r *Router) Close() error {
+	r.calls.Close()
 	r.sync.Close()
 	r.followMu.Lock()
 	defer r.followMu.Unlock()

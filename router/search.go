@@ -203,7 +203,7 @@ type bestAnswer struct {
 	Noted shard.Active `cbor:"3,keyasint,omitzero"`
 }
 
-var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *shard.Shard, q bestQuery) (bestAnswer, error) {
+var shardBest = shardReadAny("shard.best", func(ctx context.Context, r *Router, s *shard.Shard, q bestQuery) (bestAnswer, error) {
 	key, err := r.keyOf(ctx, q.Gallery)
 	if err != nil {
 		return bestAnswer{}, err

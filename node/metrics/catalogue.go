@@ -61,6 +61,8 @@ var (
 	ShardSearchSeconds = searches.histogram(searchBuckets, "facet_shard_search_duration_seconds",
 		"Time that a shard's replica here took for its part of a search, without network and without its proof that it knows every write.")
 	SearchRows = searches.counter("facet_search_rows_total", "Active events of the slices that were searched here: each is compared with the probe, unless a tag excludes it.")
+	ReadHedges = searches.counter("facet_read_hedges_total", "Reads of this node (searches, verifications, lists) that took longer than usual at one replica of a shard and were asked at another one, at most a twentieth of all.")
+	HedgesWon  = searches.counter("facet_read_hedges_won_total", "Hedged reads that the second replica answered first.")
 )
 
 // Raft groups.

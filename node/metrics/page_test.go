@@ -110,6 +110,8 @@ func TestRequestIsCounted(t *testing.T) {
 	w.Proposed(3)(time.Millisecond, os.ErrDeadlineExceeded)
 	w.Proposed(4)(time.Millisecond, nil)
 	w.Dropped(4)
+	w.Hedged()
+	w.HedgeWon()
 	got := values(t, registry)
 	for name, want := range map[string]float64{
 		`facet_requests_total{GET /x,429}`:         1,
@@ -123,6 +125,8 @@ func TestRequestIsCounted(t *testing.T) {
 		`facet_engine_image_duration_seconds{}`:    0,
 		`facet_shard_search_duration_seconds{}`:    0,
 		`facet_search_rows_total{}`:                0,
+		`facet_read_hedges_total{}`:                1,
+		`facet_read_hedges_won_total{}`:            1,
 		`facet_requests_total{GET /x,200}`:         0,
 		`facet_group_proposal_duration_seconds{4}`: 0,
 	} {
@@ -138,7 +142,7 @@ func TestRequestIsCounted(t *testing.T) {
 			t.Errorf("%s: got %v, %t, want 0", name, v, ok)
 		}
 	}
-	if len(got) != 19 {
+	if len(got) != 21 {
 		t.Errorf("got %d values: %v", len(got), got)
 	}
 }

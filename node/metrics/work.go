@@ -22,6 +22,8 @@ type Work struct {
 	stages    *prometheus.HistogramVec
 	shardTime prometheus.Observer
 	rows      prometheus.Counter
+	hedges    prometheus.Counter
+	won       prometheus.Counter
 	proposals *prometheus.HistogramVec
 	failed    *prometheus.CounterVec
 	files     *prometheus.CounterVec
@@ -32,14 +34,16 @@ type Work struct {
 func NewWork(registry prometheus.Registerer, refusals []string) *Work {
 	imageTime, shardTime := ImageSeconds.histogramVec(), ShardSearchSeconds.histogramVec()
 	read, sent, rows := RequestBytes.counterVec(), AnswerBytes.counterVec(), SearchRows.counterVec()
+	hedges, won := ReadHedges.counterVec(), HedgesWon.counterVec()
 	w := &Work{
 		requests: Requests.counterVec(), seconds: RequestSeconds.histogramVec(), refused: RequestsRefused.counterVec(),
 		read: read.WithLabelValues(), sent: sent.WithLabelValues(),
 		images: Images.counterVec(), imageTime: imageTime.WithLabelValues(),
 		stages: SearchSeconds.histogramVec(), shardTime: shardTime.WithLabelValues(), rows: rows.WithLabelValues(),
+		hedges: hedges.WithLabelValues(), won: won.WithLabelValues(),
 		proposals: ProposeSeconds.histogramVec(), failed: ProposeFailed.counterVec(), files: JobFiles.counterVec(),
 	}
-	registry.MustRegister(w.requests, w.seconds, w.refused, read, sent, w.images, imageTime, w.stages, shardTime, rows, w.proposals, w.failed, w.files)
+	registry.MustRegister(w.requests, w.seconds, w.refused, read, sent, w.images, imageTime, w.stages, shardTime, rows, hedges, won, w.proposals, w.failed, w.files)
 	for _, reason := range refusals {
 		w.refused.WithLabelValues(reason)
 	}
@@ -105,6 +109,12 @@ func (w *Work) SearchedShard(rows int, took time.Duration) {
 	w.rows.Add(float64(rows))
 	w.shardTime.Observe(took.Seconds())
 }
+
+// Hedged counts a read that was asked at a second replica (calls.Meter).
+func (w *Work) Hedged() { w.hedges.Inc() }
+
+// HedgeWon counts a hedge that was answered first (calls.Meter).
+func (w *Work) HedgeWon() { w.won.Inc() }
 
 // Proposed returns a function that records the proposals of a group
 // (raftfsm.Config.Proposed).

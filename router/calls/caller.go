@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
@@ -41,6 +42,9 @@ type Caller[H any] struct {
 	tracer  *trace.Tracer
 	leaders *leaders
 	spread  *spread
+	hedges  *hedges
+	meter   Meter
+	reads   sync.WaitGroup // tries of reads; those without an answer that counts may outlast their call
 	methods map[string]Handler[H]
 	// slowLines bounds the lines about slow answers, leaderless those about groups without a leader.
 	slowLines, leaderless *requestlog.Bound
@@ -53,13 +57,17 @@ type Config struct {
 	Log    *slog.Logger
 	// Tracer continues the traces of peers. It may be nil.
 	Tracer *trace.Tracer
+	Meter  Meter
 }
 
 // New returns a Caller whose methods work with host.
 func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
 	return &Caller[H]{
 		host: host, groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: methods,
-		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()),
+		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()), hedges: newHedges(), meter: cfg.Meter,
 		slowLines: requestlog.NewBound(), leaderless: requestlog.NewBound(),
 	}
 }
+
+// Close waits for the reads that outlast their call. The caller makes no further calls.
+func (c *Caller[H]) Close() { c.reads.Wait() }

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -17,23 +18,15 @@ const (
 	// silenceMax is how long a member may answer nothing before another member is
 	// called. A paused member keeps its connections.
 	silenceMax = 2 * time.Second
-	// A member that gave no answer is passed over for shunMin at first. The time
+	// A member whose read failed is passed over for shunMin at first. The time
 	// doubles with each failure up to shunMax.
 	shunMin = time.Second
 	shunMax = 30 * time.Second
+	// A member that is late and has answered nothing meanwhile is called only if there is no other, for
+	// lateMin at first. The time doubles up to lateMax.
+	lateMin = 100 * time.Millisecond
+	lateMax = 5 * time.Second
 )
-
-// CallAny carries out a read at one of the replicas of group, or else at its
-// leader.
-func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
-	if member, ok := c.spread.choose(group); ok {
-		a, err := tryReplica(ctx, c, m, group, member, q)
-		if _, again := retryable(err); err == nil || !again || ctx.Err() != nil {
-			return a, err
-		}
-	}
-	return CallLeader(ctx, c, m, group, q)
-}
 
 // tryReplica tries m once at member, which choose has returned.
 func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
@@ -45,14 +38,36 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		}
 	})
 	defer silent.Stop()
+	began := time.Now()
 	a, err := CallAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
-	_, failed := retryable(err)
-	c.spread.end(member, err != nil && failed)
+	out := answered
+	switch {
+	case err != nil && ctx.Err() != nil:
+		out = abandoned
+	case errors.Is(err, errSlow):
+		out = slow
+	case Again(err):
+		out = failed
+	}
+	c.spread.end(member, out)
+	if out == answered || out == abandoned && !c.spread.passed(member) {
+		c.hedges.took(m.Name, time.Since(began))
+	}
 	return a, err
 }
+
+// outcome is the end of a read at a member.
+type outcome uint8
+
+const (
+	answered  outcome = iota // perhaps by an error that all members would give
+	failed                   // another member may answer
+	slow                     // no answer in time
+	abandoned                // the caller wants no answer any more
+)
 
 // spread counts the reads that each member has yet to answer to this node, and
 // chooses the member with the fewest.
@@ -68,48 +83,72 @@ type spread struct {
 
 // memberLoad is the load of one member, and its recent failures.
 type memberLoad struct {
-	busy     int       // reads without an answer yet
-	answered time.Time // of the last answer
-	shunned  time.Time // end of the time in which it is passed over
-	shun     time.Duration
+	busy    int       // reads without an answer yet
+	since   time.Time // of the last answer, or when it was first busy after it
+	shunned time.Time // end of the time in which it is passed over
+	shun    time.Duration
+	passed  time.Time // end of the time in which the others are called first
+	pass    time.Duration
 }
 
 func newSpread(groups Groups, self id.Member) *spread {
 	return &spread{groups: groups, self: self, known: make(map[id.Member]*memberLoad)}
 }
 
-// choose returns the member to call for a read. The caller calls end after the
-// read. Of the members with the fewest reads it prefers this node, which costs no
+// choose returns the member to call for a read, not one of those asked already. The caller calls end
+// after the read. Of the members with the fewest reads it prefers this node, which costs no
 // call, and otherwise takes turns. ok is false when all members are shunned.
-func (s *spread) choose(group id.Shard) (id.Member, bool) {
+func (s *spread) choose(group id.Shard, asked ...id.Member) (id.Member, bool) {
 	members := s.groups.Members(group)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn++
 	now := time.Now()
-	best, least := id.Member(""), 0
+	best, least := id.Member(""), load{}
 	for i := range members {
 		m := members[(s.turn+i)%len(members)]
 		b := s.known[m]
 		if b == nil {
 			b = &memberLoad{}
 		}
-		if now.Before(b.shunned) {
+		if now.Before(b.shunned) || slices.Contains(asked, m) {
 			continue
 		}
-		if best == "" || b.busy < least || b.busy == least && m == s.self {
-			best, least = m, b.busy
+		l := load{now.Before(b.passed), b.busy, m != s.self}
+		if best == "" || l.less(least) {
+			best, least = m, l
 		}
 	}
 	if best == "" {
 		return "", false
 	}
-	if s.known[best] == nil {
+	b := s.known[best]
+	if b == nil {
 		s.forget(members, now)
-		s.known[best] = &memberLoad{}
+		b = &memberLoad{}
+		s.known[best] = b
 	}
-	s.known[best].busy++
+	if b.busy++; b.busy == 1 {
+		b.since = now
+	}
 	return best, true
+}
+
+// load orders members: the least one is called.
+type load struct {
+	passed bool
+	busy   int
+	remote bool
+}
+
+func (a load) less(b load) bool {
+	if a.passed != b.passed {
+		return b.passed
+	}
+	if a.busy != b.busy {
+		return a.busy < b.busy
+	}
+	return b.remote && !a.remote
 }
 
 // membersKnownMax is the most members that spread knows. A cluster has fewer, unless
@@ -122,35 +161,67 @@ func (s *spread) forget(members []id.Member, now time.Time) {
 		return
 	}
 	for m, b := range s.known {
-		if b.busy == 0 && now.After(b.shunned) && !slices.Contains(members, m) {
+		if b.busy == 0 && now.After(b.shunned) && now.After(b.passed) && !slices.Contains(members, m) {
 			delete(s.known, m)
 		}
 	}
 }
 
-// end records the end of a read. It shuns the member for a while when the read
-// failed.
-func (s *spread) end(m id.Member, failed bool) {
+// end records the end of a read. A member whose read failed is not called for a while. One that gave
+// no answer is called after the others for a while.
+func (s *spread) end(m id.Member, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, now := s.known[m], time.Now()
 	b.busy--
-	if !failed {
-		b.answered, b.shun = now, 0
-		return
+	switch {
+	case o == answered:
+		b.since, b.shun, b.pass, b.passed = now, 0, 0, time.Time{}
+	case o == slow:
+		b.passOver(now)
+	case o == failed && !now.Before(b.shunned): // else an earlier read failed at the same time
+		b.shun = min(max(2*b.shun, shunMin), shunMax)
+		b.shunned = now.Add(b.shun)
 	}
-	if now.Before(b.shunned) {
-		return // an earlier read failed at the same time
-	}
-	b.shun = min(max(2*b.shun, shunMin), shunMax)
-	b.shunned = now.Add(b.shun)
 }
 
-// silent reports whether a member has answered nothing for silenceMax.
-func (s *spread) silent(m id.Member) bool {
+// late records that a read at m takes longer than usual. A member that has answered others meanwhile is
+// slow, and is called as before. One that has not may be silent: until it answers, the others are called
+// first, for a while, and the caller lets this read go on if late returns true.
+func (s *spread) late(m id.Member, usual time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return m != s.self && time.Since(s.known[m].answered) >= silenceMax
+	b, now := s.known[m], time.Now()
+	if now.Sub(b.since) < usual || now.Before(b.passed) {
+		return false
+	}
+	b.passOver(now)
+	return true
+}
+
+func (b *memberLoad) passOver(now time.Time) {
+	if now.Before(b.passed) {
+		return
+	}
+	b.pass = min(max(2*b.pass, lateMin), lateMax)
+	b.passed = now.Add(b.pass)
+}
+
+// passed reports whether others are called before m.
+func (s *spread) passed(m id.Member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Before(s.known[m].passed)
+}
+
+// silent reports whether another node has answered nothing for silenceMax.
+func (s *spread) silent(m id.Member) bool { return m != s.self && s.quiet(m, silenceMax) }
+
+// quiet reports whether a member that is asked has answered nothing for d.
+func (s *spread) quiet(m id.Member, d time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.known[m].since) >= d
 }
 
 // ScatterAny is Scatter for reads that any replica may answer.
