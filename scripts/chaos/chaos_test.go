@@ -25,7 +25,7 @@ func TestAttackedProcessesLoseNothing(t *testing.T) {
 	var out strings.Builder
 	s := settings{
 		nodes: 3, shards: 3, workers: 6, length: shortRun, seed: uint64(time.Now().UnixNano()),
-		dir: t.TempDir(), loopback: os.Geteuid() != 0,
+		dir: t.TempDir(), loopback: os.Geteuid() != 0, cold: true,
 		// Those that take seconds; joins and moves are for longer runs.
 		only: []string{"kill", "stop", "pause", "isolate", "deafen", "mute", "bridge", "delay", "loss", "freeze", "full", "bad disk", "clock", "power", "power all"},
 	}

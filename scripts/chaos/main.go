@@ -42,6 +42,7 @@ type settings struct {
 	summary, tally         string // files
 	logLevel               string // log level of the nodes; empty means info
 	photos                 string // folder of photos; empty: templates come from hashes
+	cold                   bool   // change the nodes' memory, so that exact rows leave it and come back
 	backups                bool   // make backups during the attack and restore them at the end
 	baseline               bool   // run the hunters without a bug first
 }
@@ -68,6 +69,7 @@ func main() {
 	flag.StringVar(&s.logLevel, "log-level", "info", "of the nodes' logs")
 	flag.StringVar(&s.photos, "photos", "", "folder of portraits, one of each person: faces are found by the real models, not by a hash of the image")
 	flag.BoolVar(&s.backups, "backups", false, "make backups meanwhile, restore some of them in the end, and compare")
+	flag.BoolVar(&s.cold, "cold", false, "give the nodes so little memory, again and again, that exact rows of templates leave it and come back")
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
 	flag.BoolVar(&s.baseline, "baseline", true, "with -mutants: run each hunter without a bug first; make test and make test-long run them all, too")
 	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
@@ -141,7 +143,7 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 
 // clients creates two tenants and opens the traffic of the first one.
 func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Traffic, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*readyTimeout)
 	defer cancel()
 	own, err := c.client(ctx, "chaos")
 	if err != nil {
@@ -152,7 +154,9 @@ func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Tr
 		return nil, nil, err
 	}
 	o := traffic.Options{Size: sizeMax}
-	if s.grow {
+	if s.cold {
+		o.Ballast = ballastOf * s.shards
+	} else if s.grow {
 		o = traffic.Options{Size: sizeMin, Step: sizeStep, SizeMax: sizeMax}
 	}
 	o.Expiring = s.photos == "" // the build with real models has the machine's clock
@@ -213,6 +217,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		defer close(answered)
 		t.Run(stop, give, s.workers, s.seed)
 	}()
+	squeezed := s.squeezed(stop, n)
 	err = <-broken
 	n.end = min(s.length, time.Since(n.start))
 	end() // if the nemesis could not go on, the clients end, too
@@ -222,7 +227,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		giveUp()
 	}
 	<-answered
-	err = errors.Join(err, whole, <-copied)
+	err = errors.Join(err, whole, <-copied, squeezed())
 	if whole == nil {
 		err = errors.Join(err, t.Complete(give))
 	}

@@ -94,7 +94,10 @@ func (c *cluster) newProcess() (*process, error) {
 		"serve", "--name", p.name, "--dir", p.data, "--certificates", c.certs.Node(p.name),
 		"--cluster-key", c.certs.ClusterKey(), "--gossip-key", c.certs.GossipKey(),
 		"--peer-address", at(p.ports[0]), "--public-address", at(p.ports[1]), "--admin-address", at(p.ports[2]),
-		"--log-format", "text", "--log-level", c.logLevel,
+		"--log-format", "text", "--log-level", c.logLevel, "--config", p.memoryFile(),
+	}
+	if err := p.giveMemory(0); err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +126,7 @@ func (c *cluster) start(p *process) error {
 	if c.lan != nil {
 		err = c.lan.Start(p.number, cmd)
 	} else {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal SIGHUP does not end it
 		err = cmd.Start()
 	}
 	if err != nil {

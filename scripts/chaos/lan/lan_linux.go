@@ -78,7 +78,7 @@ func (l *LAN) Start(on int, cmd *exec.Cmd) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Setsid = true // without a terminal SIGHUP does not end a node
 	done := make(chan error, 1)
 	l.hosts[on].calls <- func() { done <- cmd.Start() }
 	return <-done

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -84,7 +86,24 @@ func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options)
 		}
 	}
 	t.start = time.Now()
-	return t, nil
+	return t, load(ctx, t)
+}
+
+// ballastAtOnce is how many people of the ballast are enrolled at once.
+const ballastAtOnce = 16
+
+// load enrols the ballast of t.
+func load(ctx context.Context, t *Traffic) error {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(ballastAtOnce)
+	for n := range t.options.Ballast {
+		work.Go(func() error {
+			p := t.look(-2-n%ballastAtOnce, n, fmt.Sprintf("ballast-%d", n))
+			p.tag = ""
+			return t.enrol(ctx, p)
+		})
+	}
+	return work.Wait()
 }
 
 // Start returns when the histories begin.

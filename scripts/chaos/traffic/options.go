@@ -11,6 +11,8 @@ type Options struct {
 	// Size is the size of the large gallery. If Step is not 0, the gallery grows by
 	// Step up to SizeMax.
 	Size, Step, SizeMax int
+	// Ballast is how many people are enrolled at first and never changed.
+	Ballast int
 	// Pace is a client's pause between two operations. It may not be 0 in virtual
 	// time, where all work takes no time.
 	Pace time.Duration
