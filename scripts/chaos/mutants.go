@@ -43,6 +43,8 @@ type hunter struct {
 	// faults are the faults of an attack. rest is the longest pause between two faults.
 	faults string
 	rest   time.Duration
+	// cold is settings.cold of an attack.
+	cold bool
 }
 
 // Hunters of more than one bug.
@@ -133,6 +135,15 @@ var plantedBugs = []planted{
 	{"removed_reads", hunter{intrusion: "removed"}},
 	{"failures_forgotten", hunter{intrusion: "guesses"}},
 	{"unknown_slower", hunter{intrusion: "timing"}},
+	{"cold_limit_tight", hunter{tests: "./shard/kernel", run: "Cold"}},
+	{"cold_row_replaced", hunter{tests: "./shard/kernel", run: "Cold"}},
+	{"cold_rows_kept", hunter{tests: "./shard/kernel", run: "FetchedRows"}},
+	{"thaw_any_owner", hunter{tests: "./shard/kernel", run: "Thaw"}},
+	{"read_past_end", hunter{tests: "./shard/segment", run: "SealedAlone"}},
+	{"cold_tags_skipped", hunter{faults: "pause", rest: 2 * time.Second, cold: true}},
+	{"outage_unsaid", hunter{tests: "./node", run: "UnreadableSole"}},
+	{"fault_is_last", hunter{tests: "./router/calls", run: "FaultyReplica"}},
+	{"hedges_unbounded", hunter{tests: "./router/calls", run: "HedgesStay"}},
 	{"key_logged", hunter{intrusion: "leftovers"}},
 }
 
@@ -295,7 +306,11 @@ func (h hunter) String() string {
 		return fmt.Sprintf("`make attack ARGS='-only %s'`", h.intrusion)
 	}
 	if h.tests == "" {
-		return "attack with " + strings.ReplaceAll(h.faults, ",", ", ")
+		with := "attack with " + strings.ReplaceAll(h.faults, ",", ", ")
+		if h.cold {
+			with += ", cold rows"
+		}
+		return with
 	}
 	return strings.TrimSpace(fmt.Sprintf("`go test %s -run '%s' %s`", h.tests, strings.ReplaceAll(h.run, "|", "\\|"), h.args))
 }
@@ -346,7 +361,7 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string, seed uint64) (how s
 	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
 	defer cancel()
 	s := a.settings
-	s.binary, s.dir, s.only, s.rest, s.seed = binary, dir, strings.Split(h.faults, ","), h.rest, seed
+	s.binary, s.dir, s.only, s.rest, s.seed, s.cold = binary, dir, strings.Split(h.faults, ","), h.rest, seed, h.cold
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
 		how, _, _ = strings.Cut(how, " ("+s.dir)
