@@ -24,7 +24,7 @@ func TestErasedDataLeavesEveryDisk(t *testing.T) {
 	gallery(t, leave, url, "leaves", 100)
 	var erased, replaced subject
 	for i := range 240 { // so many that a segment gets codes
-		if enrol(t, stay, url, fmt.Sprint("other ", i)); i == 80 {
+		if enrol(t, stay, url, fmt.Sprint("other ", i)); i == 10 { // in the first block of codes
 			erased, replaced = enrol(t, stay, url, "erased"), enrol(t, stay, url, "replaced")
 		}
 	}
@@ -62,7 +62,10 @@ func TestErasedDataLeavesEveryDisk(t *testing.T) {
 		}
 		return n
 	}
-	for since := time.Now(); coded("erased") == 0 || coded("replaced") == 0; time.Sleep(bound / 40) {
+	for since, n := time.Now(), 0; coded("erased") == 0 || coded("replaced") == 0; time.Sleep(bound / 40) {
+		if n++; n < 100 {
+			enrol(t, stay, url, fmt.Sprint("further ", n)) // small segments are merged when others come
+		}
 		if time.Since(since) > 3*bound {
 			t.Fatalf("the codes of faces to be erased are on %d and %d disks", coded("erased"), coded("replaced"))
 		}
