@@ -12,7 +12,7 @@ import (
 // chunks of the shards, which are partly empty, weigh more.
 const (
 	goalDim      = 192
-	goalEvents   = 4_000_000
+	goalEvents   = 10_000_000
 	codeGoal     = 270
 	recordGoal   = 96
 	estimateGoal = .1 // of the resident memory
