@@ -117,6 +117,7 @@ func (l *Loader) slice(m codec.Message) error {
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
 	l.current = newSlice(g, r.Generation, l.state)
+	l.current.Reserve(r.Entries)
 	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
 	l.state.slices[g] = l.current

@@ -46,6 +46,19 @@ func (x *index) newPage(slots int, depth uint) *page {
 	return &page{memory: b, rows: unsafe.Slice((*Row)(unsafe.Pointer(&b[0])), slots), marks: b[4*slots:][:slots], depth: depth}
 }
 
+// reserve makes room for n subjects in an empty index, so that no page is split until then.
+func (x *index) reserve(n int) {
+	if x.pages != nil || n < pageSlots/2 {
+		return
+	}
+	for ; n<<2 > 3*pageSlots<<x.depth; x.depth++ { // three quarters, as pages differ
+	}
+	x.pages = make([]*page, 1<<x.depth)
+	for i := range x.pages {
+		x.pages[i] = x.newPage(pageSlots, x.depth)
+	}
+}
+
 func (x *index) pageOf(h uint64) *page { return x.pages[h>>(64-x.depth)] }
 
 // find returns the slot of a subject, or the free slot where it belongs.

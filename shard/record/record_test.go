@@ -295,6 +295,32 @@ func TestPagesSplitUntilThereIsRoom(t *testing.T) {
 	}
 }
 
+// A start knows how many subjects come: no page is split then.
+func TestReservedPagesAreNotSplit(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, pageSlots, 10 * pageSlots, 50_000} {
+		w := newWorld(t, uint64(n))
+		w.table.Reserve(uint64(n))
+		pages := slices.Clone(w.table.index.pages)
+		for w.table.Subjects() < n {
+			w.add()
+		}
+		w.check(t)
+		if len(pages) > 0 && !slices.Equal(pages, w.table.index.pages) {
+			t.Errorf("%d subjects: %d pages, then %d", n, len(pages), len(w.table.index.pages))
+		}
+		if most := max(4*n/(pageSlots/2), 2); len(w.table.index.pages) > most {
+			t.Errorf("%d subjects have %d pages", n, len(w.table.index.pages))
+		}
+	}
+	table := NewTable(newArena(t))
+	table.Reserve(1 << 63)
+	if n := len(table.index.pages); n < ReserveMost/pageSlots || n > 2*ReserveMost/pageSlots {
+		t.Errorf("%d pages for more subjects than there can be", n)
+	}
+	table.Close()
+}
+
 // A table may be closed, or become garbage, after the arena was.
 func TestTableOutlivesClosedArena(t *testing.T) {
 	t.Parallel()

@@ -147,6 +147,13 @@ func (t *Table) HeapBytes() int64 { return t.tags.bytes + t.index.heapBytes() }
 // First returns the first active event of a subject, or 0.
 func (t *Table) First(subject id.Subject) Row { return t.index.get(&subject) }
 
+// ReserveMost is the largest number of subjects for which Reserve makes room.
+const ReserveMost = 1 << 24
+
+// Reserve makes room for the first events of about n subjects, at most ReserveMost, in an empty table.
+// It takes addresses only: the system gives memory when subjects come.
+func (t *Table) Reserve(n uint64) { t.index.reserve(int(min(n, ReserveMost))) }
+
 // SetFirst sets the first active event of its subject.
 func (t *Table) SetFirst(row Row) { t.index.set(row) }
 
