@@ -357,6 +357,7 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 	} {
 		f("POST", path, false)
 	}
+	cluster.WaitReady() // a busy machine may have changed a leader
 	for _, path := range []string{wire.PathLive, wire.PathReady, wire.PathMetrics} {
 		if code, body := adminCall(t, m, nil, "GET", path); code != http.StatusOK {
 			t.Errorf("%s without a certificate: %d %s", path, code, body)

@@ -107,8 +107,6 @@ func clearOf(path string) (bytes int64, err error) {
 // limits are the times of the unavoidable parts of a restart, each on one core.
 type limits struct{ read, decrypt, touch time.Duration }
 
-func (l limits) sum() time.Duration { return l.read + l.decrypt + l.touch }
-
 // measure measures the limits of a start. With codes it decrypts the codes only.
 func (f *files) measure(events int) (l limits, err error) {
 	runtime.LockOSThread()
