@@ -351,10 +351,8 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 	f("GET", wire.PathBackup, false)
 	f("DELETE", wire.PathKeys+"/x", false)
 	f("GET", wire.PathProfiles+"profile?seconds=1", false)
-	for _, path := range []string{
-		wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathReplicas, wire.PathWrites, wire.PathCertificates, wire.PathRings,
-		wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore,
-	} {
+	for _, path := range []string{wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathReplicas, wire.PathWrites,
+		wire.PathCertificates, wire.PathRings, wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore} {
 		f("POST", path, false)
 	}
 	cluster.WaitReady() // a busy machine may have changed a leader
