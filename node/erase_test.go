@@ -92,3 +92,32 @@ func TestErasedDataLeavesEveryDisk(t *testing.T) {
 		t.Errorf("others are found no more: %v", got)
 	}
 }
+
+// A round of erasure does not end while somebody reads a segment that has the erased face.
+func TestReadSegmentIsNotSaidToBeErased(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	client, m := cluster.Client("bank", nil), cluster.Nodes[0]
+	gallery(t, client, m.URL, "staff", 100)
+	erased := enrol(t, client, m.URL, "erased")
+	if err := m.Node.CutLog(1); err != nil { // the face is in a segment
+		t.Fatal(err)
+	}
+	faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte("erased"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, secret := galleryOf(t, cluster, client)
+	files := func() []string { return fsmtest.NewScanner(faces[0].Template, secret).Files(t, m.Config.Dir) }
+	done := m.Node.ReadSegments(1)
+	if a := client.Call(t, m.URL, http.MethodDelete, "/v1.1/subjects/"+erased.ID, nil); a.Status != http.StatusNoContent {
+		t.Fatalf("erase: %d %s", a.Status, a.Body)
+	}
+	if err := m.Node.CutLog(1); err == nil || len(files()) == 0 {
+		t.Errorf("the round ends with %v while the segment is read; the face is in %v", err, files())
+	}
+	done()
+	if err := m.Node.CutLog(1); err != nil || len(files()) != 0 {
+		t.Errorf("the round ends with %v when nobody reads; the face is in %v", err, files())
+	}
+}

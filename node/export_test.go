@@ -70,6 +70,12 @@ func (n *Node) CutLog(number id.Shard) error {
 	return group.Erase(time.Now().Add(time.Hour))
 }
 
+// ReadSegments opens the segments of a shard's replica here, as a backup does, until done is called.
+func (n *Node) ReadSegments(number id.Shard) (done func()) {
+	machine, _ := n.replicas.Shard(number)
+	return machine.Shard().Freeze().Release
+}
+
 // Leads reports whether this node leads a group.
 func (n *Node) Leads(number id.Shard) bool {
 	g, open := n.replicas.Group(number)

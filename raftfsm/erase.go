@@ -15,7 +15,8 @@ import (
 // everywhere:
 //
 //  1. It makes a snapshot whose segments hold no dead data (segment.Erase). The snapshot
-//     replaces the one before.
+//     replaces the one before. It waits until nobody reads the segments before, so that
+//     they are removed.
 //  2. It cuts the entries that the snapshot covers and that are older than a quarter of
 //     Config.EraseWithin. Younger entries stay for members that lag.
 //  3. It replaces the log's file by a copy (logstore.Log.Renew).
@@ -34,6 +35,9 @@ const (
 	orderedRounds = 36
 	// orderSlack is added to the time of an ordered round, because the leader's clock may be ahead.
 	orderSlack = time.Minute
+	// unreadMax is how long a round waits for those who read replaced segments, which it looks after
+	// each unreadTick. A search reads them for milliseconds, a backup for minutes: then the round fails.
+	unreadMax, unreadTick = 2 * time.Second, 20 * time.Millisecond
 	// eraseTickMin keeps a short EraseWithin from keeping a processor busy.
 	eraseTickMin = 5 * time.Millisecond
 )
@@ -124,6 +128,9 @@ func (e *eraser) round(before time.Time) error {
 		}
 		e.erased, e.installs = applied, installs // or more
 	}
+	if err := e.unread(); err != nil {
+		return err
+	}
 	if err := g.snapshots.CutLog(before); err != nil {
 		return err
 	}
@@ -157,6 +164,21 @@ func (e *eraser) erasedTo(r *eraseRound) uint64 {
 		return 0
 	}
 	return r.to
+}
+
+// unread waits until the segments that snapshots have replaced are off the disk, at most unreadMax.
+func (e *eraser) unread() error {
+	for end := time.Now().Add(unreadMax); ; {
+		err := e.g.snapshots.Erased()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(unreadTick):
+		case <-e.g.stop:
+			return ErrClosed
+		}
+	}
 }
 
 // errNotYet is returned when no entry was applied since Open: then raft makes no snapshot.

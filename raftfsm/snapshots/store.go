@@ -57,9 +57,11 @@ type Store struct {
 	// cut is held while the log is cut or made to agree with a snapshot.
 	cut sync.Mutex
 
-	mu   sync.Mutex        // guards held and at
+	mu   sync.Mutex        // guards the fields below
 	held []*segment.File   // the segments of the newest snapshot
 	at   raft.SnapshotMeta // the newest snapshot, by index and term
+	// replaced has segments that were released and may still be on the disk: somebody may read them.
+	replaced map[segment.Hash]bool
 }
 
 // Log is what the store tells the member's log, and asks it.
@@ -89,7 +91,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	return &Store{
 		files: files, dir: filepath.Join(cfg.Dir, "snapshots"), group: cfg.Group, logs: cfg.Logs, own: cfg.Own, health: cfg.Health,
-		segments: cfg.Segments, log: cfg.Log,
+		segments: cfg.Segments, log: cfg.Log, replaced: make(map[segment.Hash]bool),
 	}, nil
 }
 
@@ -214,6 +216,12 @@ func (s *Store) hold(meta *raft.SnapshotMeta, files []*segment.File) {
 		s.held, s.at = files, *meta
 		s.newest.Store(meta.Index)
 	}
+	for _, f := range old {
+		s.replaced[f.Ref().Hash] = true
+	}
+	for _, f := range s.held {
+		delete(s.replaced, f.Ref().Hash)
+	}
 	s.mu.Unlock()
 	release(old)
 	s.collect()
@@ -245,6 +253,26 @@ func (s *Store) collect() {
 	if err := s.segments.Collect(); err != nil {
 		s.log.Warn("unused segments were not removed, trying again later", "err", err)
 	}
+}
+
+// Erased removes the segments that no snapshot has any more. It returns an error while one of them
+// stays on the disk, because a search or a backup that began before still reads it.
+func (s *Store) Erased() error {
+	if s.segments == nil {
+		return nil
+	}
+	if err := s.segments.Collect(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h := range s.replaced { // any of them will do
+		if s.segments.Held(h) {
+			return fmt.Errorf("segment %s was replaced, but is still read", h)
+		}
+		delete(s.replaced, h)
+	}
+	return nil
 }
 
 // nth returns segment i of the newest snapshot, or nil if there are fewer. The caller

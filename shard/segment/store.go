@@ -130,6 +130,13 @@ func (s *Store) Has(h Hash) bool {
 	return true
 }
 
+// Held reports whether somebody has a file open, so that Collect does not remove it.
+func (s *Store) Held(h Hash) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files[h] != nil
+}
+
 // Sync makes the files written so far survive a loss of power.
 func (s *Store) Sync() error {
 	if err := s.disk.sync(); err != nil {
