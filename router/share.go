@@ -50,7 +50,7 @@ func (s *sharing) join(name id.UUID, limit int) (floor *scan.Floor, leave func()
 	}
 }
 
-// withFloor tells the limit with the hits of a shard.
+// withFloor returns the hits of a shard and, behind them, the limit.
 func withFloor(hits []notedHit, floor *scan.Floor) []notedHit {
 	if floor == nil || floor.Least() == 0 {
 		return hits

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"facet/shard/kernel"
 	"facet/shard/segment"
@@ -51,10 +52,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 	for seed := range uint64(3) {
 		w := newMeansTwin(t, seed, []int{7, 64, 192}[seed%3])
 		w.ordinary = true
-		store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 200_000, Damaged: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := openStore(t, 200_000)
 		w.Keep(store)
 		cold := 0
 		for step := range 1500 {
@@ -241,11 +239,16 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 	dir := t.TempDir()
 	s, key := codedShard(t, dir, 600), testKey(t, 1)
 	defer s.Close()
-	var done atomic.Bool
-	var work sync.WaitGroup
+	var written, done atomic.Bool
+	var saver, searcher sync.WaitGroup
 	saved := 0
-	work.Go(func() {
-		for !done.Load() {
+	saver.Go(func() {
+		// On a busy machine none may end before the writes do, or before the search has opened the rows.
+		for last := 0; !written.Load() || saved == 0 && last < 1000; {
+			if written.Load() {
+				last++
+				time.Sleep(time.Millisecond)
+			}
 			got, err := CodesOf(s).Save(t.Context(), kernel.BlockRows)
 			if err != nil {
 				t.Error(err)
@@ -254,7 +257,7 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 			saved += got.Rows
 		}
 	})
-	work.Go(func() {
+	searcher.Go(func() {
 		for !done.Load() {
 			if _, err := search(s, key, axis(3)); err != nil {
 				t.Error(err)
@@ -276,8 +279,10 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	written.Store(true)
+	saver.Wait()
 	done.Store(true)
-	work.Wait()
+	searcher.Wait()
 	if saved == 0 {
 		t.Error("nothing was saved")
 	}

@@ -20,11 +20,7 @@ func TestShardsWithSharedFloorFindSame(t *testing.T) {
 		for i := range uint64(3) {
 			w := newMeansTwin(t, 10*seed+i, []int{7, 64}[seed%2])
 			w.ordinary = true
-			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 20_000, Damaged: func(err error) { t.Error(err) }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Keep(store)
+			w.Keep(openStore(t, 20_000))
 			for range 900 {
 				w.write(t)
 			}

@@ -17,15 +17,21 @@ import (
 	"facet/shard/segment"
 )
 
-// newKeptShard is newTestShard with a store of small segments.
-func newKeptShard(t testing.TB, slots uint32) *Shard {
+// openStore opens a store of segments of about so many bytes, which must not be damaged.
+func openStore(t testing.TB, bytes int64) *segment.Store {
 	t.Helper()
-	store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 20_000, Damaged: func(err error) { t.Error(err) }})
+	store, err := segment.Open(t.TempDir(), segment.Options{Bytes: bytes, Damaged: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return store
+}
+
+// newKeptShard is newTestShard with a store of small segments.
+func newKeptShard(t testing.TB, slots uint32) *Shard {
+	t.Helper()
 	s := newTestShard(t, slots)
-	s.Keep(store)
+	s.Keep(openStore(t, 20_000))
 	return s
 }
 

@@ -84,6 +84,7 @@ func (f *fetch) run(ctx context.Context) (err error) {
 	u := newUnsealer(f.source.store, f.key)
 	defer u.free()
 	for more := true; more && err == nil && int(f.next.Load()) < len(f.owners); {
+		// A replica does not know the tenant: each gallery has a line.
 		turn, waited := reads.Enter(ctx, id.Tenant(f.source.sl.gallery))
 		if waited != nil {
 			return fmt.Errorf("wait for the disk: %w", waited)

@@ -41,11 +41,7 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 	for seed := range uint64(8) {
 		w := newMeansTwin(t, seed, []int{7, 16, 64, 192}[seed%4])
 		w.ordinary = true
-		store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 20_000, Damaged: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Keep(store)
+		w.Keep(openStore(t, 20_000))
 		cold := 0
 		for step := range 1500 {
 			w.write(t)

@@ -2,7 +2,6 @@ package codes
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,10 +26,7 @@ const (
 	piecesMax = 1 << 16
 )
 
-// ErrCorrupt is returned for bytes that are no file of codes, or no piece of the place.
-var ErrCorrupt = errors.New("codes: damaged, or sealed elsewhere")
-
-// Place is what the rows of a piece have in common.
+// Place is the gallery and the coding of all rows of a piece.
 type Place struct {
 	Gallery    id.Gallery
 	Generation uint32
@@ -84,7 +80,7 @@ func (h *Head) decode(b []byte) error {
 	h.First, h.length = binary.LittleEndian.Uint64(b[4:]), int(binary.LittleEndian.Uint32(b[12:]))
 	if h.Dim < 1 || h.Dim > kernel.DimMax || h.Rows < kernel.BlockRows || h.Rows > PieceRows || h.Rows%kernel.BlockRows != 0 ||
 		h.length < h.Rows*rowBytes+seal.Overhead || h.length > sealedMax {
-		return fmt.Errorf("%w: a piece of %d rows of %d numbers in %d bytes", ErrCorrupt, h.Rows, h.Dim, h.length)
+		return fmt.Errorf("%w: a piece of %d rows of %d numbers in %d bytes", segment.ErrCorrupt, h.Rows, h.Dim, h.length)
 	}
 	return nil
 }
@@ -124,14 +120,14 @@ func (w *Writer) Piece(key *seal.Key, at Place, rows []Row, blocks []byte) error
 }
 
 // Heads reads what pieces a file of size bytes has. It returns those before the damage, and an error
-// that wraps ErrCorrupt, of a damaged file.
+// that wraps segment.ErrCorrupt, of a damaged file.
 func Heads(r io.ReaderAt, size int64) (list []Head, err error) {
 	var b [headBytes]byte
-	if err := readAt(r, b[:len(magic)], 0); err != nil || string(b[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it begins with %q", ErrCorrupt, b[:len(magic)])
+	if err := segment.ReadAt(r, b[:len(magic)], 0); err != nil || string(b[:len(magic)]) != magic {
+		return nil, fmt.Errorf("%w: it begins with %q", segment.ErrCorrupt, b[:len(magic)])
 	}
 	for at := int64(len(magic)); at < size; {
-		if err := readAt(r, b[:], at); err != nil {
+		if err := segment.ReadAt(r, b[:], at); err != nil {
 			return list, err
 		}
 		h := Head{number: uint32(len(list)), offset: at + int64(headBytes)}
@@ -139,24 +135,11 @@ func Heads(r io.ReaderAt, size int64) (list []Head, err error) {
 			return list, err
 		}
 		if at = h.offset + int64(h.length); at > size || len(list) == piecesMax {
-			return list, fmt.Errorf("%w: piece %d ends at %d of %d", ErrCorrupt, h.number, at, size)
+			return list, fmt.Errorf("%w: piece %d ends at %d of %d", segment.ErrCorrupt, h.number, at, size)
 		}
 		list = append(list, h)
 	}
 	return list, nil
-}
-
-// readAt reads all of b.
-func readAt(r io.ReaderAt, b []byte, offset int64) error {
-	n, err := r.ReadAt(b, offset)
-	switch {
-	case n == len(b):
-		return nil
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it ends at %d", ErrCorrupt, offset+int64(n))
-	default:
-		return fmt.Errorf("read codes: %w", err)
-	}
 }
 
 // Opener opens pieces in memory of its own, which the next one uses again. It is for one goroutine,
@@ -167,19 +150,19 @@ type Opener struct {
 }
 
 // Open opens a piece of the file of a segment. Rows and blocks are valid until the next call. The error
-// wraps ErrCorrupt, or comes from r.
+// wraps segment.ErrCorrupt, or comes from r.
 func (o *Opener) Open(r io.ReaderAt, of segment.Hash, h Head, key *seal.Key) (rows []Row, blocks []byte, err error) {
 	o.sealed = slices.Grow(o.sealed[:0], h.length)[:h.length]
 	stale.Fill(o.sealed)
 	stale.Fill(o.plain[:cap(o.plain)])
-	if err := readAt(r, o.sealed, h.offset); err != nil {
+	if err := segment.ReadAt(r, o.sealed, h.offset); err != nil {
 		return nil, nil, err
 	}
 	o.aad = h.aad(o.aad[:0], of)
 	o.plain = slices.Grow(o.plain[:0], h.length)
 	plain, err := key.OpenTo(o.plain, o.sealed, o.aad)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: piece %d: %w", ErrCorrupt, h.number, err)
+		return nil, nil, fmt.Errorf("%w: piece %d: %w", segment.ErrCorrupt, h.number, err)
 	}
 	o.rows, blocks = o.rows[:0], plain[h.Rows*rowBytes:]
 	for b := plain[:h.Rows*rowBytes]; len(b) > 0; b = b[rowBytes:] {

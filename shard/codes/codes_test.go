@@ -15,7 +15,7 @@ import (
 	"facet/shard/segment"
 )
 
-// piece is what a piece should have.
+// piece is a piece as it was written.
 type piece struct {
 	at     codes.Place
 	key    *seal.Key
@@ -103,7 +103,7 @@ func TestPieceOpensAtItsPlaceOnly(t *testing.T) {
 		h := heads[0]
 		change(&h)
 		var o codes.Opener
-		if rows, _, err := o.Open(bytes.NewReader(b), of, h, key); !errors.Is(err, codes.ErrCorrupt) || rows != nil {
+		if rows, _, err := o.Open(bytes.NewReader(b), of, h, key); !errors.Is(err, segment.ErrCorrupt) || rows != nil {
 			t.Errorf("%s: %d rows, %v", name, len(rows), err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestDamagedHeadsEndTheList(t *testing.T) {
 	f := func(name string, b []byte, want int) {
 		t.Helper()
 		heads, err := codes.Heads(bytes.NewReader(b), int64(len(b)))
-		if !errors.Is(err, codes.ErrCorrupt) || len(heads) != want {
+		if !errors.Is(err, segment.ErrCorrupt) || len(heads) != want {
 			t.Errorf("%s: %d heads, want %d, %v", name, len(heads), want, err)
 		}
 	}
@@ -163,7 +163,7 @@ func FuzzHeads(f *testing.F) {
 			if err == nil && (len(rows) != h.Rows || len(blocks) == 0) {
 				t.Errorf("%d rows of %d, %d bytes", len(rows), h.Rows, len(blocks))
 			}
-			if err != nil && !errors.Is(err, codes.ErrCorrupt) {
+			if err != nil && !errors.Is(err, segment.ErrCorrupt) {
 				t.Error(err)
 			}
 		}

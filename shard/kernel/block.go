@@ -80,7 +80,7 @@ func (m *Matrix) CopyCodes(block []byte, at, slot int) bool {
 		to.write(s, at, &m.own.enc.coded)
 		return true
 	}
-	if c.irregular[from/blockSlots].Load()>>(from%blockSlots)&1 == 1 {
+	if c.isIrregular(from) {
 		return false
 	}
 	copy(to.rows[at*s.rowBytes:][:s.rowBytes], c.rows[from*s.rowBytes:])

@@ -117,6 +117,11 @@ func (c *chunk) vector(s *shape, at int) []float32 {
 	return nil
 }
 
+// isIrregular reports whether the row at a slot has no bounds.
+func (c *chunk) isIrregular(at int) bool {
+	return c.irregular[at/blockSlots].Load()>>(at%blockSlots)&1 == 1
+}
+
 // piece is what a scan reads of up to pieceSlots slots of a chunk.
 type piece struct {
 	chunk        *chunk

@@ -52,8 +52,8 @@ func BenchmarkBatch(b *testing.B) {
 				for i := range requests {
 					requests[i].query = scan.Query{Probe: unit(r, dim), Limit: 10, Threshold: table.Score(cos)}
 				}
-				var each [2]time.Duration
 				b.Run(fmt.Sprintf("%d/%s/%.1f", dim, k.name, cos), func(b *testing.B) {
+					var each [2]time.Duration
 					for b.Loop() {
 						for i, k := range []*kernel{&k, &alone} {
 							begin := time.Now()
@@ -67,7 +67,6 @@ func BenchmarkBatch(b *testing.B) {
 					b.ReportMetric(float64(each[0].Nanoseconds())/searches, "ns/row")
 					b.ReportMetric(float64(each[1])/float64(each[0]), "×-alone")
 				})
-				each = [2]time.Duration{}
 			}
 		}
 		m.Free()

@@ -3,29 +3,34 @@
 
 // SIX makes bytes of the upper six bits of 32 numbers from their upper halves at AX and lower halves
 // at BX, and goes on to the next row. Y14 has the four upper bits of the six set, Y15 the others. The
-// numbers in the lower bits of the bytes:
-#define SIX(to) \
+// upper halves are shifted by 2 in one direction, the lower ones by so many bits to the right:
+//
+//	VPSLLW, 2   the numbers in the lower bits of the bytes
+//	VPSRLW, 6   those in the upper bits
+#define SIX(shift, lower, to) \
 	VMOVDQU (AX), to       \
 	VMOVDQU (BX), Y9       \
-	VPSLLW  $2, to, to     \
-	VPSRLW  $2, Y9, Y9     \
+	shift   $2, to, to     \
+	VPSRLW  $lower, Y9, Y9 \
 	VPAND   Y14, to, to    \
 	VPAND   Y15, Y9, Y9    \
 	VPOR    Y9, to, to     \
 	ADDQ    R13, AX        \
 	ADDQ    R13, BX
 
-// and those in the upper bits:
-#define SIXUPPER(to) \
-	VMOVDQU (AX), to       \
-	VMOVDQU (BX), Y9       \
-	VPSRLW  $2, to, to     \
-	VPSRLW  $6, Y9, Y9     \
-	VPAND   Y14, to, to    \
-	VPAND   Y15, Y9, Y9    \
-	VPOR    Y9, to, to     \
-	ADDQ    R13, AX        \
-	ADDQ    R13, BX
+// EIGHT makes these bytes of eight rows, from DX on, and writes their columns.
+#define EIGHT(shift, lower, at) \
+	MOVQ DX, AX            \
+	LEAQ (AX)(R11*1), BX   \
+	SIX(shift, lower, Y0)  \
+	SIX(shift, lower, Y1)  \
+	SIX(shift, lower, Y2)  \
+	SIX(shift, lower, Y3)  \
+	SIX(shift, lower, Y4)  \
+	SIX(shift, lower, Y5)  \
+	SIX(shift, lower, Y6)  \
+	SIX(shift, lower, Y7)  \
+	COLUMNS(at)
 
 // HALVES writes two lines of eight slots, i and i+4, from words of the first four slots and of the
 // others.
@@ -90,28 +95,8 @@ eight:
 	SHRQ $6, CX
 
 unit:
-	MOVQ DX, AX
-	LEAQ (AX)(R11*1), BX
-	SIX(Y0)
-	SIX(Y1)
-	SIX(Y2)
-	SIX(Y3)
-	SIX(Y4)
-	SIX(Y5)
-	SIX(Y6)
-	SIX(Y7)
-	COLUMNS(0)
-	MOVQ DX, AX
-	LEAQ (AX)(R11*1), BX
-	SIXUPPER(Y0)
-	SIXUPPER(Y1)
-	SIXUPPER(Y2)
-	SIXUPPER(Y3)
-	SIXUPPER(Y4)
-	SIXUPPER(Y5)
-	SIXUPPER(Y6)
-	SIXUPPER(Y7)
-	COLUMNS(512)
+	EIGHT(VPSLLW, 2, 0)
+	EIGHT(VPSRLW, 6, 512)
 	ADDQ $1024, R10
 	ADDQ $32, DX
 	DECQ CX

@@ -76,10 +76,7 @@ func (w *work) boundChilled(s *search, c *piece, list []uint16) {
 	w.boundCold(s, &cold, list, planes-1)
 }
 
-func (c *piece) isIrregular(at uint16) bool {
-	at += uint16(c.block * blockSlots)
-	return c.chunk.irregular[at/blockSlots].Load()>>(at%blockSlots)&1 == 1
-}
+func (c *piece) isIrregular(at uint16) bool { return c.chunk.isIrregular(c.block*blockSlots + int(at)) }
 
 // want notes a row that had this owner before its sum was computed.
 func (s *search) want(c *piece, at uint16, owner uint32, sum int32) {

@@ -50,21 +50,8 @@ func TestCursorEqualsSealedInAnyOrder(t *testing.T) {
 
 func TestCursorReadsBlockOnce(t *testing.T) {
 	t.Parallel()
-	d := newMemoryDisk()
 	var damage error
-	store, err := open(d, Options{Damaged: func(err error) { damage = err }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []Record
-	for i := range uint64(200) {
-		list = append(list, plain(i+1, 800))
-	}
-	set, _, err := store.Build(nil, Change{Fresh: each(list)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Release()
+	d, set, list := setOf(t, 200, 800, &damage)
 	file := set.Parts()[0].File
 	var c Cursor
 	blocks := make(map[*byte]bool)

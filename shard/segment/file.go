@@ -31,10 +31,10 @@ func readFile(s *Store, ref Ref, at readable) (*File, error) {
 	}
 	var head [len(headMagic)]byte
 	var foot [footerBytes]byte
-	if err := readAt(at, head[:], 0); err != nil {
+	if err := ReadAt(at, head[:], 0); err != nil {
 		return nil, err
 	}
-	if err := readAt(at, foot[:], size-footerBytes); err != nil {
+	if err := ReadAt(at, foot[:], size-footerBytes); err != nil {
 		return nil, err
 	}
 	if string(head[:]) != headMagic {
@@ -46,15 +46,15 @@ func readFile(s *Store, ref Ref, at readable) (*File, error) {
 		return nil, err
 	}
 	index := make([]byte, size-footerBytes-f.foot.index)
-	if err := readAt(at, index, f.foot.index); err != nil {
+	if err := ReadAt(at, index, f.foot.index); err != nil {
 		return nil, err
 	}
 	f.sealed, f.clear, err = decodeIndex(index, &f.foot)
 	return f, err
 }
 
-// readAt reads all of b.
-func readAt(r io.ReaderAt, b []byte, offset int64) error {
+// ReadAt reads all of b. The error wraps ErrCorrupt if the file ends before, or comes from r.
+func ReadAt(r io.ReaderAt, b []byte, offset int64) error {
 	n, err := r.ReadAt(b, offset)
 	switch {
 	case n == len(b):
@@ -111,7 +111,7 @@ func (f *File) damage(err error) error {
 func (f *File) read(k block, buf []byte) ([]byte, error) {
 	buf = slices.Grow(buf[:0], int(k.length))[:k.length]
 	stale.Fill(buf)
-	if err := readAt(f.at, buf, k.offset); err != nil {
+	if err := ReadAt(f.at, buf, k.offset); err != nil {
 		return nil, f.damage(err)
 	}
 	if crc32.Checksum(buf, castagnoli) != k.sum {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"testing"
 )
 
 var errDisk = errors.New("the disk fails")
@@ -156,3 +157,22 @@ func (w *memoryWriter) Close() error { return nil }
 type memoryReader struct{ io.ReaderAt }
 
 func (memoryReader) Close() error { return nil }
+
+// setOf returns a set of n records with sealed parts of size bytes, on a disk of memory. damage gets
+// what is reported.
+func setOf(t *testing.T, n uint64, size int, damage *error) (d *memoryDisk, set *Set, list []Record) {
+	t.Helper()
+	d = newMemoryDisk()
+	store, err := open(d, Options{Damaged: func(err error) { *damage = err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		list = append(list, plain(i+1, size))
+	}
+	if set, _, err = store.Build(nil, Change{Fresh: each(list)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Release)
+	return d, set, list
+}

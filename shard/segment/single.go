@@ -32,7 +32,7 @@ func (r *Single) sealed(f *File, sequence uint64, length int) ([]byte, error) {
 	if from, n := f.span(i, sequence, size); n > 0 {
 		r.buf = slices.Grow(r.buf[:0], n*size)[:n*size]
 		stale.Fill(r.buf)
-		if err := readAt(f.at, r.buf, from); err != nil {
+		if err := ReadAt(f.at, r.buf, from); err != nil {
 			return nil, f.damage(err)
 		}
 		for b := r.buf; len(b) > 0; b = b[size:] {

@@ -84,21 +84,8 @@ func TestSealedAloneEqualsSealed(t *testing.T) {
 // Damage of a head is found. That of a part is left to the caller.
 func TestSealedAloneReportsDamagedHead(t *testing.T) {
 	t.Parallel()
-	d := newMemoryDisk()
 	var damage error
-	store, err := open(d, Options{Damaged: func(err error) { damage = err }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []Record
-	for i := range uint64(30) {
-		list = append(list, plain(i+1, 600))
-	}
-	set, _, err := store.Build(nil, Change{Fresh: each(list)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Release()
+	d, set, list := setOf(t, 30, 600, &damage)
 	file := set.Parts()[0].File
 	flip := func(at int64) {
 		for name := range d.now {

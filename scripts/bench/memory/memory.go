@@ -113,7 +113,7 @@ func (b *bench) pack(ctx context.Context) error {
 	return b.print(dim, empty, all, some, peers)
 }
 
-// state is what a node's memory holds, and how long its shards take for a search.
+// state is a reading of a node's memory, and the mean time of a search in one of its shards.
 type state struct {
 	resident                              float64 // bytes
 	planes, codes, exact, records, goHeap float64 // bytes
