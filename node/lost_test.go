@@ -98,6 +98,22 @@ func forget(t *testing.T, dir string, self id.Member) {
 	}
 }
 
+// term returns the term of shard 1, as a node's status shows it.
+func term(t *testing.T, m *nodetest.Member) (highest uint64) {
+	t.Helper()
+	eventually(t, m.Node, "a replica of shard 1", func(s wire.Status) bool {
+		for _, n := range s.Nodes {
+			for _, g := range n.Groups {
+				if g.Group == 1 {
+					highest = max(highest, g.Term)
+				}
+			}
+		}
+		return highest > 0
+	})
+	return highest
+}
+
 // A replica that comes back to two others with old copies keeps what they have lost, and an
 // operator puts it back.
 func TestRewrittenHistoryIsPutBack(t *testing.T) {
@@ -121,6 +137,7 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 	}
 	maps.Copy(known, people(t, client, first.URL, 10, 20))
 	repaired(t, cluster, 1)
+	before := term(t, first)
 	cluster.Stop(0)
 	for i := 1; i < 3; i++ {
 		who := cluster.Nodes[i].Node.Member()
@@ -133,6 +150,14 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 	cluster.Restart(1)
 	cluster.Restart(2)
 	known["after the loss"] = enrolUntil(t, client, cluster.Nodes[1].URL, "after the loss")
+	// In a term that the first node knows it would see that the others have lost state, and no
+	// replica would be left.
+	for i := 1; term(t, cluster.Nodes[1]) <= before; i = 3 - i {
+		cluster.Stop(i)
+		cluster.Restart(i)
+		name := fmt.Sprint("in term ", term(t, cluster.Nodes[i]))
+		known[name] = enrolUntil(t, client, cluster.Nodes[i].URL, name)
+	}
 	cluster.Restart(0)
 	eventually(t, first.Node, "the alarm", func(s wire.Status) bool { return warned(s, "HISTORY REWRITTEN") })
 	repaired(t, cluster, 1)
