@@ -117,7 +117,6 @@ func (l *Loader) slice(m codec.Message) error {
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
 	l.current = newSlice(g, r.Generation, l.state)
-	l.current.Reserve(r.Entries)
 	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
 	l.state.slices[g] = l.current
@@ -163,17 +162,7 @@ func (l *Loader) add(sl *slice, remains *record.Order, d *draft) error {
 		remains.Append(remains.Table().Add(&d.Fields))
 		return nil
 	}
-	if d.Deleted {
-		sl.enter(d)
-		return nil
-	}
-	// Look the subject up once for both uses: a start spends most of its time on this look-up.
-	first := sl.first(d.Subject)
-	if !sl.findFrom(first, d.Event).none() {
-		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, d.Event)
-	}
-	sl.link(first, sl.enter(d))
-	sl.expires(d.Sequence, d.expires)
+	sl.enter(d) // Check links it to its subject
 	return nil
 }
 
@@ -229,6 +218,11 @@ func (l *Loader) Check() (err error) {
 	for entries, n := range l.expected {
 		if uint64(entries.Len()) != n {
 			return fmt.Errorf("%w: %d entries of %d", ErrSnapshot, entries.Len(), n)
+		}
+	}
+	for _, sl := range st.slices {
+		if err := sl.index(); err != nil {
+			return err
 		}
 	}
 	if l.parts != nil {

@@ -43,6 +43,7 @@ func (l *Loader) segment(m codec.Message) error {
 
 func (l *Loader) entries(p *segment.Part) error {
 	dead := p.Dead
+	var sl *slice // of the row before, most often of the next one, too
 	err := p.File.Clear(func(sequence uint64, row []byte, sealed int) error {
 		if len(dead) > 0 && dead[0] == sequence {
 			dead = dead[1:]
@@ -60,7 +61,9 @@ func (l *Loader) entries(p *segment.Part) error {
 			return fmt.Errorf("%w: face or note of entry %d", ErrSnapshot, sequence)
 		}
 		d.SealedLen = uint16(face)
-		sl := l.state.slices[from.gallery]
+		if sl == nil || sl.gallery != from.gallery {
+			sl = l.state.slices[from.gallery]
+		}
 		if sl != nil && sl.generation == from.generation {
 			sl.models.add(head)
 			return l.add(sl, nil, &d)

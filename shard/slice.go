@@ -94,12 +94,13 @@ type draft struct {
 func (sl *slice) add(d *draft) {
 	m := sl.enter(d)
 	if !d.Deleted {
+		sl.templates.enter(m.row)
+		sl.changes.Add(1)
 		sl.join(m)
-		sl.expires(d.Sequence, d.expires)
 	}
 }
 
-// enter adds an entry without a link to its subject.
+// enter adds an entry without its template and a link to its subject.
 func (sl *slice) enter(d *draft) member {
 	sl.faces.add(d.Sequence, d.sealed)
 	m := sl.at(sl.Add(&d.Fields))
@@ -108,8 +109,7 @@ func (sl *slice) enter(d *draft) member {
 		sl.deleted.Set(d.Sequence, struct{}{})
 	} else {
 		sl.models.add(d.sealed)
-		sl.templates.enter(m.row)
-		sl.changes.Add(1)
+		sl.expires(d.Sequence, d.expires)
 	}
 	sl.sealedBytes += int64(d.SealedLen)
 	return m

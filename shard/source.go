@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// readsMax is how many sealed faces all shards of a node read at once. That keeps a disk busy. 512
-	// reads at once delay an fsync beside them ten times as long (BenchmarkFsyncBesideFetches).
-	readsMax = 32
+	// readsMax is how many sealed faces all shards of a node read at once. So many keep a disk busy, and
+	// delay an fsync beside them no more than reads of the page cache do (BenchmarkFsyncBesideFetches).
+	readsMax = 8
 	// readers is how many of these one fetch reads at once.
-	readers = 16
+	readers = 8
 	// turnRows is how many rows a reader reads before it gives its place to the next one: a twentieth of
 	// a millisecond from the page cache, a millisecond from the disk.
 	turnRows = 8

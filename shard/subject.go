@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"fmt"
 	"iter"
 
 	"facet/internal/id"
@@ -93,16 +94,46 @@ func (sl *slice) join(m member) { sl.link(sl.first(m.Subject), m) }
 
 // link does what join does. first is the first entry of the subject's list.
 func (sl *slice) link(first, m member) {
-	if before := first; before.none() || before.First() > m.First() {
-		m.Next, first = before.row, m
-		sl.SetFirst(m.row)
-	} else {
-		for next := sl.next(before); !next.none() && next.First() <= m.First(); next = sl.next(before) {
-			before = next
-		}
-		m.Next, before.Next = before.Next, m.row
+	before := first
+	if first = sl.chain(first, m); first.row != before.row {
+		sl.SetFirst(first.row)
 	}
 	sl.means.Load().enter(first)
+}
+
+// chain links m into a subject's list, and returns the first entry of the list then.
+func (t members) chain(first, m member) member {
+	before := first
+	if before.none() || before.First() > m.First() {
+		m.Next = before.row
+		return m
+	}
+	for next := t.next(before); !next.none() && next.First() <= m.First(); next = t.next(before) {
+		before = next
+	}
+	m.Next, before.Next = before.Next, m.row
+	return first
+}
+
+// index links all active entries of a slice that has just been loaded, and makes their templates wait.
+func (sl *slice) index() error {
+	active := func(yield func(record.Row) bool) {
+		for row, e := range sl.entries.All(0) {
+			if !e.Deleted && !yield(row) {
+				return
+			}
+		}
+	}
+	n := sl.entries.Len() - sl.deleted.Len()
+	sl.templates.enterAll(active, n)
+	sl.changes.Add(uint64(n))
+	return sl.Index(active, n, func(first, row record.Row) (record.Row, error) {
+		f, m := sl.at(first), sl.at(row)
+		if !sl.findFrom(f, m.Event).none() {
+			return 0, fmt.Errorf("%w: event %s is there twice", ErrSnapshot, m.Event)
+		}
+		return sl.chain(f, m).row, nil
+	})
 }
 
 // part unlinks m from its subject's list. A subject without events is removed.

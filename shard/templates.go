@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -68,6 +69,16 @@ func (t *templates) enter(row record.Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wait(row)
+}
+
+// enterAll enters n rows.
+func (t *templates) enterAll(rows iter.Seq[record.Row], n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting = slices.Grow(t.waiting, n)
+	for row := range rows {
+		t.wait(row)
+	}
 }
 
 func (t *templates) wait(row record.Row) {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"hash/maphash"
+	"iter"
 	"unsafe"
 
 	"facet/internal/id"
@@ -46,7 +47,7 @@ func (x *index) newPage(slots int, depth uint) *page {
 	return &page{memory: b, rows: unsafe.Slice((*Row)(unsafe.Pointer(&b[0])), slots), marks: b[4*slots:][:slots], depth: depth}
 }
 
-// reserve makes room for n subjects in an empty index, so that no page is split until then.
+// reserve makes room for n subjects in an empty index, so that hardly a page is split until then.
 func (x *index) reserve(n int) {
 	if x.pages != nil || n < pageSlots/2 {
 		return
@@ -85,22 +86,85 @@ func (x *index) get(subject *id.Subject) Row {
 }
 
 func (x *index) set(row Row) {
+	h := x.hash(&x.rows.At(row).Subject)
+	p, slot, _ := x.slotOf(row, h)
+	p.rows[slot], p.marks[slot] = row, mark(h)
+}
+
+// slotOf returns the slot of the subject of a row, whose hash is h. A new one is zero.
+func (x *index) slotOf(row Row, h uint64) (p *page, slot int, found bool) {
 	subject := &x.rows.At(row).Subject
-	h := x.hash(subject)
 	if x.pages == nil {
 		x.pages = []*page{x.newPage(firstSlots, 0)}
 	}
-	p := x.pageOf(h)
-	slot, found := p.find(x.rows, subject, h)
-	if !found && 8*(p.n+1) > 7*len(p.rows) {
+	p = x.pageOf(h)
+	slot, found = p.find(x.rows, subject, h)
+	if found {
+		return p, slot, true
+	}
+	if 8*(p.n+1) > 7*len(p.rows) {
 		p = x.widen(p, h)
 		slot, _ = p.find(x.rows, subject, h)
 	}
-	if !found {
-		p.n++
-		x.n++
+	p.n++
+	x.n++
+	return p, slot, false
+}
+
+// sortedRows is how many rows Index sorts by their pages at a time.
+const sortedRows = 1 << 20
+
+type hashed struct {
+	hash uint64
+	row  Row
+}
+
+// addAll adds n rows, page by page of so many together. One row after another, each would wait for three lines of memory that no
+// cache has.
+func (x *index) addAll(rows iter.Seq[Row], n, together int, join func(first, row Row) (Row, error)) error {
+	x.reserve(n)
+	batch := make([]hashed, 0, min(n, together))
+	sorted := make([]hashed, cap(batch))
+	for row := range rows {
+		batch = append(batch, hashed{x.hash(&x.rows.At(row).Subject), row})
+		if len(batch) < together {
+			continue
+		}
+		if err := x.addBatch(batch, sorted, join); err != nil {
+			return err
+		}
+		batch = batch[:0]
 	}
-	p.rows[slot], p.marks[slot] = row, mark(h)
+	return x.addBatch(batch, sorted, join)
+}
+
+// addBatch adds rows in the order of their pages, those of a page in their own order.
+func (x *index) addBatch(batch, sorted []hashed, join func(first, row Row) (Row, error)) error {
+	shift := 64 - x.depth
+	next := make([]int, 1<<x.depth+1) // where the next row of a page goes
+	for i := range batch {
+		next[batch[i].hash>>shift+1]++
+	}
+	for i := 1; i < len(next); i++ {
+		next[i] += next[i-1]
+	}
+	for _, e := range batch {
+		at := &next[e.hash>>shift]
+		sorted[*at] = e
+		*at++
+	}
+	for _, e := range sorted[:len(batch)] {
+		p, slot, found := x.slotOf(e.row, e.hash)
+		if found {
+			first, err := join(p.rows[slot], e.row)
+			if err != nil {
+				return err
+			}
+			e.row = first
+		}
+		p.rows[slot], p.marks[slot] = e.row, mark(e.hash)
+	}
+	return nil
 }
 
 // widen makes room in the page of a hash and returns the page that has it then.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -295,30 +296,53 @@ func TestPagesSplitUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// A start knows how many subjects come: no page is split then.
-func TestReservedPagesAreNotSplit(t *testing.T) {
+// A start knows all rows: the index is what adding them one by one makes, and no page is split.
+func TestIndexOfAllRowsEqualsOneByOne(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, pageSlots, 10 * pageSlots, 50_000} {
-		w := newWorld(t, uint64(n))
-		w.table.Reserve(uint64(n))
-		pages := slices.Clone(w.table.index.pages)
-		for w.table.Subjects() < n {
-			w.add()
-		}
-		w.check(t)
-		if len(pages) > 0 && !slices.Equal(pages, w.table.index.pages) {
-			t.Errorf("%d subjects: %d pages, then %d", n, len(pages), len(w.table.index.pages))
-		}
-		if most := max(4*n/(pageSlots/2), 2); len(w.table.index.pages) > most {
-			t.Errorf("%d subjects have %d pages", n, len(w.table.index.pages))
+	for _, n := range []int{0, 1, pageSlots, 10 * pageSlots, 50_000} {
+		for _, together := range []int{1000, sortedRows} {
+			table := NewTable(newArena(t))
+			r := rand.New(rand.NewPCG(uint64(n), 1))
+			want := map[id.Subject][]Row{}
+			for i := range n {
+				s := subjectOf(r.Uint64N(max(uint64(n)*3/4, 1)))
+				want[s] = append(want[s], table.Add(&Fields{Subject: s, Sequence: uint64(i + 1)}))
+			}
+			err := table.index.addAll(numbers(n), n, together, func(first, row Row) (Row, error) {
+				table.At(row).Next = first // the last one is the first of all
+				return row, nil
+			})
+			if err != nil || table.Subjects() != len(want) {
+				t.Fatalf("%d rows: %d subjects, %v; want %d", n, table.Subjects(), err, len(want))
+			}
+			for s, rows := range want {
+				at := table.First(s)
+				for _, row := range slices.Backward(rows) {
+					if at != row {
+						t.Fatalf("subject %s: row %d, want %d", s, at, row)
+					}
+					at = table.At(at).Next
+				}
+			}
+			for _, p := range table.index.pages {
+				if len(table.index.pages) > 1 && p.depth != table.index.depth {
+					t.Errorf("%d rows: a page was split", n)
+				}
+			}
+			if most := max(4*n/(pageSlots/2), 2); len(table.index.pages) > most {
+				t.Errorf("%d rows have %d pages", n, len(table.index.pages))
+			}
+			table.Close()
 		}
 	}
-	table := NewTable(newArena(t))
-	table.Reserve(1 << 63)
-	if n := len(table.index.pages); n < ReserveMost/pageSlots || n > 2*ReserveMost/pageSlots {
-		t.Errorf("%d pages for more subjects than there can be", n)
+}
+
+// numbers returns the first n rows of a table.
+func numbers(n int) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for row := Row(1); row <= Row(n) && yield(row); row++ {
+		}
 	}
-	table.Close()
 }
 
 // A table may be closed, or become garbage, after the arena was.

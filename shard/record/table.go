@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -147,12 +148,11 @@ func (t *Table) HeapBytes() int64 { return t.tags.bytes + t.index.heapBytes() }
 // First returns the first active event of a subject, or 0.
 func (t *Table) First(subject id.Subject) Row { return t.index.get(&subject) }
 
-// ReserveMost is the largest number of subjects for which Reserve makes room.
-const ReserveMost = 1 << 24
-
-// Reserve makes room for the first events of about n subjects, at most ReserveMost, in an empty table.
-// It takes addresses only: the system gives memory when subjects come.
-func (t *Table) Reserve(n uint64) { t.index.reserve(int(min(n, ReserveMost))) }
+// Index does what SetFirst does for n rows, in an empty table and in a sixth of the time. For a row whose
+// subject has one already, join returns which of both is the first. Its error ends Index.
+func (t *Table) Index(rows iter.Seq[Row], n int, join func(first, row Row) (Row, error)) error {
+	return t.index.addAll(rows, n, sortedRows, join)
+}
 
 // SetFirst sets the first active event of its subject.
 func (t *Table) SetFirst(row Row) { t.index.set(row) }
