@@ -139,6 +139,10 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (half an hour on two cores; ARGS=-quick: 5 minutes)
 	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) search $(ARGS)
 
+.PHONY: bench-search-avx2
+bench-search-avx2: export GODEBUG = cpu.avx512f=off
+bench-search-avx2: bench-search ## the same without AVX-512, for us and the peers, with goals of its own
+
 .PHONY: bench-cold
 bench-cold: setup ## searches whose exact rows are on disk beside a kernel with all in memory, with goals (10 minutes; ARGS='-faces DIR')
 	@$(GO) run $(BENCH) cold $(ARGS)

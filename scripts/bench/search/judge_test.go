@@ -24,6 +24,10 @@ func TestGoalIsJudgedByWorstFigure(t *testing.T) {
 	if rows := v.rows(); len(rows) != 2 || rows[0].Value != 12 || rows[0].Goal != 13 {
 		t.Errorf("probable bounds: got %v, want a goal of 13, and 12", rows)
 	}
+	v = verdict{family: avx2, figures: []figure{of("mated", "none", 10, 32, 21)}}
+	if rows := v.rows(); len(rows) != 2 || rows[0].Goal != 15 {
+		t.Errorf("AVX2: got %v, want a goal of 15", rows)
+	}
 	v = verdict{compared: 10, wrong: 1}
 	if rows := v.rows(); len(rows) != 1 || rows[0].Value != 1 {
 		t.Errorf("got %v, want one wrong hit", rows)

@@ -30,6 +30,9 @@ type built struct {
 func newPeer(ctx context.Context, o options, s *set, name string) (*peer, error) {
 	cmd := exec.CommandContext(ctx, o.python, filepath.Join("scripts", "bench", "search", "peers.py"))
 	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
+	if here() == avx2 { // the same processor for all
+		cmd.Env = append(cmd.Env, "FAISS_OPT_LEVEL=avx2", "OPENBLAS_CORETYPE=Haswell")
+	}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

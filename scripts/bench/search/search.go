@@ -35,7 +35,7 @@ type options struct {
 
 // Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
-	o := &options{verdict: &verdict{}}
+	o := &options{verdict: &verdict{family: here()}}
 	flags.StringVar(&o.sets, "sets", "easy,hard,real", "distributions of templates")
 	flags.StringVar(&o.dims, "dims", "128,192,512", "dimensions of synthetic templates; real ones have their model's")
 	flags.StringVar(&o.sizes, "sizes", "100000,1000000", "numbers of templates; 10000000, of up to 192 numbers, needs 30 GB")
@@ -87,7 +87,7 @@ func (o *options) run(ctx context.Context, files cluster.Files, out io.Writer) e
 		return err
 	}
 	if rows := o.verdict.rows(); len(rows) > 0 {
-		if err := table.Print(out, "Goals", rows); err != nil {
+		if err := table.Print(out, "Goals for processors with "+o.verdict.family.String(), rows); err != nil {
 			return err
 		}
 	}
