@@ -344,13 +344,15 @@ func (s *Means) subjectScore(sl *slice, key *seal.Key, first member, probe engin
 	}
 	var mean score.Mean
 	defer mean.Clear()
-	u := unsealer{store: &s.sealed, key: key}
-	defer u.clear()
+	u := newUnsealer(&s.sealed, key)
+	defer u.free()
+	set := s.sealed.current()
+	defer set.Release()
 	for e := range sl.from(first) {
 		if added, _ := sl.templates.addTo(&mean, e.row); added {
 			continue
 		}
-		template, err := u.open(nil, sl.ref(e.entry), e.entry)
+		template, err := u.openOne(set, sl.ref(e.entry), e.entry)
 		if err == nil {
 			err = alike(len(probe), len(template))
 		}

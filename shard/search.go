@@ -248,9 +248,11 @@ func (s *Shard) compare(sl *slice, key *seal.Key, e member, probe engine.Templat
 	if similarity, ok, err := sl.templates.compare(e.entry, probe); ok || err != nil {
 		return similarity, err
 	}
-	u := unsealer{store: &s.sealed, key: key}
-	defer u.clear()
-	template, err := u.open(nil, sl.ref(e.entry), e.entry)
+	u := newUnsealer(&s.sealed, key)
+	defer u.free()
+	set := s.sealed.current()
+	defer set.Release()
+	template, err := u.openOne(set, sl.ref(e.entry), e.entry)
 	if err == nil {
 		err = alike(len(probe), len(template))
 	}
