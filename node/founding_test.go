@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/id"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // TestJoinersDoNotHinderFounding has a node that only joins meet the
@@ -23,4 +25,19 @@ func TestJoinersDoNotHinderFounding(t *testing.T) {
 	}
 	c.Restart(1)
 	c.WaitReady()
+}
+
+// Five of seven founders vote in meta, and the others receive its log.
+func TestSevenNodesFoundTogether(t *testing.T) {
+	t.Parallel()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 7, Shards: 1})
+	eventually(t, c.Nodes[0].Node, "five voters of meta among seven nodes", func(s wire.Status) bool {
+		voters := 0
+		for _, m := range s.Nodes {
+			if votesIn(m, id.Meta) {
+				voters++
+			}
+		}
+		return len(s.Nodes) == 7 && voters == 5
+	})
 }

@@ -28,7 +28,8 @@ type founders struct {
 // Found waits until this node belongs to a cluster. All founders must bootstrap meta with
 // the same configuration. So a node founds only when every other founder has the same list,
 // or has already founded with a list that names this node. If a cluster exists, the node
-// waits until meta's leader takes it in.
+// waits until meta's leader takes it in. A founder without a vote bootstraps nothing: it waits
+// for the log of meta.
 func (p *Placement) Found(ctx context.Context) error {
 	tick := time.NewTicker(foundingInterval)
 	defer tick.Stop()
@@ -36,9 +37,11 @@ func (p *Placement) Found(ctx context.Context) error {
 		if err := errors.Join(p.checkSeen(), p.checkLevel(ctx)); err != nil {
 			return err
 		}
-		if list, agreed := p.agree(ctx); agreed {
-			p.cfg.Log.InfoContext(ctx, "founding the cluster", "nodes", len(list))
-			if err := p.cfg.Replicas.MetaGroup().Bootstrap(metaServers(list)); err != nil {
+		list, agreed := p.agree(ctx)
+		servers := metaServers(list)
+		if agreed && slices.Contains(servers, raftfsm.Server{Member: p.cfg.Self, Voter: true}) {
+			p.cfg.Log.InfoContext(ctx, "founding the cluster", "nodes", len(servers))
+			if err := p.cfg.Replicas.MetaGroup().Bootstrap(servers); err != nil {
 				return fmt.Errorf("found the cluster: %w", err)
 			}
 			return nil
