@@ -174,7 +174,8 @@ func (l *Links) watch(ctx context.Context, k *link) {
 	}
 }
 
-// ask asks the node of k once, and judges all links by its answer.
+// ask asks the node of k once, and judges the links to which its answer matters: those that are cut, and
+// those to nodes that it heard from later than this node.
 func (l *Links) ask(ctx context.Context, k *link) {
 	asked := time.Now()
 	try, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
@@ -197,7 +198,9 @@ func (l *Links) ask(ctx context.Context, k *link) {
 	}
 	k.note(asked, time.Now(), err == nil || refused, h)
 	for _, other := range l.links {
-		l.judge(other, time.Now())
+		if !other.cut.IsZero() || k.heard[other.node].After(other.last.Add(cutAfter)) {
+			l.judge(other, time.Now())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -51,6 +52,30 @@ func TestLinkIsCutByLaterWord(t *testing.T) {
 	far.note(began.Add(21*time.Second), began.Add(21*time.Second), true, heard{})
 	far.note(began.Add(23*time.Second), began.Add(23*time.Second), true, heard{})
 	f("it has answered for two seconds", 23*time.Second, 23*time.Second, "")
+}
+
+// An answer is compared with the links to the nodes that it names.
+func TestAnswerCutsLink(t *testing.T) {
+	t.Parallel()
+	routes := map[string]transport.Route{}
+	l := New(Config{Node: nodeNumber(1), Name: id.Node.String, Log: slog.New(slog.DiscardHandler)})
+	l.route = func(address string, r transport.Route) { routes[address] = r }
+	far := &link{node: nodeNumber(2), address: "two", last: time.Now().Add(-2 * cutAfter)}
+	relay := &link{node: nodeNumber(3), address: "three", last: time.Now()}
+	l.links = map[id.Node]*link{far.node: far, relay.node: relay}
+	f := func(ago time.Duration, through string) {
+		t.Helper()
+		l.call = func(context.Context, *link) ([]byte, error) {
+			return json.Marshal(heard{Ago: map[id.Node]int64{far.node: ago.Milliseconds()}})
+		}
+		l.ask(t.Context(), relay)
+		if got := routes["two"]; got.Through != through {
+			t.Errorf("heard %s ago: the route is %+v, want one through %q", ago, got, through)
+		}
+	}
+	f(2*cutAfter, "")
+	f(0, "three")
+	f(2*relayAge, "") // nobody reaches it any more
 }
 
 // Each link is watched until its own node is absent.
