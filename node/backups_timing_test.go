@@ -27,7 +27,7 @@ const (
 // folder with SHA-256, file by file, each brought to the disk.
 func BenchmarkBackup(b *testing.B) {
 	old := nodetest.Start(b, nodetest.Options{Nodes: 1})
-	fillByRegistrations(b, old)
+	fillByRegistrations(b, old, backupEvents)
 	for b.Loop() {
 		from := b.TempDir()
 		to := "file://" + from
@@ -72,14 +72,17 @@ func BenchmarkBackup(b *testing.B) {
 	}
 }
 
-// fillByRegistrations enrols backupEvents subjects.
-func fillByRegistrations(b *testing.B, cluster *nodetest.Cluster) {
+// fillByRegistrations enrols that many subjects.
+func fillByRegistrations(b *testing.B, cluster *nodetest.Cluster, events int) {
 	b.Helper()
 	_, tenant := cluster.ClientOf("bench", nil)
 	r := cluster.Nodes[0].Node.Router()
 	g, err := r.CreateGallery(b.Context(), tenant, router.Write{Operation: id.Operation{1}}, router.NewGallery{
 		Name: "bench", MinimumQuality: .45, Size: 200_000,
 	})
+	if err == nil {
+		err = r.SyncMeta(b.Context()) // the node may follow
+	}
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -87,7 +90,7 @@ func fillByRegistrations(b *testing.B, cluster *nodetest.Cluster) {
 	var work sync.WaitGroup
 	for n := range backupClients {
 		work.Go(func() {
-			for i := n; i < backupEvents; i += backupClients {
+			for i := n; i < events; i += backupClients {
 				image := binary.BigEndian.AppendUint32(nil, uint32(i))
 				op := sha256.Sum256(image)
 				if _, err := r.Register(b.Context(), router.Registration{

@@ -22,7 +22,7 @@ import (
 const movesTimeout = 90 * time.Second
 
 // eventually waits until ok holds for the status that a node gives.
-func eventually(t *testing.T, n *node.Node, what string, ok func(wire.Status) bool) {
+func eventually(t testing.TB, n *node.Node, what string, ok func(wire.Status) bool) {
 	t.Helper()
 	var s wire.Status
 	for late := time.Now().Add(movesTimeout); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
