@@ -171,6 +171,10 @@ bench-restart: setup build ## restart a node with a million templates on one cor
 bench-memory: setup build ## what an event takes of a node's memory, by kind, beside FAISS (8 minutes; ARGS='-events 10000000 -memory 4000': an hour)
 	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) memory $(ARGS)
 
+.PHONY: bench-idle
+bench-idle: setup build ## processor time of three nodes without requests beside heartbeats alone, with a goal (2 minutes)
+	@$(GO) run $(BENCH) idle $(ARGS)
+
 .PHONY: bench-import
 bench-import: setup build ## facet import beside what the same three nodes register for the load generator, with a goal (2 minutes)
 	@$(GO) run $(BENCH) import $(ARGS)

@@ -21,6 +21,7 @@ import (
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/cold"
 	"facet/scripts/bench/engine"
+	"facet/scripts/bench/idle"
 	"facet/scripts/bench/imports"
 	"facet/scripts/bench/memory"
 	"facet/scripts/bench/overload"
@@ -38,6 +39,7 @@ var parts = []struct {
 }{
 	{"cold", "searches whose exact rows are on disk, beside an earlier kernel", cold.Flags, nil},
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
+	{"idle", "processor time of three nodes without requests", idle.Flags, nil},
 	{"import", "facet import beside the load generator", imports.Flags, nil},
 	{"memory", "bytes an event of a node's memory, by kind, beside FAISS", memory.Flags, nil},
 	{"overload", "a node under ten times its load", overload.Flags, overload.Pin},
