@@ -128,6 +128,7 @@ type wires struct {
 	side      map[string]int // members reach those of their own side; 0 at first
 	severed   map[[2]string]bool
 	open      map[*wire]struct{}
+	sent      atomic.Int64 // messages on streams, in the direction in which they were dialled
 }
 
 func newWires() *wires {
@@ -138,7 +139,13 @@ func newWires() *wires {
 
 type wire struct {
 	net.Conn
+	sent     *atomic.Int64
 	from, to string
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.sent.Add(1)
+	return w.Conn.Write(b)
 }
 
 // part puts members on a side of their own.
@@ -229,7 +236,7 @@ func (l *wireListener) Dial(ctx context.Context, address string) (net.Conn, erro
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c := &wire{Conn: here, from: l.name, to: address}
+	c := &wire{Conn: here, sent: &l.w.sent, from: l.name, to: address}
 	l.w.mu.Lock()
 	l.w.open[c] = struct{}{}
 	l.w.mu.Unlock()

@@ -38,6 +38,10 @@ const (
 	// commitTick is how often the commit index is compared with the one on the disk. The one
 	// on the disk is at most two ticks old.
 	commitTick = 500 * time.Millisecond
+	// commitTimeout is how long a leader of hashicorp/raft that writes nothing waits, at the
+	// least, before it sends its followers an append without entries. They learn of a commit
+	// much earlier (commits.go).
+	commitTimeout = time.Second
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
 )

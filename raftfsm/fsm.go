@@ -27,6 +27,7 @@ type fsm struct {
 	checks  *checks
 
 	applied atomic.Uint64 // index that the machine has applied
+	moved   chan struct{} // capacity 1: applied has changed since it was last emptied
 
 	// mu guards term, termMove, waiters, config and configAt. It is never held during a
 	// call to the machine.
@@ -44,7 +45,7 @@ var (
 )
 
 func newFSM(group id.Shard, m Machine, h *health.Monitor) *fsm {
-	return &fsm{group: group, machine: m, health: h, checks: newChecks(), termMove: make(chan struct{})}
+	return &fsm{group: group, machine: m, health: h, checks: newChecks(), moved: make(chan struct{}, 1), termMove: make(chan struct{})}
 }
 
 // Apply applies one committed entry. It returns the machine's answer as []byte, or an
@@ -108,6 +109,10 @@ func (f *fsm) advance(index, term uint64) {
 		n++
 	}
 	f.waiters = slices.Delete(f.waiters, 0, n)
+	select {
+	case f.moved <- struct{}{}:
+	default:
+	}
 }
 
 // appliedTerm returns the term of the newest applied marker or command, and a channel that

@@ -173,6 +173,7 @@ func (g *Group) start(m Machine) error {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(g.cfg.Self)
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = t.Heartbeat, t.Election, t.Lease
+	conf.CommitTimeout = commitTimeout
 	conf.MaxAppendEntries = transport.EntriesMax
 	conf.BatchApplyCh = true
 	conf.ShutdownOnRemove = false // who closes the group is the node's decision
@@ -201,6 +202,7 @@ func (g *Group) start(m Machine) error {
 	g.loops.Go(g.eraser.loop)
 	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
 	g.loops.Go(g.saveCommit)
+	g.loops.Go(commits{g}.loop)
 	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil
 }

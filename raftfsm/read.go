@@ -86,9 +86,9 @@ func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 // or the group is closed.
 //
 // A follower has an entry before it knows that the entry is committed. It learns that from
-// the leader's next append, up to 100 ms later. WaitPoint does not wait for that append,
-// because p comes from the leader too. It hands raft an append of p.Term without entries,
-// as if the leader had sent it.
+// the leader's next append, 50 ms later or more (commits.go). WaitPoint does not wait for that
+// append, because p comes from the leader too. It hands raft an append of p.Term without
+// entries, as if the leader had sent it.
 func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	tick := time.NewTicker(pointTick)
 	defer tick.Stop()
@@ -96,6 +96,7 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 		if g.Applied() >= p.Index {
 			return nil
 		}
+		told = told || g.raft.State() == raft.Leader
 		if !told && g.raft.State() == raft.Follower && g.raft.CurrentTerm() == p.Term && g.raft.LastIndex() >= p.Index {
 			told = g.transport.Committed(ctx, transport.Point(p))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard/seal"
@@ -134,7 +135,7 @@ func (r *cluster) SyncMetaSince(ctx context.Context, since time.Time) error {
 // syncMeta does the work of SyncMeta for one round.
 func (r *cluster) syncMeta(ctx context.Context) error {
 	began := time.Now()
-	index, err := calls.CallLeader(ctx, r.calls, metaIndex, id.Meta, struct{}{})
+	p, err := metaPoint(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -142,11 +143,24 @@ func (r *cluster) syncMeta(ctx context.Context) error {
 	if !ok {
 		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: calls.RetryLater}
 	}
-	if err := group.WaitApplied(ctx, index); err != nil {
+	if err := group.WaitPoint(ctx, p); err != nil {
 		return err
 	}
 	r.synced.set(began)
 	return nil
+}
+
+// metaPoint returns the read point of meta's leader. A node without a record, which joins, may
+// ask for the index alone (Joins).
+func metaPoint(ctx context.Context, r *cluster) (raftfsm.ReadPoint, error) {
+	self, err := r.peers.Self().Node()
+	if err == nil {
+		if _, recorded := r.groups.Meta().Node(self); recorded {
+			return calls.CallLeader(ctx, r.calls, groupPoint, id.Meta, struct{}{})
+		}
+	}
+	index, err := calls.CallLeader(ctx, r.calls, metaIndex, id.Meta, struct{}{})
+	return raftfsm.ReadPoint{Index: index}, err
 }
 
 // enrolment is a gallery together with the shards that it lies on.

@@ -67,6 +67,7 @@ type Transport struct {
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
+	commits  announcements
 	marks    Marks // nil: none are kept
 	// Gate keeps the member out of elections until its node has asked its peers.
 	Gate     *Gate
@@ -214,10 +215,7 @@ type Point struct {
 // raft accepted that before ctx ended.
 func (t *Transport) Committed(ctx context.Context, p Point) bool {
 	answer := make(chan raft.RPCResponse, 1)
-	q := &raft.AppendEntriesRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(p.Leader), Addr: []byte(p.Leader)},
-		Term:      p.Term, PrevLogEntry: p.Index, PrevLogTerm: p.Term, LeaderCommitIndex: p.Index,
-	}
+	q := p.append(raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(p.Leader), Addr: []byte(p.Leader)})
 	if t.health.Failed() != nil {
 		return false
 	}
@@ -348,7 +346,13 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	if err := t.answersFor(to, a.RPCHeader); err != nil {
 		return err
 	}
-	return t.compare(to, before, q, a)
+	if err := t.compare(to, before, q, a); err != nil {
+		return err
+	}
+	if a.Success {
+		t.commits.answered(to, q)
+	}
+	return nil
 }
 
 // answersFor returns an error if h does not come from the process that acts for the member

@@ -1,0 +1,49 @@
+package raftfsm
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/transport"
+)
+
+// A follower learns from the leader's next append that an entry is committed. Without further
+// entries, hashicorp/raft sends the next append after CommitTimeout. With a short one, every
+// leader at rest wakes all its followers many times a second. So here it is long, and the
+// leader sends such an append once after its last commit.
+
+// commitPause is how long a leader waits for an append that tells of a commit anyway.
+const commitPause = 50 * time.Millisecond
+
+// commits follows the commits of a group.
+type commits struct{ *Group }
+
+// loop tells the followers of the entries that this member has committed as their leader.
+// Owned by Open; ends with stop.
+func (g commits) loop() {
+	for {
+		select {
+		case <-g.fsm.moved:
+		case <-g.stop:
+			return
+		}
+		p, leads := g.newest()
+		select {
+		case <-time.After(commitPause):
+		case <-g.stop:
+			return
+		}
+		if leads {
+			g.transport.Announce(p)
+		}
+	}
+}
+
+// newest returns the newest entry that this member has applied. It reports whether
+// the entry is of the term that the member leads.
+func (g commits) newest() (transport.Point, bool) {
+	term, _ := g.fsm.appliedTerm() // before the index, which is then of this term or a later one
+	p := transport.Point{Index: g.Applied(), Term: term, Leader: g.cfg.Self}
+	return p, g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+}
