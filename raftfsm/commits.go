@@ -19,24 +19,49 @@ const commitPause = 50 * time.Millisecond
 // commits follows the commits of a group.
 type commits struct{ *Group }
 
-// loop tells the followers of the entries that this member has committed as their leader.
-// Owned by Open; ends with stop.
+// loop tells the followers of the entries that this member has committed as their leader. It
+// writes the commit index to the disk when no other write has done so for commitTick. Owned
+// by Open; ends with stop.
 func (g commits) loop() {
+	save, last := time.NewTimer(commitTick), g.log.Commit()
+	defer save.Stop()
+	saving := true
 	for {
 		select {
+		case <-g.stop:
+			return
+		case <-g.health.Broken():
+			return
 		case <-g.fsm.moved:
-		case <-g.stop:
-			return
+			if !saving {
+				saving, last = true, g.log.Commit()
+				save.Reset(commitTick)
+			}
+			g.announce()
+		case <-save.C:
+			if err := g.log.SaveCommit(last); err != nil {
+				return // the group is out of service
+			}
+			now := g.log.Commit()
+			if saving = now > last; saving {
+				last = now
+				save.Reset(commitTick)
+			}
 		}
-		p, leads := g.newest()
-		select {
-		case <-time.After(commitPause):
-		case <-g.stop:
-			return
-		}
-		if leads {
-			g.transport.Announce(p)
-		}
+	}
+}
+
+// announce tells the followers of the newest entry that this member has committed as their
+// leader, unless they hear of it within commitPause.
+func (g commits) announce() {
+	p, leads := g.newest()
+	select {
+	case <-time.After(commitPause):
+	case <-g.stop:
+		return
+	}
+	if leads {
+		g.transport.Announce(p)
 	}
 }
 

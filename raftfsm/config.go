@@ -35,8 +35,8 @@ const (
 	proposalsMax = 1024
 	// readsMax is the most callers of ReadIndex that may wait for the next round.
 	readsMax = 4096
-	// commitTick is how often the commit index is compared with the one on the disk. The one
-	// on the disk is at most two ticks old.
+	// commitTick is how long after a commit its index is compared with the one on the disk. The
+	// one on the disk is at most two ticks old.
 	commitTick = 500 * time.Millisecond
 	// commitTimeout is how long a leader of hashicorp/raft that writes nothing waits, at the
 	// least, before it sends its followers an append without entries. They learn of a commit
@@ -54,6 +54,18 @@ type Server struct {
 
 // Holder decides which process acts for a member.
 type Holder = transport.Holder
+
+// Beats sends the heartbeats of a node's groups together (transport.Beats).
+type Beats = transport.Beats
+
+// BeatsQuestion is a message of Beats.
+type BeatsQuestion = transport.BeatsQuestion
+
+// BeatsAnswer answers a BeatsQuestion.
+type BeatsAnswer = transport.BeatsAnswer
+
+// NewBeats returns Beats that send their questions by ask. Close it after all groups.
+func NewBeats(ask transport.Ask) *Beats { return transport.NewBeats(ask) }
 
 // Timing holds the times of the protocol. Zero values take the defaults, which suit round
 // trips of up to half a second and processors that are short (docs/decisions/0024-timing.md).
@@ -106,6 +118,10 @@ type Config struct {
 	// elections until Admit. If it has state, it receives nothing until Receive. nil keeps
 	// nothing.
 	Marks Marks
+
+	// Beats sends heartbeats together with those of the process's other groups. nil sends
+	// each by itself.
+	Beats *Beats
 
 	// Proposed is called after each command that was handed to the log, with the time it
 	// took and the reason if it got no answer. It must return quickly. nil is allowed.

@@ -167,7 +167,7 @@ func (g *Group) start(m Machine) error {
 		Health: g.health, Segments: g.segments, Silence: g.cfg.Timing.Heartbeat / 2, Holder: g.cfg.Holder, Log: log,
 		CheckCommand:  func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
 		Contradiction: func(l *raft.Log) error { return g.log.Contradiction(g.logs, l) },
-		Marks:         g.cfg.Marks, HasState: g.HasState(),
+		Marks:         g.cfg.Marks, HasState: g.HasState(), Beats: g.cfg.Beats,
 	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
@@ -201,7 +201,6 @@ func (g *Group) start(m Machine) error {
 	g.loops.Go(g.reads.loop)
 	g.loops.Go(g.eraser.loop)
 	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
-	g.loops.Go(g.saveCommit)
 	g.loops.Go(commits{g}.loop)
 	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil
@@ -232,26 +231,6 @@ func (g *Group) watch() {
 			} else {
 				g.health.LostLeadership()
 			}
-		}
-	}
-}
-
-// saveCommit writes the commit index to the disk when no other write has done so for
-// commitTick. Owned by Open; ends with stop.
-func (g *Group) saveCommit() {
-	ticks := time.NewTicker(commitTick)
-	defer ticks.Stop()
-	for last := uint64(0); ; {
-		select {
-		case <-g.stop:
-			return
-		case <-g.health.Broken():
-			return
-		case <-ticks.C:
-			if err := g.log.SaveCommit(last); err != nil {
-				return // the group is out of service
-			}
-			last = g.log.Commit()
 		}
 	}
 }

@@ -79,6 +79,7 @@ type Replicas struct {
 	outages  *outages
 	checks   chan struct{} // raftfsm.Config.Checks: one replica is hashed at a time
 	orders   orders
+	beats    *raftfsm.Beats
 
 	meta  *raftfsm.Group
 	state *metafsm.Machine // meta's
@@ -96,12 +97,15 @@ type hosted struct {
 
 // Open opens this node's replica of meta. It closes c.Arena if it fails.
 func Open(c Config) (*Replicas, error) {
-	r := &Replicas{cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), shards: map[id.Shard]hosted{}}
+	r := &Replicas{
+		cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), beats: newBeats(c.Peers), shards: map[id.Shard]hosted{},
+	}
 	var err error
 	if r.outages, err = openOutages(c.Dir); err == nil {
 		r.meta, err = r.open(id.Meta, r.state)
 	}
 	if err != nil {
+		r.beats.Close()
 		return nil, errors.Join(unlessRebuilt(err), c.Arena.Close())
 	}
 	return r, nil
@@ -140,7 +144,7 @@ func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group,
 	}
 	group, err := raftfsm.Open(raftfsm.Config{
 		Group: number, Self: r.cfg.Self, Dir: Folder(r.cfg.Dir, number), Prepared: true,
-		Stream: stream, Resolve: r.cfg.Resolve, Holder: r.cfg.Holder, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
+		Stream: stream, Resolve: r.cfg.Resolve, Holder: r.cfg.Holder, Beats: r.beats, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
 		Proposed: r.cfg.Meters.Proposed(number), Marks: r.cfg.Marks.Marks(number),
 		Log: r.cfg.Log.With("group", number), Fatal: func(err error) { r.Damage(number, err) },
 	}, state)
@@ -484,5 +488,7 @@ func (r *Replicas) Close() error {
 		work.Go(func() { errs[i] = r.shut(h) })
 	}
 	work.Wait()
-	return errors.Join(append(errs, r.meta.Close(), r.cfg.Arena.Close())...)
+	errs = append(errs, r.meta.Close(), r.cfg.Arena.Close())
+	r.beats.Close()
+	return errors.Join(errs...)
 }

@@ -107,6 +107,7 @@ func (r *Replicas) Methods() map[string]peer.Handler {
 		methodReplica: peer.Answers(r.own),
 		methodDemote:  peer.Obeys(Repairer{r}.demote),
 		methodErasure: peer.Answers(Erasures{r}.own),
+		methodBeats:   takes(r.beats),
 	}
 }
 

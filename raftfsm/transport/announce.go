@@ -91,7 +91,7 @@ func (t *Transport) announce(to raft.ServerID) {
 			return
 		}
 		var a raft.AppendEntriesResponse
-		err := t.append(to, raft.ServerAddress(to), p.append(t.self.header()), &a)
+		err := t.append(to, raft.ServerAddress(to), p.append(t.self.header()), &a, t.NetworkTransport.AppendEntries)
 		failed = err != nil || !a.Success // raft tells the member later
 	}
 }

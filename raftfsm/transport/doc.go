@@ -22,6 +22,9 @@
 // The package notices both, and starts an election early (leaderloss.go):
 // TestFollowersReplaceExitedLeaderEarly, and TestSilentLeadersAreReplacedSoon in scripts/sim.
 //
+// The heartbeats of a node's groups travel together (beats.go). A follower learns of a commit
+// from an append of its own (announce.go).
+//
 // Tests that need a whole group are in raftfsm. Tests whose names begin with TestStock
 // show the bugs of hashicorp/raft without this package.
 //

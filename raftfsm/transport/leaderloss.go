@@ -48,7 +48,8 @@ const (
 	// pollTimeout is the longest wait for the voters' answers, and for the answer of a silent
 	// leader. A question takes one round trip.
 	pollTimeout = 600 * time.Millisecond
-	// silenceTick is how often a follower checks when it last heard from its leader.
+	// silenceTick is how often a follower of a silent leader, at most, checks when it last heard
+	// from it.
 	silenceTick = 100 * time.Millisecond
 	// electionTime is how long a member leaves an election to another one, and how long its
 	// own election counts as under way.
@@ -158,16 +159,18 @@ func (l *leaderLoss) suspect(r *raft.Raft, leader raft.ServerID) {
 // watchSilence polls the voters when this member has not heard from a leader for too long.
 // It ends with done.
 func (l *leaderLoss) watchSilence() {
-	tick := time.NewTicker(silenceTick)
-	defer tick.Stop()
+	timer := time.NewTimer(silenceTick)
+	defer timer.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-l.t.done:
 			return
 		}
 		r := l.t.raft.Load()
-		if r == nil || r.State() != raft.Follower || !l.silent(r) || !isVoter(r, l.t.self.self) || l.t.mayLead() != nil {
+		left := l.left(r)
+		timer.Reset(max(left, silenceTick))
+		if left > 0 || r.State() != raft.Follower || !l.t.Gate.Admitted() || !isVoter(r, l.t.self.self) || l.t.mayLead() != nil {
 			continue
 		}
 		_, leader := r.LeaderWithID()
@@ -177,8 +180,15 @@ func (l *leaderLoss) watchSilence() {
 
 // silent reports whether this member has not heard from a leader for Config.Silence, since
 // it was opened or the group was founded. A member that may not vote has no say.
-func (l *leaderLoss) silent(r *raft.Raft) bool {
-	return l.t.Gate.Admitted() && min(time.Since(*l.began.Load()), time.Since(r.LastContact())) > l.silence
+func (l *leaderLoss) silent(r *raft.Raft) bool { return l.t.Gate.Admitted() && l.left(r) <= 0 }
+
+// left returns how long a leader may still be silent. What a member that leads has heard is
+// older, but it hears of itself when it ceases to lead.
+func (l *leaderLoss) left(r *raft.Raft) time.Duration {
+	if r.State() == raft.Leader {
+		return l.silence
+	}
+	return l.silence - min(time.Since(*l.began.Load()), time.Since(r.LastContact()))
 }
 
 // isVoter reports whether member is a voter, as far as this member knows.

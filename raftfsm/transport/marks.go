@@ -99,6 +99,16 @@ func (g *Gate) awaitReceive(done <-chan struct{}) bool {
 	}
 }
 
+// receives reports whether the member may receive.
+func (g *Gate) receives() bool {
+	select {
+	case <-g.received:
+		return true
+	default:
+		return false
+	}
+}
+
 // isVote reports whether a message makes its receiver vote or stand for election.
 func isVote(command any) bool {
 	switch command.(type) {

@@ -155,6 +155,6 @@ var errDial = errors.New("raftfsm: no connection")
 func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
 	q := raft.AppendEntriesRequest{RPCHeader: t.self.header(), Term: term}
 	var a raft.AppendEntriesResponse
-	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)
+	err := t.sendBeat(raft.ServerID(to), raft.ServerAddress(to), &q, &a, t.NetworkTransport.AppendEntries)
 	return a.LastLog, err == nil && a.Success && a.Term == term
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // Transport is a raft.Transport. It is built on raft.NetworkTransport, and differs from it
-// in eight ways:
+// in these ways:
 //
 //   - A heartbeat never changes raft's state on the goroutine that received it. In
 //     hashicorp/raft it may change term and state during a write of the main goroutine,
@@ -53,6 +53,7 @@ const (
 //   - A message is checked before raft sees it: raft panics on a configuration that it
 //     can't decode and on an entry type that it does not know.
 //   - A member that has lost state is noticed, and does not vote (marks.go).
+//   - Heartbeats travel with those of other groups (Beats).
 type Transport struct {
 	*raft.NetworkTransport
 
@@ -68,7 +69,8 @@ type Transport struct {
 	held     heldAppends
 	loss     leaderLoss
 	commits  announcements
-	marks    Marks // nil: none are kept
+	shared   *Beats // nil: every heartbeat goes over the group's streams
+	marks    Marks  // nil: none are kept
 	// Gate keeps the member out of elections until its node has asked its peers.
 	Gate     *Gate
 	resigned atomic.Bool // this member is stopping and takes no leadership
@@ -106,6 +108,8 @@ type Config struct {
 	// Marks keeps what members have acknowledged. With it, the member neither votes nor
 	// stands for election before Admit. nil keeps nothing.
 	Marks Marks
+	// Beats sends heartbeats together with those of other groups. nil sends each by itself.
+	Beats *Beats
 	// HasState makes a member with Marks receive nothing before Receive.
 	HasState bool
 }
@@ -122,6 +126,7 @@ func New(cfg Config) *Transport {
 		health:   cfg.Health,
 		segments: cfg.Segments,
 		marks:    cfg.Marks,
+		shared:   cfg.Beats,
 		Gate:     newGate(),
 		out:      make(chan raft.RPC),
 		beats:    make(chan raft.RPC, 1),
@@ -148,6 +153,9 @@ func New(cfg Config) *Transport {
 func (t *Transport) Attach(r *raft.Raft) {
 	t.Founded()
 	t.raft.Store(r)
+	if t.shared != nil {
+		t.shared.add(t)
+	}
 	t.wg.Go(t.loss.watchSilence)
 }
 
@@ -268,58 +276,20 @@ func (t *Transport) contradiction(command any) (err error) {
 	return err
 }
 
-// SetHeartbeatHandler makes the Transport handle heartbeats. raft's handler is not used.
-func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
-	t.NetworkTransport.SetHeartbeatHandler(t.heartbeat)
-}
-
-func (t *Transport) heartbeat(rpc raft.RPC) {
-	if !t.Gate.awaitReceive(t.done) {
-		return
-	}
-	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
-	r := t.raft.Load()
-	if err := t.self.admitRPC(rpc.Command); err != nil {
-		rpc.Respond(nil, err)
-		return
-	}
-	var last uint64
-	if r != nil {
-		last = r.LastIndex() // before the term: a leader of a later term may cut the log
-	}
-	if !ok || r == nil || t.health.Failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
-		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
-		t.deliver(rpc)
-		return
-	}
-	rpc.Respond(&raft.AppendEntriesResponse{
-		RPCHeader: t.self.header(), Term: q.Term, LastLog: last, Success: true,
-	}, nil)
-	// The copy resets raft's election timer and names the leader. Its answer is dropped.
-	select {
-	case t.beats <- raft.RPC{Command: q, RespChan: make(chan raft.RPCResponse, 1)}:
-	default:
-	}
-}
-
 // AppendEntries sends a heartbeat or entries, unless the disk has hung too long. Entries
 // for a member that can't be reached are held until the member answers a heartbeat.
 func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
 ) error {
 	if isHeartbeat(q) {
-		err := t.append(to, at, q, a)
-		if err == nil {
-			t.held.reached(to)
-		}
-		return err
+		return t.sendBeat(to, at, q, a, t.together)
 	}
 	for again := false; ; again = true {
 		if err := t.awaitReached(to, q.Term); err != nil {
 			return err
 		}
 		*a = raft.AppendEntriesResponse{}
-		err := t.append(to, at, q, a)
+		err := t.append(to, at, q, a, t.NetworkTransport.AppendEntries)
 		if err == nil {
 			return nil
 		}
@@ -330,8 +300,11 @@ func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	}
 }
 
+// carrier brings an append to a member and fills its answer in.
+type carrier func(to raft.ServerID, at raft.ServerAddress, q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse) error
+
 func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
-	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
+	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse, by carrier,
 ) error {
 	if err := t.mute(); err != nil {
 		return err
@@ -340,7 +313,7 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	if err != nil {
 		return err
 	}
-	if err := t.NetworkTransport.AppendEntries(to, at, q, a); err != nil {
+	if err := by(to, at, q, a); err != nil {
 		return err
 	}
 	if err := t.answersFor(to, a.RPCHeader); err != nil {
@@ -378,7 +351,7 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 		return err
 	}
 	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
-	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.self.header(), Term: q.Term}, &known); err != nil {
+	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.self.header(), Term: q.Term}, &known, t.NetworkTransport.AppendEntries); err != nil {
 		t.held.lost(to, q.Term)
 		return err
 	}
@@ -426,6 +399,9 @@ func (t *Transport) EncodePeer(raft.ServerID, raft.ServerAddress) []byte { retur
 // caller.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
+		if t.shared != nil {
+			t.shared.remove(t)
+		}
 		t.loss.closed.Store(true) // streams that close from now on say nothing of a leader
 		close(t.done)
 	})

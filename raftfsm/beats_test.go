@@ -1,0 +1,200 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+)
+
+// processes are the nodes of several groups. Each sends the heartbeats of its groups together.
+type processes struct {
+	t     *testing.T
+	wires *wires
+	old   atomic.Bool  // the nodes don't know the message
+	sent  atomic.Int64 // messages
+
+	mu    sync.Mutex // guards beats
+	beats map[id.Member]*Beats
+}
+
+func newProcesses(t *testing.T) *processes {
+	return &processes{t: t, wires: newWires(), beats: map[id.Member]*Beats{}}
+}
+
+// of returns the Beats of a member.
+func (p *processes) of(m id.Member) *Beats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.beats[m] == nil {
+		p.beats[m] = NewBeats(func(_ context.Context, to id.Member, q, a any) (err error) {
+			p.sent.Add(1)
+			from, _ := m.Node()
+			if p.old.Load() || !p.wires.reach(m, to) {
+				return errors.New("unknown method")
+			}
+			*a.(*BeatsAnswer), err = p.of(to).Serve(from, q.(BeatsQuestion))
+			return err
+		})
+	}
+	return p.beats[m]
+}
+
+// group founds a group with a member in each process. The first one leads it.
+func (p *processes) group(number id.Shard, members ...id.Member) *cluster {
+	c := newCluster(p.t, newWires(), func(cfg *Config) { cfg.Group, cfg.Beats = number, p.of(cfg.Self) })
+	c.found(members...)
+	p.lead(c, members[0])
+	c.agree()
+	return c
+}
+
+// lead makes a member the leader of a group.
+func (p *processes) lead(c *cluster, m id.Member) {
+	p.t.Helper()
+	for c.leader().name != m {
+		if err := c.leader().Transfer(p.t.Context(), m); err != nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+}
+
+func (p *processes) close(groups ...*cluster) {
+	for _, c := range groups {
+		c.close()
+	}
+	for _, b := range p.beats {
+		b.Close()
+	}
+	settle()
+}
+
+// together runs a test with three groups that one process leads.
+func together(t *testing.T, do func(p *processes, groups []*cluster, members []id.Member)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, members := newProcesses(t), nodeNames(3)
+		var groups []*cluster
+		for number := range 3 {
+			groups = append(groups, p.group(id.Shard(7+number), members...))
+		}
+		time.Sleep(20 * time.Second) // until the members have answered the first message
+		do(p, groups, members)
+		p.close(groups...)
+	})
+}
+
+// staysLed fails the test unless members of a group hear from its leader all the time.
+func staysLed(t *testing.T, c *cluster, leader id.Member, d time.Duration) {
+	t.Helper()
+	term := c.members[leader].raft.CurrentTerm()
+	for began := time.Now(); time.Since(began) < d; time.Sleep(20 * time.Millisecond) {
+		for _, name := range c.others(c.members[leader]) {
+			if ago := time.Since(c.members[name].raft.LastContact()); ago > heartbeatDefault/2 {
+				t.Fatalf("group %d: %s has not heard from its leader for %s", c.members[name].cfg.Group, name, ago)
+			}
+		}
+	}
+	if now := c.members[leader].raft.CurrentTerm(); now != term {
+		t.Errorf("group %d has gone from term %d to %d", c.members[leader].cfg.Group, term, now)
+	}
+}
+
+func streamed(groups []*cluster) (sum int64) {
+	for _, c := range groups {
+		sum += c.wires.sent.Load()
+	}
+	return sum
+}
+
+func TestGroupsShareHeartbeats(t *testing.T) {
+	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+		messages, streams := p.sent.Load(), streamed(groups)
+		staysLed(t, groups[0], members[0], time.Minute)
+		messages, streams = p.sent.Load()-messages, streamed(groups)-streams
+		const most, mostStreams = 2 * 60 * 4, 3 * 2 * 60 // four heartbeats a second; appends alone
+		if messages > most || streams > mostStreams {
+			t.Errorf("in a minute the leaders sent %d messages together and %d on streams, want at most %d and %d", messages, streams, most, mostStreams)
+		}
+	})
+}
+
+// Beside a follower that knows the message, one of an older release gets heartbeats on streams.
+func TestOlderNodesGetHeartbeats(t *testing.T) {
+	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+		p.old.Store(true)
+		for _, c := range groups {
+			staysLed(t, c, members[0], 40*time.Second)
+		}
+		p.old.Store(false)
+		staysLed(t, groups[0], members[0], 40*time.Second)
+		before := streamed(groups)
+		time.Sleep(time.Minute)
+		if sent, most := streamed(groups)-before, int64(3*2*60); sent > most {
+			t.Errorf("after the upgrade %d messages went over streams in a minute, want at most %d", sent, most)
+		}
+	})
+}
+
+// A follower whose main goroutine is stuck in an earlier term can't answer its new leader. The
+// other groups of the two nodes don't wait for it.
+func TestStuckGroupDelaysNoHeartbeat(t *testing.T) {
+	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+		stuck := groups[0].members[members[2]]
+		release, reached := stuck.disk.hang()
+		groups[0].propose("x", members[:2]...)
+		<-reached
+		for _, c := range groups {
+			p.lead(c, members[1])
+		}
+		time.Sleep(time.Second)
+		if groups[0].leader().raft.CurrentTerm() == stuck.raft.CurrentTerm() {
+			t.Fatal("the follower has the new leader's term, so this shows nothing")
+		}
+		staysLed(t, groups[1], members[1], 10*time.Second)
+		staysLed(t, groups[2], members[1], 10*time.Second)
+		release()
+		groups[0].agree()
+	})
+}
+
+// The leader's other groups go on.
+func TestClosedGroupSeesNoHeartbeat(t *testing.T) {
+	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+		leader := groups[0].members[members[0]]
+		groups[0].stop(members[1])
+		groups[0].stop(members[2])
+		time.Sleep(2 * heartbeatDefault)
+		if leader.IsLeader() {
+			t.Error("a leader leads on, and its followers are closed")
+		}
+		for _, c := range groups[1:] {
+			staysLed(t, c, members[0], 5*time.Second)
+		}
+		groups[0].open(members[1])
+		groups[0].open(members[2])
+		groups[0].agree()
+	})
+}
+
+func TestForeignHeartbeatsAreRefused(t *testing.T) {
+	t.Parallel()
+	members := nodeNames(2)
+	from, _ := members[0].Node()
+	b := NewBeats(nil)
+	defer b.Close()
+	f := func(q BeatsQuestion, refused bool) {
+		t.Helper()
+		if a, err := b.Serve(from, q); (err != nil) != refused {
+			t.Errorf("%d heartbeats of %s: %+v, %v", len(q.Beats), q.Member, a, err)
+		}
+	}
+	f(BeatsQuestion{Member: members[0]}, false)
+	f(BeatsQuestion{Member: members[1]}, true)
+	f(BeatsQuestion{Member: "nobody"}, true)
+}
