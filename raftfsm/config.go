@@ -110,8 +110,8 @@ type Config struct {
 	// SegmentBytes is the approximate size of the files of a Keeper; 64 MiB.
 	SegmentBytes int64
 
-	// Checks limits how many members of this process hash their state at a time
-	// (Checkpoint): one for each place in the channel. nil sets no limit.
+	// Checks limits how many members of this process hash their state (Checkpoint) or verify a
+	// segment at a time: one for each free place in the channel. nil sets no limit.
 	Checks chan struct{}
 
 	// Marks keeps what members have acknowledged. With it, the member stays out of

@@ -200,7 +200,7 @@ func (g *Group) start(m Machine) error {
 	g.loops.Go(func() { g.leader.run(g.stop) })
 	g.loops.Go(g.reads.loop)
 	g.loops.Go(g.eraser.loop)
-	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
+	g.loops.Go(func() { g.snapshots.Scrub(g.cfg.Checks, g.stop) })
 	g.loops.Go(commits{g}.loop)
 	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil

@@ -77,7 +77,7 @@ type Replicas struct {
 	noted    atomic.Uint32
 	stopping atomic.Bool
 	outages  *outages
-	checks   chan struct{} // raftfsm.Config.Checks: one replica is hashed at a time
+	checks   chan struct{} // raftfsm.Config.Checks: one at a time, and none before all templates are open
 	orders   orders
 	beats    *raftfsm.Beats
 
@@ -100,6 +100,7 @@ func Open(c Config) (*Replicas, error) {
 	r := &Replicas{
 		cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), beats: newBeats(c.Peers), shards: map[id.Shard]hosted{},
 	}
+	r.checks <- struct{}{} // until a Warmer calls first
 	var err error
 	if r.outages, err = openOutages(c.Dir); err == nil {
 		r.meta, err = r.open(id.Meta, r.state)

@@ -53,9 +53,9 @@ type Warmer struct {
 }
 
 // NewWarmer returns the warmer of a node's replicas. It calls first once, as soon as Warmed
-// reports true.
+// reports true. Until then no replica is hashed or verified.
 func NewWarmer(r *Replicas, t Templates, first func()) *Warmer {
-	return &Warmer{Loop: loop.New("warmer"), replicas: r, templates: t, first: first, log: r.cfg.Log}
+	return &Warmer{Loop: loop.New("warmer"), replicas: r, templates: t, first: func() { <-r.checks; first() }, log: r.cfg.Log}
 }
 
 // Warmed reports whether the templates that were committed before the start have been

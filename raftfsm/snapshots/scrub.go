@@ -1,6 +1,10 @@
 package snapshots
 
-import "time"
+import (
+	"time"
+
+	"facet/shard/segment"
+)
 
 // scrubPause is the pause after each file that Scrub reads, and scrubInterval the pause
 // after all of them.
@@ -10,9 +14,9 @@ const (
 )
 
 // Scrub reads the segments of the newest snapshot once a day, to find a damaged one before
-// it is needed. A damaged segment takes the group out of service. Scrub returns when stop
-// is closed.
-func (s *Store) Scrub(stop <-chan struct{}) {
+// it is needed. A damaged segment takes the group out of service. Scrub waits for a place in
+// turns, if that is not nil, before each file. It returns when stop is closed.
+func (s *Store) Scrub(turns chan struct{}, stop <-chan struct{}) {
 	if s.segments == nil {
 		return
 	}
@@ -33,9 +37,21 @@ func (s *Store) Scrub(stop <-chan struct{}) {
 			timer.Reset(scrubInterval)
 			continue
 		}
-		_ = f.Verify() // the store was told of damage
+		verify(f, turns, stop)
 		f.Release()
 		next++
 		timer.Reset(scrubPause)
 	}
+}
+
+func verify(f *segment.File, turns chan struct{}, stop <-chan struct{}) {
+	if turns != nil {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-stop:
+			return
+		}
+	}
+	_ = f.Verify() // the store was told of damage
 }
