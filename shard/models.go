@@ -35,6 +35,9 @@ func (m *models) checkOne() error {
 	return nil
 }
 
+// only returns the model of all templates, or an error if the slice has had templates of two.
+func (m *models) only() (id.Model, error) { return model(m.first.Load()), m.checkOne() }
+
 func model(n uint64) (m id.Model) {
 	binary.BigEndian.PutUint64(m[:], n)
 	return m

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"facet/engine/score"
 	"facet/shard/scan"
@@ -16,6 +17,9 @@ const (
 	batchMax = 2 * laneCount
 	// waitingMax is how many searches may wait.
 	waitingMax = 1024
+	// asideStep is how often SearchAll looks whether searches run, and asideMost how long it waits for them.
+	asideStep = time.Millisecond
+	asideMost = 100 * time.Millisecond
 )
 
 // ErrBusy is returned when too many searches wait already.
@@ -132,4 +136,46 @@ func (q *Queue) run(batch []*ticket) {
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	next[0].lead = next
 	close(next[0].done)
+}
+
+// SearchAll does what Matrix.SearchAll does, until ctx ends, in a pass of its own. It is for work that
+// nobody waits for: while other searches run it waits, for a tenth of a second at most, and they wait
+// for its pass never. Errors are those of Search.
+func (q *Queue) SearchAll(ctx context.Context, queries []scan.Query) ([][]scan.Hit, error) {
+	if err := q.standAside(ctx); err != nil {
+		return nil, err
+	}
+	requests := make([]request, len(queries))
+	for i, query := range queries {
+		requests[i] = request{query, ctx.Err, ctx}
+	}
+	searches, err := q.matrix.searchAll(q.table, requests, &active)
+	if err != nil {
+		return nil, err
+	}
+	hits := make([][]scan.Hit, len(queries))
+	for i, s := range searches {
+		if hits[i], err = s.result(); err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
+}
+
+// standAside waits while searches run.
+func (q *Queue) standAside(ctx context.Context) error {
+	for until := time.Now().Add(asideMost); q.busy() && time.Now().Before(until); {
+		select {
+		case <-time.After(asideStep):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for searches: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+func (q *Queue) busy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.running > 0
 }

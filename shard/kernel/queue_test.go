@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"facet/shard/scan"
 )
@@ -55,4 +57,43 @@ func TestAbandonedSearchLeavesQueue(t *testing.T) {
 	if _, err := queue.Search(t.Context(), q); !errors.Is(err, ErrBusy) {
 		t.Errorf("got error %v, want ErrBusy", err)
 	}
+}
+
+// Searches that nobody waits for stand aside while others run, but not for ever.
+func TestPassOfItsOwnStandsAside(t *testing.T) {
+	t.Parallel()
+	const dim = 32
+	r := rand.New(rand.NewPCG(1, 11))
+	w := newTwin(t, dim)
+	for i := range 4000 {
+		w.add(t, eventOf(r, i), unit(r, dim))
+	}
+	queries := make([]scan.Query, batchMax)
+	for i := range queries {
+		queries[i] = randomQuery(r, unit(r, dim))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		queue := NewQueue(w.m, w.table, 1)
+		for _, busy := range []time.Duration{0, asideMost / 2, 2 * asideMost} {
+			if busy > 0 {
+				queue.running = 1
+				time.AfterFunc(busy, func() {
+					queue.mu.Lock()
+					defer queue.mu.Unlock()
+					queue.running = 0
+				})
+			}
+			begin := time.Now()
+			lists, err := queue.SearchAll(t.Context(), queries)
+			if took, want := time.Since(begin), min(busy, asideMost); err != nil || took < want || took > want+asideStep {
+				t.Errorf("waited %v beside searches of %v, error %v", took, busy, err)
+			}
+			for i, q := range queries {
+				if want := scan.TopK(maps.Values(w.rows), w.table, q); !slices.Equal(lists[i], want) {
+					t.Errorf("%+v:\ngot  %v\nwant %v", q, lists[i], want)
+				}
+			}
+			time.Sleep(3 * asideMost)
+		}
+	})
 }
