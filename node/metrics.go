@@ -17,6 +17,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/shard"
+	"facet/shard/job"
 )
 
 // openMetrics creates this node's registry and the metrics that count work. Each node has
@@ -213,7 +214,7 @@ func readJobs(n *Node, to send) {
 	for _, number := range n.replicas.Numbers() {
 		group, ok := n.replicas.Group(number)
 		if machine, here := n.replicas.Shard(number); ok && here && group.IsLeader() { // the node may close it meanwhile
-			waiting += machine.Jobs().Left()
+			waiting += machine.Jobs().Left(job.Registrations)
 		}
 	}
 	to(metrics.JobsQueued, float64(waiting))

@@ -41,15 +41,15 @@ type lease struct {
 	until   time.Time
 }
 
-// take lends a piece of the batch that has the fewest lent items, of the galleries that may work.
-func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int, may func(id.Gallery) bool) pieceAnswer {
+// take lends a piece of the batch of a kind that has the fewest lent items, of the galleries that may work.
+func (l *leases) take(now time.Time, group id.Shard, book *job.Book, kind job.Kind, n int, may func(id.Gallery) bool) pieceAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lent := l.prune(now)
 	if len(l.lent) >= leasesMax {
 		return pieceAnswer{}
 	}
-	work := book.Work()
+	work := book.Work(kind)
 	for len(work) > 0 {
 		least := 0
 		for i, name := range work {

@@ -128,7 +128,7 @@ var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ct
 	if err != nil {
 		return nil, err
 	}
-	return book.List(q.Gallery, q.Generation, JobsMax), nil
+	return book.List(q.Gallery, q.Generation, job.Registrations, JobsMax), nil
 }}
 
 // pieceAnswer is a piece of a job. Lease is 0 when there is no work.
@@ -152,7 +152,7 @@ var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.
 	if err != nil {
 		return pieceAnswer{}, err
 	}
-	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax)), r.works), nil
+	return r.leases.take(time.Now(), group, book, job.Registrations, int(min(n, PieceMax)), r.works), nil
 }}
 
 // finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives

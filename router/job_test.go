@@ -55,11 +55,11 @@ func TestLeasedItemIsNotLentAgain(t *testing.T) {
 	t.Parallel()
 	book, now := bookOf(t, 5), time.Now()
 	var l leases
-	a, b, none := l.take(now, 1, book, 3, every), l.take(now, 1, book, 3, every), l.take(now, 1, book, 3, every)
+	a, b, none := l.take(now, 1, book, job.Registrations, 3, every), l.take(now, 1, book, job.Registrations, 3, every), l.take(now, 1, book, job.Registrations, 3, every)
 	if len(indexes(a)) != 3 || len(indexes(b)) != 2 || indexes(b)[0] != 3 || none.Lease != 0 {
 		t.Fatalf("lent %v, %v, %v", indexes(a), indexes(b), indexes(none))
 	}
-	if rests := new(leases).take(now, 1, book, 3, func(id.Gallery) bool { return false }); rests.Lease != 0 {
+	if rests := new(leases).take(now, 1, book, job.Registrations, 3, func(id.Gallery) bool { return false }); rests.Lease != 0 {
 		t.Errorf("lent %v of a gallery that rests", indexes(rests))
 	}
 	later := now.Add(LeaseTime / 2)
@@ -74,13 +74,13 @@ func TestLeasedItemIsNotLentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := now.Add(LeaseTime + 1) // a was renewed, b was not
-	if got := indexes(l.take(late, 1, book, 9, every)); len(got) != 2 || got[0] != 3 {
+	if got := indexes(l.take(late, 1, book, job.Registrations, 9, every)); len(got) != 2 || got[0] != 3 {
 		t.Errorf("after the end of a lease: %v", got)
 	}
 	if l.renew(late, b.Lease, shardfsm.FinishJob{Name: batchOf(0)}) {
 		t.Error("a piece whose lease has ended is renewed")
 	}
-	if got := indexes(l.take(now.Add(3*LeaseTime), 1, book, 9, every)); len(got) != 4 || got[0] != 0 || got[1] != 2 {
+	if got := indexes(l.take(now.Add(3*LeaseTime), 1, book, job.Registrations, 9, every)); len(got) != 4 || got[0] != 0 || got[1] != 2 {
 		t.Errorf("after the end of all leases: %v", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestJobsShareTheWork(t *testing.T) {
 	var l leases
 	count := map[id.Batch]int{}
 	for range 9 {
-		p := l.take(now, 1, book, 4, every)
+		p := l.take(now, 1, book, job.Registrations, 4, every)
 		count[p.Name.Batch] += len(p.Records)
 	}
 	if a, b, c := count[batchOf(0).Batch], count[batchOf(1).Batch], count[batchOf(2).Batch]; a != 16 || b != 16 || c != 3 {
@@ -106,9 +106,9 @@ func TestPostponedGalleryLeavesRoomForOthers(t *testing.T) {
 	other.Gallery = id.Gallery{UUID: id.UUID{9}}
 	fill(t, book, other, 8)
 	var l leases
-	a := l.take(now, 1, book, 4, every)
+	a := l.take(now, 1, book, job.Registrations, 4, every)
 	for a.Name.Gallery == other.Gallery {
-		a = l.take(now, 1, book, 4, every)
+		a = l.take(now, 1, book, job.Registrations, 4, every)
 	}
 	l.postpone(now, a.Lease, a.Name.Gallery)
 	if l.renew(now, a.Lease, shardfsm.FinishJob{Name: a.Name}) {
@@ -116,14 +116,14 @@ func TestPostponedGalleryLeavesRoomForOthers(t *testing.T) {
 	}
 	at := now.Add(forgetRetry - 1)
 	for range 2 {
-		if p := l.take(at, 1, book, 4, every); p.Name != other || len(p.Records) != 4 {
+		if p := l.take(at, 1, book, job.Registrations, 4, every); p.Name != other || len(p.Records) != 4 {
 			t.Errorf("beside a postponed gallery: %v of %v", indexes(p), p.Name)
 		}
 	}
-	if p := l.take(at, 1, book, 4, every); p.Lease != 0 {
+	if p := l.take(at, 1, book, job.Registrations, 4, every); p.Lease != 0 {
 		t.Errorf("of the postponed gallery: %v", indexes(p))
 	}
-	if p := l.take(at.Add(1), 1, book, 4, every); p.Name.Gallery != a.Name.Gallery {
+	if p := l.take(at.Add(1), 1, book, job.Registrations, 4, every); p.Name.Gallery != a.Name.Gallery {
 		t.Errorf("later: %v of %v", indexes(p), p.Name)
 	}
 }

@@ -60,7 +60,7 @@ func (r *cluster) Shards() []id.Shard {
 // returns false for a shard without a replica here.
 func (r *jobRequests) Idle(shard id.Shard) bool {
 	m, here := r.groups.Shard(shard)
-	return here && m.Jobs().Left() == 0
+	return here && m.Jobs().Left(job.Registrations) == 0
 }
 
 // TakePiece borrows a piece of a job from a shard's leader. It returns nil when

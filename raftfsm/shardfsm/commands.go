@@ -31,6 +31,8 @@ var (
 	OpenJobOp       = command.Op[OpenJob, JobAnswer]{Code: 34, Version: 1, AnswersAs: 32}
 	FinishJobOp     = command.Op[FinishJob, JobAnswer]{Code: 35, Version: 1, AnswersAs: 32}
 	ExpireJobsOp    = command.Op[ExpireJobs, JobAnswer]{Code: 36, Version: 1, AnswersAs: 32}
+	DropJobOp       = command.Op[DropJob, JobAnswer]{Code: 37, Version: 1, AnswersAs: 32}
+	RedactJobOp     = command.Op[RedactJob, JobAnswer]{Code: 38, Version: 1, AnswersAs: 32}
 )
 
 // commands is the machine's table, indexed by code: a code given out twice does not
@@ -63,4 +65,6 @@ var commands = [...]command.Row[*Machine]{
 	34: command.Does(OpenJobOp, OpenJob.apply),
 	35: command.Does(FinishJobOp, FinishJob.apply),
 	36: command.Does(ExpireJobsOp, ExpireJobs.apply),
+	37: command.Does(DropJobOp, DropJob.apply),
+	38: command.Does(RedactJobOp, RedactJob.apply),
 }

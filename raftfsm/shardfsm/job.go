@@ -7,7 +7,7 @@ import (
 	"facet/shard/job"
 )
 
-// Jobs returns the bulk registrations. Restore keeps the object.
+// Jobs returns the bulk registrations, and the comparisons of galleries with themselves. Restore keeps the object.
 func (m *Machine) Jobs() *job.Book { return m.jobs }
 
 // JobName names a batch of a gallery.
@@ -82,6 +82,8 @@ type BeginJob struct {
 	Epoch uint32 `cbor:"6,keyasint,omitempty"`
 	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
 	Share JobShare `cbor:"7,keyasint,omitzero"`
+	// Kind is sent from metafsm.LevelSubjects on.
+	Kind job.Kind `cbor:"8,keyasint,omitempty"`
 }
 
 func (c BeginJob) apply(m *Machine) JobAnswer {
@@ -94,7 +96,7 @@ func (c BeginJob) apply(m *Machine) JobAnswer {
 		}
 		return m.jobs.Begin(job.Begin{
 			Name: job.Name(c.Name), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
-			Share: job.Share(c.Share),
+			Share: job.Share(c.Share), Kind: c.Kind,
 		})
 	})
 	if known && a.Status == Done {
@@ -141,6 +143,27 @@ func (c FinishJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
 		return m.jobs.Finish(job.Name(c.Name), c.Results, now)
 	})
+}
+
+// DropJob removes a batch.
+type DropJob struct {
+	Name JobName `cbor:"1,keyasint"`
+	Time int64   `cbor:"2,keyasint"`
+}
+
+func (c DropJob) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(int64) (job.Progress, error) { return m.jobs.Drop(job.Name(c.Name)) })
+}
+
+// RedactJob replaces the results of finished items of a batch.
+type RedactJob struct {
+	Name    JobName      `cbor:"1,keyasint"`
+	Results []job.Result `cbor:"2,keyasint"`
+	Time    int64        `cbor:"3,keyasint"`
+}
+
+func (c RedactJob) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(int64) (job.Progress, error) { return m.jobs.Redact(job.Name(c.Name), c.Results) })
 }
 
 // ExpireJobs removes the batches that have expired at Time.

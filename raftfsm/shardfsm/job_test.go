@@ -31,6 +31,28 @@ func jobCommands(n JobName) []any {
 	}
 }
 
+// pairCommands returns all commands of a comparison of a gallery with itself, in order. The next one
+// replaces it.
+func pairCommands(n, next JobName) []any {
+	const at = 1_700_000_000_005
+	result := job.Result{Attempts: 1, Sealed: []byte{7, 8}, Pairs: 3}
+	redacted := job.Result{Attempts: 1, Sealed: []byte{7}, Pairs: 2}
+	begin := BeginJob{Name: n, Application: id.Application{UUID: id.UUID{4}}, Request: [16]byte{2}, Total: 1, Time: at, Kind: job.Duplicates}
+	replacing := begin
+	replacing.Name = next
+	return []any{
+		begin,
+		AddJob{Name: n, Items: [][]byte{{1}}, Time: at + 1},
+		OpenJob{Name: n, Time: at + 2},
+		FinishJob{Name: n, Results: []job.Result{result}, Time: at + 3},
+		RedactJob{Name: n, Results: []job.Result{redacted}, Time: at + 4},
+		replacing,
+		AddJob{Name: next, Items: [][]byte{{1}}, Time: at + 5},
+		OpenJob{Name: next, Time: at + 6},
+		DropJob{Name: n, Time: at + 7}, // gone already
+	}
+}
+
 func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	t.Helper()
 	a, err := BeginJobOp.Answer(m.Apply(1, encode(c)))
@@ -44,12 +66,15 @@ func TestJobBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	var lines strings.Builder
-	for _, c := range jobCommands(jobOf(1, 1)) {
+	for _, c := range append(jobCommands(jobOf(1, 1)), pairCommands(jobOf(1, 2), jobOf(1, 3))...) {
 		fmt.Fprintf(&lines, "%T %x\nanswer %x\n", c, encode(c), m.Apply(1, encode(c)))
 	}
 	again := matchesForms(t, m, "jobs.txt", lines.String())
 	if page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
 		t.Errorf("the restored page is %v, %v", page, err)
+	}
+	if work := again.Jobs().Work(job.Duplicates); len(work) != 1 || work[0] != job.Name(jobOf(1, 3)) {
+		t.Errorf("the restored comparisons are %v", work)
 	}
 }
 
@@ -75,7 +100,7 @@ func TestJobStartsOnceEndsWithGallery(t *testing.T) {
 		t.Errorf("an unknown job: %+v", a)
 	}
 	m.Apply(9, FenceOp.Encode(Fence{Gallery: n.Gallery, Generation: 2}))
-	if len(m.Jobs().Work()) != 0 {
+	if len(m.Jobs().Work(job.Registrations)) != 0 {
 		t.Error("a deleted gallery has work")
 	}
 	for i, c := range all[:4] {

@@ -45,6 +45,18 @@ var (
 	ErrPlace = errors.New("job: items are out of place")
 )
 
+// Kind is what the items of a batch are.
+type Kind uint8
+
+// The kinds of batches. The numbers are stored.
+const (
+	// Registrations: each item is a file to register.
+	Registrations Kind = 0
+	// Duplicates: each item is a block of events to compare with their gallery. A gallery has one
+	// such batch: the next one replaces it.
+	Duplicates Kind = 1
+)
+
 // Name names a batch and the gallery it must belong to.
 type Name struct {
 	Gallery    id.Gallery
@@ -74,6 +86,7 @@ type Begin struct {
 	Time int64
 	// Share is that of the gallery's tenant.
 	Share Share
+	Kind  Kind
 }
 
 // Result is the outcome of one item.
@@ -85,8 +98,11 @@ type Result struct {
 	Success bool       `cbor:"3,keyasint,omitempty"`
 	Subject id.Subject `cbor:"4,keyasint"`
 	Event   id.Event   `cbor:"5,keyasint"`
-	// Sealed is an Outcome, sealed by SealOutcome.
+	// Sealed is an Outcome, sealed by SealOutcome, or for Duplicates a list of pairs, sealed by
+	// SealPairs.
 	Sealed []byte `cbor:"6,keyasint,omitempty"`
+	// Pairs is how many pairs Sealed has.
+	Pairs uint32 `cbor:"7,keyasint,omitempty"`
 }
 
 // Record is one item and its result, which is nil while it is unfinished.
@@ -103,11 +119,13 @@ type Progress struct {
 	Total, Items, Done uint32
 	// Open reports that all items have come, so that work may begin.
 	Open bool
+	Kind Kind
 }
 
-// batch is one bulk registration.
+// batch is one bulk registration, or one comparison of a gallery with itself.
 type batch struct {
 	name        Name
+	kind        Kind
 	tenant      id.Tenant // zero if it counts for none
 	application id.Application
 	request     [16]byte
@@ -245,7 +263,17 @@ func (s *state) drop(b *batch) {
 	}
 }
 
-// Begin makes a batch that stays invisible until Open. Repeating it returns the batch's progress.
+// dropDuplicates drops the batch of that kind that a gallery has.
+func (s *state) dropDuplicates(g id.Gallery) {
+	for _, b := range s.batches { // any order will do
+		if b.kind == Duplicates && b.name.Gallery == g {
+			s.drop(b)
+		}
+	}
+}
+
+// Begin makes a batch that stays invisible until Open. Repeating it returns the batch's progress. One
+// of the kind Duplicates drops the gallery's earlier one.
 // The error wraps
 // ErrConflict, ErrFull, ErrJobs, ErrItems or ErrPlace.
 func (k *Book) Begin(c Begin) (Progress, error) {
@@ -271,14 +299,18 @@ func (k *Book) Begin(c Begin) (Progress, error) {
 	if err := s.over(c.Share, c.Total); err != nil {
 		return Progress{}, err
 	}
+	if c.Kind == Duplicates {
+		s.dropDuplicates(c.Name.Gallery)
+	}
 	b := newBatch(c.Name, c.Total, s.sequence)
+	b.kind = c.Kind
 	b.tenant, b.application, b.request, b.touched = c.Share.Tenant, c.Application, c.Request, c.Time
 	s.add(b)
 	return b.progress(), nil
 }
 
 func (b *batch) progress() Progress {
-	return Progress{Application: b.application, Total: b.total, Items: uint32(b.records.Len()), Done: b.done, Open: b.open}
+	return Progress{Application: b.application, Total: b.total, Items: uint32(b.records.Len()), Done: b.done, Open: b.open, Kind: b.kind}
 }
 
 // Add adds items to a batch, from index first on. It skips items that have come before. The error
@@ -349,6 +381,35 @@ func (k *Book) Finish(n Name, results []Result, time int64) (Progress, error) {
 		b.low++
 	}
 	k.state.settle(b)
+	return b.progress(), nil
+}
+
+// Redact replaces the results of finished items. It changes nothing else, not even the time from which
+// the batch is kept. The error wraps ErrUnknown.
+func (k *Book) Redact(n Name, results []Result) (Progress, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b, err := k.state.find(n)
+	if err != nil {
+		return Progress{}, err
+	}
+	for _, r := range results {
+		if old, ok := b.records.Get(r.Index); ok && old.Result != nil {
+			k.state.set(b, Record{Index: r.Index, Sealed: old.Sealed, Result: &r})
+		}
+	}
+	return b.progress(), nil
+}
+
+// Drop drops a batch. The error wraps ErrUnknown.
+func (k *Book) Drop(n Name) (Progress, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b, err := k.state.find(n)
+	if err != nil {
+		return Progress{}, err
+	}
+	k.state.drop(b)
 	return b.progress(), nil
 }
 

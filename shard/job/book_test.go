@@ -119,11 +119,11 @@ func TestFirstResultOfItemCounts(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Index != 3 || app != beginning(1, 1).Application {
 		t.Errorf("unfinished %v, %v, %v", left, app, err)
 	}
-	if got := k.Work(); len(got) != 1 || got[0] != name(1) {
+	if got := k.Work(Registrations); len(got) != 1 || got[0] != name(1) {
 		t.Errorf("work %v", got)
 	}
-	if _, err := k.Finish(name(1), []Result{{Index: 1}, {Index: 3}}, 3000); err != nil || len(k.Work()) != 0 {
-		t.Errorf("finished, but work is left: %v, %v", k.Work(), err)
+	if _, err := k.Finish(name(1), []Result{{Index: 1}, {Index: 3}}, 3000); err != nil || len(k.Work(Registrations)) != 0 {
+		t.Errorf("finished, but work is left: %v, %v", k.Work(Registrations), err)
 	}
 }
 
@@ -164,11 +164,11 @@ func TestFenceDropsEarlierGenerations(t *testing.T) {
 	filled(t, k, 1, 2)
 	filled(t, k, 2, 2)
 	k.Fence(name(1).Gallery, 1)
-	if len(k.Work()) != 2 {
+	if len(k.Work(Registrations)) != 2 {
 		t.Error("a fence before the generation drops it")
 	}
 	k.Fence(name(1).Gallery, 2)
-	if got := k.Work(); len(got) != 1 || got[0] != name(2) {
+	if got := k.Work(Registrations); len(got) != 1 || got[0] != name(2) {
 		t.Errorf("work %v", got)
 	}
 	if k.state.items != 2 || len(k.state.galleries) != 1 {
@@ -213,8 +213,8 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 		t.Fatalf("read: %v", err)
 	}
 	left, _, _ := got.Unfinished(name(1), 10, func(uint32) bool { return false })
-	if len(left) != 1 || left[0].Index != 2 || len(got.Work()) != 2 || got.state.items != 10 {
-		t.Errorf("after reading: unfinished %v, work %v, %d items", left, got.Work(), got.state.items)
+	if len(left) != 1 || left[0].Index != 2 || len(got.Work(Registrations)) != 2 || got.state.items != 10 {
+		t.Errorf("after reading: unfinished %v, work %v, %d items", left, got.Work(Registrations), got.state.items)
 	}
 	if _, err := k.Finish(name(1), []Result{{Index: 2}}, 6000); err != nil {
 		t.Fatal(err)
@@ -276,4 +276,97 @@ func FuzzReadBook(f *testing.F) {
 			t.Fatalf("what was read does not survive a snapshot: %v", err)
 		}
 	})
+}
+
+// A gallery has one comparison with itself: the next one drops it, and nothing else.
+func TestNextComparisonReplacesEarlier(t *testing.T) {
+	t.Parallel()
+	k := New()
+	filled(t, k, 1, 2) // registrations of the same gallery
+	compare := func(gallery, n byte) Name {
+		t.Helper()
+		c := beginning(n, 1)
+		c.Kind, c.Name.Gallery = Duplicates, name(gallery).Gallery
+		if _, err := k.Begin(c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Add(c.Name, 0, [][]byte{{n}}, 1000); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Open(c.Name, 1000); err != nil {
+			t.Fatal(err)
+		}
+		return c.Name
+	}
+	first, other := compare(1, 11), compare(2, 12)
+	if _, err := k.Finish(first, []Result{{Index: 0, Pairs: 7}}, 1000); err != nil || k.Paired(first) != 7 {
+		t.Fatalf("%d pairs, %v", k.Paired(first), err)
+	}
+	next := compare(1, 13)
+	if got := k.Reports(); len(got) != 2 || got[0] != other || got[1] != next {
+		t.Errorf("reports %v", got)
+	}
+	if _, err := k.Find(first); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the earlier comparison: %v", err)
+	}
+	if work := k.Work(Registrations); len(work) != 1 || work[0] != name(1) || k.Left(Duplicates) != 2 || k.Left(Registrations) != 2 {
+		t.Errorf("work %v, %d and %d items", work, k.Left(Duplicates), k.Left(Registrations))
+	}
+	if list := k.List(name(1).Gallery, 1, Duplicates, 9); len(list) != 1 || list[0].Batch != next.Batch {
+		t.Errorf("comparisons %v", list)
+	}
+	if again, err := read(write(t, k)); err != nil || len(again.Work(Duplicates)) != 2 {
+		t.Errorf("after reading: %v", err)
+	}
+	if _, err := k.Drop(next); err != nil || len(k.Work(Duplicates)) != 1 || k.state.items != 3 {
+		t.Errorf("dropped: %v, %d items", err, k.state.items)
+	}
+}
+
+func TestRedactionKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	k := New()
+	filled(t, k, 1, 3)
+	if _, err := k.Finish(name(1), []Result{{Index: 1, Sealed: []byte{1, 2}, Pairs: 2}}, 5000); err != nil {
+		t.Fatal(err)
+	}
+	before := k.state.batches[name(1).Batch].touched
+	p, err := k.Redact(name(1), []Result{{Index: 0, Pairs: 9}, {Index: 1, Sealed: []byte{1}, Pairs: 1}, {Index: 77}})
+	page, _, _ := k.Page(name(1), 0, 9)
+	if err != nil || p.Done != 1 || page[0].Result != nil || page[1].Result.Pairs != 1 || !bytes.Equal(page[1].Result.Sealed, []byte{1}) {
+		t.Errorf("%+v, %+v, %v", p, page, err)
+	}
+	if k.state.batches[name(1).Batch].touched != before {
+		t.Error("a redaction keeps the batch longer")
+	}
+	if _, err := k.Redact(name(2), nil); !errors.Is(err, ErrUnknown) {
+		t.Errorf("an unknown batch: %v", err)
+	}
+}
+
+func TestPairsOpenInTheirPlace(t *testing.T) {
+	t.Parallel()
+	key, err := seal.NewKey(bytes.Repeat([]byte{3}, seal.KeyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Pairs{Cut: true, Reason: "why"}
+	for i := range PairsMax {
+		want.List = append(want.List, Pair{id.Subject{UUID: id.UUID{1, byte(i >> 8), byte(i)}}, id.Subject{UUID: id.UUID{2, byte(i)}}, 9999 - i})
+	}
+	sealed := SealPairs(key, name(1), 4, want)
+	got, err := OpenPairs(key, name(1), 4, sealed)
+	if got.Packed = nil; err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%d pairs, %v", len(got.List), err)
+	}
+	if _, err := OpenPairs(key, name(1), 5, sealed); !errors.Is(err, seal.ErrOpen) {
+		t.Errorf("another place: %v", err)
+	}
+	if _, err := OpenOutcome(key, name(1), 4, sealed); err == nil {
+		t.Error("pairs open as an outcome")
+	}
+	b := Block{Shard: 3, After: 5, Last: 9, Threshold: 8000}
+	if got, err := OpenBlock(key, name(1), 0, SealBlock(key, name(1), 0, b)); err != nil || got != b {
+		t.Errorf("block %+v, %v", got, err)
+	}
 }

@@ -174,7 +174,7 @@ func TestBookIsRestoredFromFiles(t *testing.T) {
 				}
 				other = loaded
 			}
-			if !bytes.Equal(write(t, steady), write(t, other)) || steady.Left() != other.Left() || !maps.Equal(steady.Owned(), other.Owned()) {
+			if !bytes.Equal(write(t, steady), write(t, other)) || steady.Left(Registrations) != other.Left(Registrations) || !maps.Equal(steady.Owned(), other.Owned()) {
 				t.Fatalf("seed %d: the books differ", seed)
 			}
 		}
@@ -209,7 +209,7 @@ func TestSnapshotOfJobsCostsChangesOnly(t *testing.T) {
 		t.Errorf("%d bytes for ten results, after %d", more, all)
 	}
 	k.Expire(2000 + 10*keptMillis)
-	if len(k.Work()) != 1 {
+	if len(k.Work(Registrations)) != 1 {
 		t.Fatal("a batch that is not finished is gone")
 	}
 	k.Fence(name(1).Gallery, 2)

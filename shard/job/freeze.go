@@ -41,6 +41,8 @@ type batchRecord struct {
 	Records     uint32         `cbor:"9,keyasint"`
 	// Tenant is set from metafsm.LevelQuotas on.
 	Tenant id.Tenant `cbor:"10,keyasint,omitzero"`
+	// Kind is set from metafsm.LevelSubjects on.
+	Kind Kind `cbor:"11,keyasint,omitempty"`
 }
 
 // storedRecord is a batch whose records are in files. Records up to the sequence Since belong to an
@@ -83,7 +85,7 @@ func (k *Book) Freeze() *View {
 	for _, b := range s.batches {
 		head := batchRecord{
 			b.name.Batch, b.name.Gallery, b.name.Generation, b.application, b.request,
-			b.total, b.open, b.touched, uint32(b.records.Len()), b.tenant,
+			b.total, b.open, b.touched, uint32(b.records.Len()), b.tenant, b.kind,
 		}
 		v.batches = append(v.batches, batchView{head, b.since, b.done, b.records.Copy()})
 	}

@@ -67,12 +67,15 @@ func (l *Loader) batch(r batchRecord) error {
 		return fmt.Errorf("%w: batch %s is out of place", ErrSnapshot, r.Batch)
 	case r.Total == 0 || r.Total > ItemsMax || r.Records > r.Total || r.Open && r.Records != r.Total:
 		return fmt.Errorf("%w: batch %s has %d of %d records", ErrSnapshot, r.Batch, r.Records, r.Total)
+	case r.Kind > Duplicates:
+		return fmt.Errorf("%w: batch %s is of kind %d", ErrSnapshot, r.Batch, r.Kind)
 	case l.state.items+int(r.Total) > itemsPerShardMax || len(l.state.batches) >= batchesPerShardMax:
 		return fmt.Errorf("%w: too many batches", ErrSnapshot)
 	}
 	l.last = r.Batch
 	l.current = newBatch(Name{Gallery: r.Gallery, Generation: r.Generation, Batch: r.Batch}, r.Total, l.state.sequence)
 	l.current.tenant, l.current.application, l.current.request, l.current.open, l.current.touched = r.Tenant, r.Application, r.Request, r.Open, r.Touched
+	l.current.kind = r.Kind
 	l.state.add(l.current)
 	return nil
 }

@@ -57,12 +57,12 @@ func Newest(a, b Summary) int {
 	return cmp.Or(cmp.Compare(b.Touched, a.Touched), bytes.Compare(a.Batch.UUID[:], b.Batch.UUID[:]))
 }
 
-// List returns at most n open batches of a gallery, in the order of Newest.
-func (k *Book) List(g id.Gallery, generation uint32, n int) []Summary {
+// List returns at most n open batches of a gallery of one kind, in the order of Newest.
+func (k *Book) List(g id.Gallery, generation uint32, kind Kind, n int) []Summary {
 	k.mu.RLock()
 	var list []Summary
 	for _, b := range k.state.batches {
-		if b.open && b.name.Gallery == g && b.name.Generation == generation {
+		if b.open && b.kind == kind && b.name.Gallery == g && b.name.Generation == generation {
 			list = append(list, Summary{b.name.Batch, b.total, b.done, b.touched})
 		}
 	}
@@ -71,26 +71,60 @@ func (k *Book) List(g id.Gallery, generation uint32, n int) []Summary {
 	return list[:min(n, len(list))]
 }
 
-// Work returns the names of the batches that are open and unfinished, in order of their ids.
-func (k *Book) Work() []Name {
+// Work returns the names of the batches of one kind that are open and unfinished, in order of their ids.
+func (k *Book) Work(kind Kind) []Name {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	list := make([]Name, 0, len(k.state.working))
 	for _, b := range k.state.working {
-		list = append(list, b.name)
+		if b.kind == kind {
+			list = append(list, b.name)
+		}
 	}
 	slices.SortFunc(list, func(a, b Name) int { return bytes.Compare(a.Batch.UUID[:], b.Batch.UUID[:]) })
 	return list
 }
 
-// Left returns the number of unfinished items of open batches.
-func (k *Book) Left() (items int) {
+// Left returns the number of unfinished items of open batches of one kind.
+func (k *Book) Left(kind Kind) (items int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for _, b := range k.state.working {
-		items += int(b.total - b.done)
+		if b.kind == kind {
+			items += int(b.total - b.done)
+		}
 	}
 	return items
+}
+
+// Paired is how many pairs the finished items of a batch have together.
+func (k *Book) Paired(name Name) (pairs int) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	b, err := k.state.find(name)
+	if err != nil {
+		return 0
+	}
+	b.records.Scan(func(_ uint32, r *record) bool {
+		if r.Result != nil {
+			pairs += int(r.Result.Pairs)
+		}
+		return true
+	})
+	return pairs
+}
+
+// Reports returns the names of the open batches of the kind Duplicates, in order of their ids.
+func (k *Book) Reports() (list []Name) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, b := range k.state.batches {
+		if b.open && b.kind == Duplicates {
+			list = append(list, b.name)
+		}
+	}
+	slices.SortFunc(list, func(a, b Name) int { return bytes.Compare(a.Batch.UUID[:], b.Batch.UUID[:]) })
+	return list
 }
 
 // Unfinished returns the first n unfinished records of a batch for which skip is false, and the

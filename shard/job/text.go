@@ -8,6 +8,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"facet/engine"
+	"facet/internal/id"
 	"facet/shard/seal"
 )
 
@@ -53,7 +54,7 @@ func SealItem(key *seal.Key, n Name, index uint32, item Item) []byte {
 
 // OpenItem decrypts an item that SealItem made. The error wraps seal.ErrOpen or ErrText.
 func OpenItem(key *seal.Key, n Name, index uint32, sealed []byte) (Item, error) {
-	return openText[Item](key, n, index, "item", sealed)
+	return openText[Item](key, n, index, "item", sealed, SealedMax)
 }
 
 // SealOutcome encrypts an outcome for its place in a batch.
@@ -72,7 +73,7 @@ func SealOutcome(key *seal.Key, n Name, index uint32, o Outcome) []byte {
 
 // OpenOutcome decrypts an outcome that SealOutcome made. The error wraps seal.ErrOpen or ErrText.
 func OpenOutcome(key *seal.Key, n Name, index uint32, sealed []byte) (Outcome, error) {
-	o, err := openText[Outcome](key, n, index, "outcome", sealed)
+	o, err := openText[Outcome](key, n, index, "outcome", sealed, SealedMax)
 	if err != nil || len(o.Numbers) == 0 {
 		return o, err
 	}
@@ -90,6 +91,79 @@ func OpenOutcome(key *seal.Key, n Name, index uint32, sealed []byte) (Outcome, e
 	return o, nil
 }
 
+// Block is a part of a gallery's shard to compare with the gallery.
+type Block struct {
+	Shard id.Shard `cbor:"1,keyasint"`
+	// The events have sequences behind After, up to Last.
+	After     uint64 `cbor:"2,keyasint"`
+	Last      uint64 `cbor:"3,keyasint"`
+	Threshold int    `cbor:"4,keyasint"`
+}
+
+// SealBlock encrypts a block for its place in a batch.
+func SealBlock(key *seal.Key, n Name, index uint32, b Block) []byte {
+	return sealText(key, n, index, "block", b)
+}
+
+// OpenBlock decrypts a block that SealBlock made. The error wraps seal.ErrOpen or ErrText.
+func OpenBlock(key *seal.Key, n Name, index uint32, sealed []byte) (Block, error) {
+	return openText[Block](key, n, index, "block", sealed, SealedMax)
+}
+
+// Pair is two subjects and the score of their best events.
+type Pair struct {
+	A, B  id.Subject
+	Score int
+}
+
+// Pairs are the pairs of a block.
+type Pairs struct {
+	List []Pair `cbor:"-"`
+	// Packed has both ids and two bytes of the score for each pair, as they are stored.
+	Packed []byte `cbor:"1,keyasint,omitempty"`
+	// Cut reports that there were more pairs.
+	Cut bool `cbor:"2,keyasint,omitempty"`
+	// Reason says why the block could not be compared.
+	Reason string `cbor:"3,keyasint,omitempty"`
+}
+
+const (
+	// PairsMax is the most pairs of a block.
+	PairsMax = 4096
+
+	pairBytes      = 2*len(id.UUID{}) + 2
+	pairsSealedMax = PairsMax*pairBytes + SealedMax
+)
+
+// SealPairs encrypts the pairs of a block.
+func SealPairs(key *seal.Key, n Name, index uint32, p Pairs) []byte {
+	p.Packed = make([]byte, 0, len(p.List)*pairBytes)
+	defer clear(p.Packed[:cap(p.Packed)])
+	for _, pair := range p.List {
+		p.Packed = append(append(p.Packed, pair.A.UUID[:]...), pair.B.UUID[:]...)
+		p.Packed = binary.BigEndian.AppendUint16(p.Packed, uint16(pair.Score))
+	}
+	return sealText(key, n, index, "pairs", p)
+}
+
+// OpenPairs decrypts pairs that SealPairs made. The error wraps seal.ErrOpen or ErrText.
+func OpenPairs(key *seal.Key, n Name, index uint32, sealed []byte) (Pairs, error) {
+	p, err := openText[Pairs](key, n, index, "pairs", sealed, pairsSealedMax)
+	if err != nil {
+		return p, err
+	}
+	if len(p.Packed)%pairBytes != 0 {
+		return Pairs{}, fmt.Errorf("open pairs %d of batch %s: %w", index, n.Batch, ErrText)
+	}
+	for b := p.Packed; len(b) > 0; b = b[pairBytes:] {
+		p.List = append(p.List, Pair{
+			A: id.Subject{UUID: id.UUID(b)}, B: id.Subject{UUID: id.UUID(b[len(id.UUID{}):])},
+			Score: int(binary.BigEndian.Uint16(b[pairBytes-2:])),
+		})
+	}
+	return p, nil
+}
+
 func sealText(key *seal.Key, n Name, index uint32, kind string, v any) []byte {
 	plain, err := cbor.Marshal(v)
 	if err != nil {
@@ -99,9 +173,9 @@ func sealText(key *seal.Key, n Name, index uint32, kind string, v any) []byte {
 	return key.Seal(plain, place(n, index, kind))
 }
 
-func openText[T any](key *seal.Key, n Name, index uint32, kind string, sealed []byte) (T, error) {
+func openText[T any](key *seal.Key, n Name, index uint32, kind string, sealed []byte, most int) (T, error) {
 	var v T
-	if len(sealed) > SealedMax {
+	if len(sealed) > most {
 		return v, fmt.Errorf("open %s %d of batch %s: %w: %d bytes", kind, index, n.Batch, ErrText, len(sealed))
 	}
 	plain, err := key.Open(sealed, place(n, index, kind))
