@@ -24,3 +24,12 @@ func openBulk(_ context.Context, n *Node) (stop func() error, err error) {
 	workers := jobs.Open(work)
 	return func() error { return errors.Join(workers.Close(), store.Close()) }, nil
 }
+
+// openComparisons starts the worker of comparisons of galleries with themselves.
+func openComparisons(_ context.Context, n *Node) (stop func() error, err error) {
+	work := jobs.ComparisonConfig{Source: n.router, Log: n.cfg.Log}
+	if busy, ok := n.cfg.Extractor.(interface{ Waiting() int }); ok {
+		work.Waiting = busy.Waiting
+	}
+	return jobs.OpenComparisons(work).Close, nil
+}

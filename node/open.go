@@ -67,6 +67,7 @@ var parts = []part{
 	{"identity", runs(func(n *Node) runner { return n.holder })},
 	{"links", runs(func(n *Node) runner { return n.links })},
 	{"bulk", openBulk},
+	{"comparisons", openComparisons},
 	{"expiry", runs(func(n *Node) runner { return n.keys })},
 	{"controller", runs(func(n *Node) runner { return newController(n) })},
 	{"purges", runs(func(n *Node) runner { return placement.NewPurger(n.replicas.MetaGroup(), n.router) })},

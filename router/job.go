@@ -127,31 +127,27 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
 		begin.Epoch = g.Epoch
 	}
-	a, err := bulkAsk(ctx, r.cluster, jobBegin, home, begin)
-	for err == nil && !a.Open && int(a.Items) < len(items) {
-		a, err = bulkAsk(ctx, r.cluster, jobAdd, home, shardfsm.AddJob{
-			Name: name, First: a.Items, Items: sealItems(key, name, items, a.Items), Time: time.Now().UnixMilli(),
-		})
-	}
-	if err == nil && !a.Open {
-		_, err = bulkAsk(ctx, r.cluster, jobOpen, home, shardfsm.OpenJob{Name: name, Time: time.Now().UnixMilli()})
-	}
-	if err != nil {
-		return id.Batch{}, err
-	}
-	return name.Batch, nil
+	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
+		return job.SealItem(key, jobName(name), index, items[index])
+	})
 }
 
-// sealItems seals the items from index first on, as many as fit into one log entry.
-func sealItems(key *seal.Key, name shardfsm.JobName, items []job.Item, first uint32) [][]byte {
-	var out [][]byte
-	for bytes := 0; int(first)+len(out) < len(items) && bytes < bulkEntryBytes; {
-		index := first + uint32(len(out))
-		text := job.SealItem(key, jobName(name), index, items[index])
-		bytes += len(text)
-		out = append(out, text)
+// fillJob creates a job, adds its items, which item seals, and opens it for work.
+func fillJob(ctx context.Context, r *cluster, home id.Shard, begin shardfsm.BeginJob, item func(index uint32) []byte) error {
+	a, err := bulkAsk(ctx, r, jobBegin, home, begin)
+	for err == nil && !a.Open && a.Items < begin.Total {
+		add := shardfsm.AddJob{Name: begin.Name, First: a.Items, Time: time.Now().UnixMilli()}
+		for index, bytes := a.Items, 0; index < begin.Total && bytes < bulkEntryBytes; index++ {
+			text := item(index)
+			bytes += len(text)
+			add.Items = append(add.Items, text)
+		}
+		a, err = bulkAsk(ctx, r, jobAdd, home, add)
 	}
-	return out
+	if err == nil && !a.Open {
+		_, err = bulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli()})
+	}
+	return err
 }
 
 func jobName(n shardfsm.JobName) job.Name {

@@ -135,6 +135,7 @@ type Router struct {
 	*jobRequests
 	*expiryRequests
 	*checkRequests
+	*duplicateRequests
 	memory Memory
 }
 
@@ -200,6 +201,9 @@ type jobRequests struct {
 	bulk   bool
 }
 
+// duplicateRequests serves comparisons of galleries with themselves.
+type duplicateRequests struct{ *cluster }
+
 // New returns a Router.
 func New(cfg Config) *Router {
 	c := &cluster{
@@ -212,19 +216,20 @@ func New(cfg Config) *Router {
 	subjects := &subjectRequests{faces, &claims{c}}
 	searches := &searchRequests{faceRequests: faces, meter: cfg.Meter}
 	r := &Router{
-		cluster:         c,
-		accessRequests:  &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},
-		galleryRequests: &galleryRequests{c},
-		tagRequests:     &tagRequests{c},
-		faceRequests:    faces,
-		subjectRequests: subjects,
-		claims:          subjects.claims,
-		listRequests:    &listRequests{c},
-		searchRequests:  searches,
-		jobRequests:     &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
-		expiryRequests:  &expiryRequests{subjects},
-		checkRequests:   &checkRequests{searches, subjects.claims, listcheck.New(cfg.Table)},
-		memory:          cfg.Memory,
+		cluster:           c,
+		accessRequests:    &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},
+		galleryRequests:   &galleryRequests{c},
+		tagRequests:       &tagRequests{c},
+		faceRequests:      faces,
+		subjectRequests:   subjects,
+		claims:            subjects.claims,
+		listRequests:      &listRequests{c},
+		searchRequests:    searches,
+		jobRequests:       &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
+		expiryRequests:    &expiryRequests{subjects},
+		checkRequests:     &checkRequests{searches, subjects.claims, listcheck.New(cfg.Table)},
+		duplicateRequests: &duplicateRequests{c},
+		memory:            cfg.Memory,
 	}
 	if r.meter == nil {
 		r.meter = noMeter{}

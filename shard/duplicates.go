@@ -26,8 +26,9 @@ const (
 
 // Pair is two subjects whose best events have this score. A is the smaller id.
 type Pair struct {
-	A, B  id.Subject
-	Score int
+	A     id.Subject `cbor:"1,keyasint"`
+	B     id.Subject `cbor:"2,keyasint"`
+	Score int        `cbor:"3,keyasint"`
 }
 
 // ComparePairs orders pairs totally, best first.
@@ -77,6 +78,21 @@ func (s *Duplicates) Blocks(g id.Gallery, generation uint32, n int) (ends []uint
 			return ends, nil
 		}
 	}
+}
+
+// Present reports which subjects are in a gallery's slice. The error wraps ErrGeneration.
+func (s *Duplicates) Present(g id.Gallery, generation uint32, subjects []id.Subject) ([]bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	present := make([]bool, len(subjects))
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil {
+		return present, err
+	}
+	for i, subject := range subjects {
+		present[i] = !sl.first(subject).none()
+	}
+	return present, nil
 }
 
 // Probes returns the templates of the active events of a gallery's slice whose sequences lie behind

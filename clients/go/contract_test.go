@@ -300,6 +300,12 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		},
 		func() (any, error) { list, err := c.Jobs(ctx); return object{"jobs": list}, err },
 		func() (any, error) { return c.BulkProgress(ctx, s, "") },
+		func() (any, error) {
+			id, err := c.BeginDuplicates(ctx, new(9000))
+			return object{"batchId": id}, err
+		},
+		func() (any, error) { return c.Duplicates(ctx, "AQ", 7) },
+		func() (any, error) { return none(c.EndDuplicates(ctx)) },
 		func() (any, error) { return c.BulkProgress(ctx, s, "AAAD6A") },
 		func() (any, error) { return v1.Register(ctx, image) },
 		func() (any, error) { return v1.Update(ctx, s, image) },

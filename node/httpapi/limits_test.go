@@ -57,6 +57,7 @@ var bounds = []bound{
 	{"CheckRequest.externalId", 1, 128, "200", "externalId must "},
 	{"CheckRequest.row", 0, 1<<31 - 1, "200", "row must be a whole number from 0 to 2147483647"},
 	{"CompareRequest.faces", 1, 1000, "200", "faces must be an array of 1 to 1000 objects"},
+	{"DuplicatesRequest.threshold", 7000, 9999, "200", "threshold must be a whole number from 7000 to 9999"},
 	{"ExtractRequest.limit", 1, 1<<31 - 1, "200", "limit must be a whole number from 1 to 2147483647"},
 	{"GalleryCreate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
 	{"GalleryCreate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
@@ -88,7 +89,7 @@ var bounds = []bound{
 
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
-	"After": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
+	"After": "TestTranscripts", "PairsAfter": "TestTranscripts", "PairsLength": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
 	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths", "CheckID": "idsInPaths",
 }
 
@@ -234,8 +235,7 @@ func everyBound(t *testing.T, n tenant) {
 	post(t, c, n.base, "/v1.1/face/compare", map[string]any{"faces": []any{person("a")}}, http.StatusOK, &compared)
 	manager, galleries := *n.admin, 0
 	manager.APIKey = c.APIKey
-	image := nodetest.Image("person a")
-	probe := map[string]any{"probe": image}
+	image, probe := nodetest.Image("person a"), map[string]any{"probe": nodetest.Image("person a")}
 	search := map[string]any{"probe": image, "threshold": 0}
 	bodies := map[string]request{
 		"ApplicationCreate":          {n.admin, http.MethodPost, "/api/applications", newApp},
@@ -248,6 +248,7 @@ func everyBound(t *testing.T, n tenant) {
 		"SearchProbesRequest":        {c, http.MethodPost, "/v1.1/face/search", map[string]any{"probes": []string{image, image}, "threshold": 0}},
 		"SearchRequestV1":            {c, http.MethodPost, "/v1/face/search", search},
 		"MatchesRequest":             {&manager, http.MethodPost, "/v1.1/face/matches", search},
+		"DuplicatesRequest":          {&manager, http.MethodPost, "/v1.1/jobs/duplicates", nil},
 		"VerifySubjectProbesRequest": {c, http.MethodPost, "/v1.1/face/verify", map[string]any{"probes": []string{image, image}}},
 		"VerifySubjectRequest":       {c, http.MethodPost, "/v1.1/face/verify", probe},
 		"VerifyRequestV1":            {c, http.MethodPost, "/v1/face/verify", probe},
@@ -258,8 +259,7 @@ func everyBound(t *testing.T, n tenant) {
 		switch of {
 		case "GalleryCreate":
 			galleries++
-			body := map[string]any{"name": fmt.Sprint("gallery ", galleries), "faceMinimumQualityScore": .5, "size": 1}
-			return request{n.admin, http.MethodPost, "/api/galleries", body}.with(t, n.base, name, value)
+			return request{n.admin, http.MethodPost, "/api/galleries", map[string]any{"name": fmt.Sprint("gallery ", galleries), "faceMinimumQualityScore": .5, "size": 1}}.with(t, n.base, name, value)
 		case "BulkItem":
 			return bodies["BulkRequest"].with(t, n.base, "registrations", []map[string]any{{"filename": "a", name: value}})
 		case "BulkRequest":

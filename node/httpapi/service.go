@@ -73,6 +73,12 @@ type Service interface {
 	// Jobs returns the newest jobs of the gallery.
 	Jobs(ctx context.Context, access router.Access) ([]router.Job, error)
 
+	// BeginDuplicates begins to compare the gallery with itself. Duplicates returns how far that is
+	// and, after its end, a page of the pairs. EndDuplicates ends it and drops its report.
+	BeginDuplicates(ctx context.Context, access router.Access, w router.Write, threshold int) (id.Batch, error)
+	Duplicates(ctx context.Context, access router.Access, after string, length int) (router.Duplicates, error)
+	EndDuplicates(ctx context.Context, access router.Access) error
+
 	CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, g router.NewGallery) (router.Gallery, error)
 	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)
 	Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error)

@@ -275,6 +275,38 @@ const job = object({ batchId: string, total: integer, done: integer, lastUpdated
 export const jobs = object({ jobs: list(job) })
 
 /**
+ * Two subjects that may show one person. Everybody who is in a pair with somebody is in one group.
+ * @typedef {Read<typeof pair>} Pair
+ */
+const pair = object({
+  group: integer,
+  score: integer,
+  subjects: list(object({ id: string, externalId: optional(string), userData: optional(anyObject) })),
+})
+
+/**
+ * How far the comparison of a gallery with itself is: done of total parts were compared. After the end
+ * it has a page of the pairs.
+ * @typedef {Read<typeof duplicates>} Duplicates
+ */
+export const duplicates = object({
+  batchId: string,
+  /** "Running" or "Done". */
+  status: string,
+  threshold: integer,
+  total: integer,
+  done: integer,
+  lastUpdated: date,
+  found: integer,
+  /** Pairs are missing: there are too many, or reason says why. */
+  incomplete: boolean,
+  reason: optional(string),
+  groups: integer,
+  pairs: list(pair),
+  next: optional(string),
+})
+
+/**
  * An application in a list.
  * @typedef {Read<typeof applicationEntry>} ApplicationEntry
  */

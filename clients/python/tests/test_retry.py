@@ -342,6 +342,11 @@ def test_operations_match_the_document(workplace: Path) -> None:
         c.rename_tag("a/b ü%", "c")
         c.delete_tag("c")
         assert len(c.jobs()) == 1
+        begun = c.begin_duplicates(9000)
+        (pair,) = c.pairs()
+        assert c.duplicates("AQ", 7).batch_id == begun and pair.group == 1 and pair.score == 9731
+        assert [s.external_id for s in pair.subjects] == ["staff/4711", ""]
+        c.end_duplicates()
         batch = c.bulk_register([facet_client.BulkItem("f", ["t"]), facet_client.BulkItem("g")])
         (record,) = c.bulk_records(batch)
         assert record.attributes == made.attributes and record.attempts == 1

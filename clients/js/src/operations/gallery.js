@@ -65,6 +65,47 @@ export class GalleryOperations extends FaceOperations {
   }
 
   /**
+   * Begins to look for pairs of subjects with at least this score, by default 9000, and returns the job's
+   * id. The report of the gallery's former comparison goes. Needs the role admin.
+   * @param {{threshold?: number | undefined} & WriteOptions} [options]
+   */
+  async beginDuplicates({ threshold, ...options } = {}) {
+    const at = '/v1.1/jobs/duplicates'
+    return read(models.batch, await this.call({ method: 'POST', path: at, body: { threshold }, repeat: 'keyed', options })).batchId
+  }
+
+  /**
+   * Returns how far the comparison is and, after its end, a page of the pairs. after is the next of the
+   * page before.
+   * @param {{after?: string | undefined, length?: number | undefined} & Options} [options]
+   */
+  async duplicates({ after, length, ...options } = {}) {
+    const query = [after && `after=${encodeURIComponent(after)}`, length && `length=${length}`].filter(Boolean).join('&')
+    return read(models.duplicates, await this.call({ method: 'GET', path: '/v1.1/jobs/duplicates', query, options }))
+  }
+
+  /**
+   * Iterates over all pairs of a comparison that has ended, group by group.
+   * @param {Options} [options]
+   */
+  async *pairs(options) {
+    let page = await this.duplicates(options)
+    yield* page.pairs
+    while (page.next !== undefined) {
+      page = await this.duplicates({ ...options, after: page.next })
+      yield* page.pairs
+    }
+  }
+
+  /**
+   * Drops the report, and ends a comparison under way.
+   * @param {Options} [options]
+   */
+  async endDuplicates(options) {
+    await this.call({ method: 'DELETE', path: '/v1.1/jobs/duplicates', repeat: 'gone', options })
+  }
+
+  /**
    * Returns the gallery's newest jobs, at most 1000, the one that changed last first.
    * @param {Options} [options]
    */

@@ -21,12 +21,14 @@ from ._models import (
     Check,
     CheckedRow,
     Comparison,
+    Duplicates,
     Entry,
     Event,
     Gallery,
     Job,
     Match,
     MatchPage,
+    Pair,
     Registered,
     SearchResult,
     SeenFace,
@@ -441,6 +443,34 @@ class Client:
             paging_id = page.last_evaluated_key
             if not paging_id:
                 return
+
+    def begin_duplicates(self, threshold: int | None = None, idempotency_key: str | None = None) -> str:
+        """Begins to look for pairs of subjects with at least this score (by default 9000), and returns
+        the job's id. The report of the gallery's former comparison goes. Needs the role admin."""
+        op = Operation(
+            "POST", "/v1.1/jobs/duplicates", body=_given(threshold=threshold), repeat=KEYED, key=idempotency_key
+        )
+        return str(self._call(op)["batchId"])
+
+    def duplicates(self, after: str | None = None, length: int | None = None) -> Duplicates:
+        """Returns how far the comparison is and, after its end, a page of the pairs. after is the
+        next of the page before."""
+        parts = [] if after is None else [f"after={escape(after)}"]  # in the order of the keys
+        if length is not None:
+            parts.append(f"length={length:d}")
+        return read(Duplicates, self._call(Operation("GET", "/v1.1/jobs/duplicates", query="&".join(parts))))
+
+    def pairs(self) -> Iterator[Pair]:
+        """Iterates over all pairs of a comparison that has ended, group by group."""
+        page = self.duplicates()
+        yield from page.pairs
+        while page.next is not None:
+            page = self.duplicates(page.next)
+            yield from page.pairs
+
+    def end_duplicates(self) -> None:
+        """Drops the report, and ends a comparison under way."""
+        self._call(Operation("DELETE", "/v1.1/jobs/duplicates", repeat=GONE))
 
     # Tenant management
 

@@ -328,6 +328,43 @@ class Job:
 
 
 @dataclass(frozen=True)
+class PairSubject:
+    """A subject of a pair."""
+
+    id: str
+    external_id: str = ""
+    user_data: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two subjects that may show one person. Everybody who is in a pair with somebody is in one group."""
+
+    group: int
+    score: int
+    subjects: list[PairSubject]
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """How far the comparison of a gallery with itself is: done of total parts were compared. status is
+    "Running" or "Done". incomplete says that pairs are missing: there are too many, or reason says why."""
+
+    batch_id: str
+    status: str
+    threshold: int
+    total: int
+    done: int
+    last_updated: datetime
+    found: int
+    incomplete: bool
+    groups: int
+    pairs: list[Pair]
+    reason: str = ""
+    next: str | None = None
+
+
+@dataclass(frozen=True)
 class ApplicationEntry:
     """An application in a list."""
 

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Pair is two subjects that may show one person. Everybody who is in a pair with somebody is in one Group.
+type Pair struct {
+	Group    int           `json:"group"`
+	Score    int           `json:"score"`
+	Subjects []PairSubject `json:"subjects"` // two
+}
+
+// PairSubject is a subject of a pair.
+type PairSubject struct {
+	ID         string          `json:"id"`
+	ExternalID string          `json:"externalId,omitzero"`
+	UserData   json.RawMessage `json:"userData,omitzero"`
+}
+
+// Duplicates is how far the comparison of a gallery with itself is: Done of Total parts were compared.
+// After the end it has a page of the pairs.
+type Duplicates struct {
+	BatchID string `json:"batchId"`
+	// Status is "Running" or "Done".
+	Status      string    `json:"status"`
+	Threshold   int       `json:"threshold"`
+	Total       int       `json:"total"`
+	Done        int       `json:"done"`
+	LastUpdated time.Time `json:"lastUpdated"`
+	Found       int       `json:"found"`
+	// Incomplete reports that pairs are missing: there are too many, or Reason says why.
+	Incomplete bool   `json:"incomplete"`
+	Reason     string `json:"reason,omitzero"`
+	Groups     int    `json:"groups"`
+	Pairs      []Pair `json:"pairs"`
+	Next       string `json:"next,omitzero"`
+}
+
+// BeginDuplicates begins to look for pairs of subjects with at least this score; nil means 9000. The
+// report of the gallery's former comparison goes. It needs the role admin.
+func (c *Client) BeginDuplicates(ctx context.Context, threshold *int) (batchID string, err error) {
+	body := struct {
+		Threshold *int `json:"threshold,omitzero"`
+	}{threshold}
+	got, err := call[struct {
+		BatchID string `json:"batchId"`
+	}](ctx, c, request{method: http.MethodPost, path: "/v1.1/jobs/duplicates", body: body, repeat: repeatKeyed})
+	return got.BatchID, err
+}
+
+// Duplicates returns how far the comparison is and, after its end, a page of at most length pairs: the
+// first one, or the one that after, the Next of another one, names. length 0 means 1000.
+func (c *Client) Duplicates(ctx context.Context, after string, length int) (Duplicates, error) {
+	var query []string // in the order of the keys
+	if after != "" {
+		query = append(query, "after="+escape(after, ""))
+	}
+	if length > 0 {
+		query = append(query, "length="+strconv.Itoa(length))
+	}
+	return call[Duplicates](ctx, c, request{method: http.MethodGet, path: "/v1.1/jobs/duplicates", query: strings.Join(query, "&")})
+}
+
+// Pairs iterates over all pairs of a comparison that has ended, group by group. It ends after an error.
+func (c *Client) Pairs(ctx context.Context) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		for after := ""; ; {
+			page, err := c.Duplicates(ctx, after, 0)
+			if err != nil {
+				yield(Pair{}, err)
+				return
+			}
+			for _, p := range page.Pairs {
+				if !yield(p, nil) {
+					return
+				}
+			}
+			if after = page.Next; after == "" {
+				return
+			}
+		}
+	}
+}
+
+// EndDuplicates drops the report, and ends a comparison under way.
+func (c *Client) EndDuplicates(ctx context.Context) error {
+	return run(ctx, c, request{method: http.MethodDelete, path: "/v1.1/jobs/duplicates", repeat: repeatGone})
+}
