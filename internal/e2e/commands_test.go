@@ -117,6 +117,13 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	var double struct{ ID string }
 	s.decode(&double, "enrol", photoPath(obama), "--external-id", "4711")
 	s.run(0, "4711", "search", photoPath(anotherObama))
+	s.run(1, "the gallery was not compared with itself yet", "dedupe", "--show")
+	s.run(0, "1 in 1 groups", "dedupe")
+	s.run(0, double.ID, "dedupe", "--show")
+	s.run(0, `"externalId": "4711"`, "dedupe", "--show", "-o", "json")
+	s.run(2, "exclude each other", "dedupe", "--show", "--threshold", "9500")
+	s.run(1, "threshold must be", "dedupe", "--threshold", "10")
+	s.run(0, "there is no report", "dedupe", "--drop")
 	var all struct {
 		Candidates []struct{ ID, ExternalID string }
 	}

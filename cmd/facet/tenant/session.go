@@ -20,7 +20,7 @@ import (
 
 // Commands returns the commands of a tenant.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newGallery(), newApplication(), newEnrol(), newSearch(), newVerify(), newSubject(), newTag(), newJob(), newImport()}
+	return []*cobra.Command{newGallery(), newApplication(), newEnrol(), newSearch(), newVerify(), newSubject(), newTag(), newJob(), newDedupe(), newImport()}
 }
 
 // roleRefused is the whole message of the service for an access key without the right.
