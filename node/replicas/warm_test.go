@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node/loop"
 )
 
 // cold are two shards whose templates are closed, and the router before them.
@@ -47,11 +46,18 @@ func (c *cold) Warm(_ context.Context, shard id.Shard) error {
 	return nil
 }
 
-// warming runs a warmer of c for a test in a bubble.
+// warming runs a warmer of c for a test in a bubble. A turn of its replicas is free once it has told.
 func warming(t *testing.T, c *cold) (w *Warmer, told *int) {
 	t.Helper()
 	told = new(int)
-	w = &Warmer{Loop: loop.New("warmer"), replicas: c, templates: c, first: func() { *told++ }, log: slog.New(slog.DiscardHandler)}
+	r := &Replicas{checks: make(chan struct{}, 1), cfg: Config{Log: slog.New(slog.DiscardHandler)}}
+	r.checks <- struct{}{}
+	w = NewWarmer(r, c, func() {
+		if *told++; len(r.checks) > 0 {
+			t.Error("no replica can be hashed")
+		}
+	})
+	w.replicas = c
 	ctx, cancel := context.WithCancel(t.Context())
 	go w.Run(ctx)
 	t.Cleanup(func() {

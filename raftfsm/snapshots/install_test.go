@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,26 +47,28 @@ func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {
 // shelf is a store of snapshots with segments, on a folder.
 type shelf struct {
 	*Store
-	dir string
+	dir     string
+	damaged atomic.Int64 // segments that became unreadable
 }
 
 func openShelf(t testing.TB) *shelf {
 	t.Helper()
 	log, h := openLog(t)
 	dir := t.TempDir()
-	segments, err := segment.Open(SegmentsDir(dir), segment.Options{})
+	s := &shelf{dir: dir}
+	segments, err := segment.Open(SegmentsDir(dir), segment.Options{Damaged: func(error) { s.damaged.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := New(Config{
+	s.Store, err = New(Config{
 		Dir: dir, Group: 7, Logs: log, Own: log, Health: h, Segments: segments,
 		Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
-	return &shelf{store, dir}
+	t.Cleanup(s.Close)
+	return s
 }
 
 // sink returns the sink of the snapshot that sampleMeta describes.
