@@ -29,7 +29,7 @@ type (
 	}
 )
 
-// busyExtractor says that requests wait, so that comparisons rest between their pieces.
+// busyExtractor reports that requests wait, so that comparisons rest between their pieces.
 type busyExtractor struct {
 	nodetest.HashExtractor
 	waiting *atomic.Bool
@@ -100,7 +100,7 @@ func pairsOf(t *testing.T, d duplicates, ids map[string]string) map[string]int {
 	return pairs
 }
 
-// beginComparison begins a comparison twice, which is once: a number is one request.
+// beginComparison returns the id of a comparison. It sends the same request twice, which is once.
 func beginComparison(t *testing.T, c *nodetest.Client, base string, number int) (batch string) {
 	t.Helper()
 	key := sigv4.Header{Name: "idempotency-key", Value: fmt.Sprint("comparison ", number)}

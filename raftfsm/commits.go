@@ -19,9 +19,8 @@ const commitPause = 50 * time.Millisecond
 // commits follows the commits of a group.
 type commits struct{ *Group }
 
-// loop tells the followers of the entries that this member has committed as their leader. It
-// writes the commit index to the disk when no other write has done so for commitTick. Owned
-// by Open; ends with stop.
+// loop sends the commit index to the followers while this member leads. It writes the index to
+// the disk when no other write has done so for commitTick. Owned by Open; ends with stop.
 func (g commits) loop() {
 	save, last := time.NewTimer(commitTick), g.log.Commit()
 	defer save.Stop()
@@ -51,8 +50,7 @@ func (g commits) loop() {
 	}
 }
 
-// announce tells the followers of the newest entry that this member has committed as their
-// leader, unless they hear of it within commitPause.
+// announce sends the followers the newest commit index of this member, if it leads, unless they hear of it within commitPause.
 func (g commits) announce() {
 	p, leads := g.newest()
 	select {

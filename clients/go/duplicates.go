@@ -43,8 +43,8 @@ type Duplicates struct {
 	Next       string `json:"next,omitzero"`
 }
 
-// BeginDuplicates begins to look for pairs of subjects with at least this score; nil means 9000. The
-// report of the gallery's former comparison goes. It needs the role admin.
+// BeginDuplicates starts a job that looks for pairs of subjects with at least this score, nil for 9000,
+// and returns the job's id. The gallery's former report is dropped. It needs the role admin.
 func (c *Client) BeginDuplicates(ctx context.Context, threshold *int) (batchID string, err error) {
 	body := struct {
 		Threshold *int `json:"threshold,omitzero"`

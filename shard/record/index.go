@@ -119,8 +119,8 @@ type hashed struct {
 	row  Row
 }
 
-// addAll adds n rows, page by page of so many together. One row after another, each would wait for three lines of memory that no
-// cache has.
+// addAll adds n rows, so many together in the order of their pages. Added one after another, each row
+// would wait for three lines of memory that no cache has.
 func (x *index) addAll(rows iter.Seq[Row], n, together int, join func(first, row Row) (Row, error)) error {
 	x.reserve(n)
 	batch := make([]hashed, 0, min(n, together))
