@@ -12,6 +12,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/shard/scan"
 	"facet/shard/seal"
 )
 
@@ -75,7 +76,9 @@ func TestWritesDuringScanAreNotMissed(t *testing.T) {
 		q := w.query()
 		w.agree(t, q) // opens all
 		p := pause(t, 1+round%6)
-		result := searching(p, w.Shard, testGallery, w.key, q)
+		counted := q
+		counted.Coverage = new(scan.Coverage)
+		result := searching(p, w.Shard, testGallery, w.key, counted)
 		receive(t, p.asked, "a scan that stands")
 		for range 1 + w.rand.IntN(60) {
 			w.write(t)
@@ -84,6 +87,7 @@ func TestWritesDuringScanAreNotMissed(t *testing.T) {
 		got := receive(t, result, "the answer")
 		want, err := w.Search(t.Context(), testGallery, 1, w.key, q)
 		w.agree(t, q)
+		w.covered(t, counted)
 		if got.err != nil || err != nil || !slices.Equal(got.hits, want) {
 			t.Fatalf("round %d, %+v: %v\ngot  %v\nwant %v", round, q, got.err, got.hits, want)
 		}

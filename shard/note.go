@@ -15,7 +15,7 @@ import (
 	"facet/shard/segment"
 )
 
-// A note is what a subject has beside its faces: an external id and user data. The subject's first
+// A note is what a subject has beside its faces: an external id, user data and a salt. The subject's first
 // active event carries it, in the sealed part of its entry:
 //
 //	sealed face | sealed note
@@ -38,7 +38,9 @@ const (
 	// ExternalIDMax is the most bytes of an external id: 128 characters.
 	ExternalIDMax = 128 * 4
 	// NoteMax is the largest sealed note in bytes.
-	NoteMax = noteHead + seal.Overhead + ExternalIDMax + UserDataMax + 16
+	NoteMax = noteHead + seal.Overhead + ExternalIDMax + UserDataMax + 16 + 2 + SaltBytes
+	// SaltBytes is the length of a salt.
+	SaltBytes = 16
 )
 
 // ErrNote is returned for a sealed note of a form that this version does not read.
@@ -50,10 +52,16 @@ type Note struct {
 	ExternalID string `cbor:"1,keyasint,omitempty"`
 	// UserData is a JSON object, or nil.
 	UserData []byte `cbor:"2,keyasint,omitempty"`
+	// Salt goes into the name that audit records have of the subject. It is gone when the subject is
+	// erased, so nobody can tell any more whom the name meant. It is zero for subjects that were enrolled
+	// while their tenant had no audit log.
+	Salt [SaltBytes]byte `cbor:"3,keyasint,omitzero"`
 }
 
 // IsZero reports whether the note says nothing.
-func (n Note) IsZero() bool { return n.ExternalID == "" && len(n.UserData) == 0 }
+func (n Note) IsZero() bool {
+	return n.ExternalID == "" && len(n.UserData) == 0 && n.Salt == [SaltBytes]byte{}
+}
 
 // ExternalName stands for an external id where nobody may read it: 80 bits of a MAC with the
 // gallery's key. Two of a million external ids of a gallery have the same name with a probability of

@@ -48,6 +48,9 @@ func partsOf(s *Shard, sl *slice, q *Query) *parts {
 }
 
 func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
+	if q.Coverage != nil {
+		q.Coverage.Reset(0) // of an earlier scan
+	}
 	p := &parts{shard: s, sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: s.table, query: *q}}}
 	if q.Means && m != nil {
 		if p.unpin = m.entries.Pin(); p.unpin == nil {
@@ -58,6 +61,7 @@ func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
 			of := *q
 			of.BySubject = false // a subject has one row
 			of.Floor = nil       // its event may count already
+			of.Coverage = nil    // which counts events
 			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: s.table.OfMean(kind), query: of})
 		}
 	}
@@ -198,6 +202,7 @@ func (p *parts) there(kind int, h Hit) bool {
 
 // combine returns the hits of a search whose parts are of one moment. Shard.mu is held for reading.
 func (p *parts) combine(key *seal.Key) ([]Hit, error) {
+	p.sl.cover(p.query.Coverage)
 	hits := p.list[0].hits
 	if p.means == nil {
 		return hits, nil

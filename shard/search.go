@@ -37,6 +37,9 @@ type Hit = scan.Hit
 // Search scans rows without a lock and then looks up what changed. It compares each new event, and
 // drops hits whose events are gone. It scans again only if a dropped hit leaves room for a row that
 // the scan did not keep.
+//
+// With q.Coverage it says which events it went through, at the moment for which the hits are exact.
+// Subjects' own templates don't count.
 func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
@@ -75,7 +78,8 @@ func (s *Shard) enter(g id.Gallery, generation uint32) (sl *slice, done func(), 
 func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) (hits []Hit, done bool, err error) {
 	sl, leave, err := s.enter(g, generation)
 	if err != nil || sl == nil {
-		return nil, true, err
+		// A receipt of nothing needs the index at which nothing was there.
+		return nil, err != nil || q.Coverage == nil, err
 	}
 	defer leave()
 	sl.searched.Store(time.Now().UnixMilli())
@@ -94,8 +98,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 			return nil, false, err
 		}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer hold(s, q.Coverage)()
 	if sl.changes.Load() != changes {
 		if same, err := s.state.slice(g, generation); err != nil || same != sl || !parts.current() {
 			return nil, false, err
@@ -124,13 +127,13 @@ func (s *Shard) still(sl *slice, changes uint64) bool {
 
 // searchStill scans while writes wait.
 func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) ([]Hit, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer hold(s, q.Coverage)()
 	if s.closed {
 		return nil, ErrClosed
 	}
 	sl, err := s.state.slice(g, generation)
 	if err != nil || sl == nil || sl.Subjects() == 0 {
+		sl.cover(q.Coverage)
 		return nil, err
 	}
 	m := sl.means.Load()

@@ -171,7 +171,9 @@ func (w *twin) query() Query {
 // agree demands what the plain scan gives.
 func (w *twin) agree(t testing.TB, q Query) {
 	t.Helper()
+	q.Coverage = new(scan.Coverage)
 	got, err := w.Search(context.Background(), testGallery, 1, w.key, q)
+	w.covered(t, q)
 	want := scan.TopK(maps.Values(w.rows), w.table, q)
 	if diff := cmp.Diff(want, got); err != nil || len(want)+len(got) > 0 && diff != "" {
 		t.Fatalf("%d rows, %+v: %v (-want +got):\n%s", len(w.rows), q, err, diff)
@@ -179,6 +181,21 @@ func (w *twin) agree(t testing.TB, q Query) {
 	still, err := w.searchStill(context.Background(), testGallery, 1, w.key, &q)
 	if diff := cmp.Diff(got, still); err != nil || len(want) > 0 && diff != "" {
 		t.Fatalf("%d rows, %+v, without writes: %v (-want +got):\n%s", len(w.rows), q, err, diff)
+	}
+	w.covered(t, q)
+}
+
+// covered demands that a search by q went through all events.
+func (w *twin) covered(t testing.TB, q Query) {
+	t.Helper()
+	leftOut := 0
+	for _, row := range w.rows {
+		if !scan.Tagged(row.Tags, q.Tags) {
+			leftOut++
+		}
+	}
+	if c := q.Coverage; c.Active != len(w.rows) || c.LeftOut != leftOut || c.Searched != len(w.rows)-leftOut {
+		t.Fatalf("%+v: %d events, %d searched and %d left out, want %d, %d of them left out", q, c.Active, c.Searched, c.LeftOut, len(w.rows), leftOut)
 	}
 }
 

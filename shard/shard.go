@@ -108,6 +108,8 @@ type Shard struct {
 	// using counts the searches under way; closing is closed to end them.
 	using   sync.WaitGroup
 	closing chan struct{}
+	// log has the indexes of writes. It is held before mu.
+	log Log
 	// short reports that opened templates should not stay in memory (Exact.Short). refused counts the
 	// pieces of codes on disk that could not be used.
 	short   atomic.Bool

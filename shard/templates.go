@@ -286,7 +286,11 @@ func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit
 			continue
 		}
 		h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
-		if scan.Tagged(t.entries.tags(e), q.Tags) && !q.Passed(e.Subject) {
+		tagged := scan.Tagged(t.entries.tags(e), q.Tags)
+		if q.Coverage != nil {
+			q.Coverage.Put(int(e.Place), tagged)
+		}
+		if tagged && !q.Passed(e.Subject) {
 			template, ok := t.matrix.At(int(e.Place))
 			if !ok {
 				cold = append(cold, e)

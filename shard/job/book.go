@@ -55,6 +55,10 @@ const (
 	// Duplicates: each item is a block of events to compare with their gallery. A gallery has one
 	// such batch: the next one replaces it.
 	Duplicates Kind = 1
+	// Different: each item is two subjects of a gallery that are different people (Put).
+	Different Kind = 2
+	// Cases: each item is a doubtful verification that people review (Put).
+	Cases Kind = 3
 )
 
 // Name names a batch and the gallery it must belong to.

@@ -303,7 +303,7 @@ func TestNextComparisonReplacesEarlier(t *testing.T) {
 		t.Fatalf("%d pairs, %v", k.Paired(first), err)
 	}
 	next := compare(1, 13)
-	if got := k.Reports(); len(got) != 2 || got[0] != other || got[1] != next {
+	if got := k.Batches(Duplicates); len(got) != 2 || got[0] != other || got[1] != next {
 		t.Errorf("reports %v", got)
 	}
 	if _, err := k.Find(first); !errors.Is(err, ErrUnknown) {

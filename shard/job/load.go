@@ -67,7 +67,7 @@ func (l *Loader) batch(r batchRecord) error {
 		return fmt.Errorf("%w: batch %s is out of place", ErrSnapshot, r.Batch)
 	case r.Total == 0 || r.Total > ItemsMax || r.Records > r.Total || r.Open && r.Records != r.Total:
 		return fmt.Errorf("%w: batch %s has %d of %d records", ErrSnapshot, r.Batch, r.Records, r.Total)
-	case r.Kind > Duplicates:
+	case r.Kind > Cases:
 		return fmt.Errorf("%w: batch %s is of kind %d", ErrSnapshot, r.Batch, r.Kind)
 	case l.state.items+int(r.Total) > itemsPerShardMax || len(l.state.batches) >= batchesPerShardMax:
 		return fmt.Errorf("%w: too many batches", ErrSnapshot)

@@ -114,12 +114,12 @@ func (k *Book) Paired(name Name) (pairs int) {
 	return pairs
 }
 
-// Reports returns the names of the open batches of the kind Duplicates, in order of their ids.
-func (k *Book) Reports() (list []Name) {
+// Batches returns the names of the open batches of one kind, in order of their ids.
+func (k *Book) Batches(kind Kind) (list []Name) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for _, b := range k.state.batches {
-		if b.open && b.kind == Duplicates {
+		if b.open && b.kind == kind {
 			list = append(list, b.name)
 		}
 	}

@@ -262,6 +262,7 @@ func (b *batch) scan(w *work, c *piece) {
 			continue
 		}
 		c.allow(allowed, nil)
+		c.note(s, allowed)
 		for i := range c.irregular {
 			w.irregular(s, c, i, allowed)
 		}

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"facet/shard/scan"
 )
 
 // chunk is a part of a matrix that never moves; doc.go draws its memory. live, irregular and tags
@@ -188,4 +190,27 @@ func (c *piece) allow(words []uint64, tags []uint32) (n int) {
 		}
 	}
 	return n
+}
+
+// note tells the coverage of a search, if it has one, which rows go into the scan of the piece, and
+// which ones the tags leave out.
+func (c *piece) note(s *search, allowed []uint64) {
+	to := s.top.query.Coverage
+	if to == nil {
+		return
+	}
+	to.Note(c.first, allowed)
+	if len(s.tags) == 0 {
+		return
+	}
+	for i, rows := range allowed {
+		to.LeaveOut(c.first+i*blockSlots, c.live[i].Load()&^rows)
+	}
+}
+
+// Count counts the rows of the matrix that are noted in a coverage. It belongs to the writer.
+func (m *Matrix) Count(to *scan.Coverage) {
+	for _, c := range *m.chunks.Load() {
+		to.Count(c.first, c.live)
+	}
 }

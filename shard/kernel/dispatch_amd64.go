@@ -17,7 +17,7 @@ func kernels() []kernel {
 		list = append(list, kernel{"avx512", nil, groupsAVX512, nil, rowsAVX2, dotsAVX512, lanesAVX2, turnAVX2, lanesDrop, putAVX512, siftAVX512, fetchRows})
 	}
 	if cpu.X86.HasAVX2 {
-		list = append(list, kernel{"avx2", nil, groupsAVX2, nil, rowsAVX2, dotsAVX2, lanesAVX2, turnAVX2, lanesDrop, putPortable, siftPortable, fetchRows})
+		list = append(list, kernel{"avx2", blocksAVX2, groupsAVX2, nil, rowsAVX2, dotsAVX2, lanesAVX2, turnAVX2, lanesDrop, putPortable, siftPortable, fetchRows})
 	}
 	return append(list, plain, portable)
 }
@@ -30,6 +30,9 @@ func signsVBMI(p *plane)
 
 //go:noescape
 func groupsVNNI(p *plane)
+
+//go:noescape
+func blocksAVX2(p *plane)
 
 //go:noescape
 func groupsAVX2(p *plane)

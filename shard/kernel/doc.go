@@ -119,10 +119,11 @@
 // (batch.go, queue.go). They share the memory's bandwidth. The planes would save them nothing,
 // because codes of 4 bits take the same arithmetic.
 //
-// AVX2 has no dot product of bytes with sums of 32 bits. Its kernel multiplies by the upper six bits of
-// the codes, whose products fit 16 bits for some lines of numbers. Which ones, the probes say (run).
-// The two other bits of a row add at most three times the positive numbers of the probe (laneLimit). The
-// rows that are left, about a thousand of a million, go through their whole codes.
+// AVX2 has no dot product of bytes with sums of 32 bits. Its kernel adds up the lines of a plane in 16 bits,
+// as many as fit whatever the codes are. The probe says how many (runOf). In batches it multiplies by the
+// upper six bits of the codes, whose products fit 16 bits for some lines of numbers. Which ones, the
+// probes say (run). The two other bits of a row add at most three times the positive numbers of the
+// probe (laneLimit). The rows that are left, about a thousand of a million, go through their whole codes.
 //
 // # Cold chunks
 //

@@ -41,9 +41,12 @@ type plane struct {
 	// fine lines, the coarse ones count four times.
 	coarse, fine           []int8
 	coarseLines, fineLines int
-	layout                 layout
-	shift                  uint64
-	limit                  limit
+	// run is how many lines a kernel may add up in 16 bits: four times the sums of two bytes' odd pairs
+	// or even pairs fit.
+	run    int
+	layout layout
+	shift  uint64
+	limit  limit
 
 	// list names the groups that the kernel's groups scans. The kernel's blocks scans all groups,
 	// and drops the sums if sums is nil.

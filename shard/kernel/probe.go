@@ -57,6 +57,7 @@ type turned struct {
 	rowOffset    int32         // the same for the rows
 	sum          int32         // of whole
 	positive     int32         // sum of the positive numbers of whole
+	run          int           // of planes
 	// unit is the cosine that 1 adds to a row's sum, 0 if rows have no bounds, and off the largest
 	// difference between that cosine and the row's.
 	unit, off float64
@@ -115,6 +116,7 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 		t.sum += int32(t.whole[i])
 		t.positive += max(int32(t.whole[i]), 0)
 	}
+	t.run = runOf(t.whole)
 	t.rowOffset = rowZero * t.sum
 	coded := c.parts[1]
 	t.planes, t.rows = round(y[:coded], t.whole), round(y, t.whole)
@@ -147,6 +149,35 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 		t.offset = [planes]int32{half(15*sums[0] + 12*sums[1]), half(15*sums[0] + 15*sums[1])}
 	}
 	return t
+}
+
+// runOf returns how many successive lines of planes, wherever they begin, have sums of 16 bits: four
+// times the largest or the least sum of the even or the odd pairs of two bytes of a slot.
+func runOf(whole []int8) (run int) {
+	const most = math.MaxInt16 / (4 * 3)
+	lines := len(whole) / planeDims
+	run = lines
+	for first, last, sum := 0, 0, int32(0); last < lines; last++ {
+		sum += lineMost(whole[last*planeDims:])
+		for ; sum > most; first++ {
+			sum -= lineMost(whole[first*planeDims:])
+			run = min(run, last-first)
+		}
+	}
+	return run
+}
+
+// lineMost returns a bound of what the numbers of a line add to a sum, for codes of 1.
+func lineMost(line []int8) (most int32) {
+	for at := 0; at < planeDims/2; at += 2 {
+		var low, high int32
+		for _, n := range []int8{line[at], line[at+1], line[at+8], line[at+9]} {
+			low += min(int32(n), 0)
+			high += max(int32(n), 0)
+		}
+		most = max(most, -low, high)
+	}
+	return most
 }
 
 // half returns half of an offset, rounded down. A sum below the rounded offset is also below the

@@ -103,6 +103,7 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		laterMax: laterMax,
 		sure:     q.After != nil && m.coding.kappa < 1,
 	}
+	s.forget()
 	if s.exact = k.groups == nil; s.exact {
 		decoding := portable // of cold rows
 		decoding.dots = k.dots
@@ -115,7 +116,19 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 func (s *search) restart() {
 	s.top = newTop(s.top.table, s.top.query)
 	s.top.sure = true
+	s.forget()
 	s.wanted, s.looked, s.keep, s.sharp = nil, 0, false, 0
+}
+
+// forget readies the coverage of the search, if it has one, for a pass.
+func (s *search) forget() {
+	if c := s.top.query.Coverage; c != nil {
+		last := 0
+		if chunks := *s.matrix.chunks.Load(); len(chunks) > 0 {
+			last = chunks[len(chunks)-1].first + chunks[len(chunks)-1].slots
+		}
+		c.Reset(last)
+	}
 }
 
 // share raises the floor that searches of several matrices share, and then the limit to that floor.
@@ -220,6 +233,7 @@ func (w *work) spoil() {
 func (w *work) scan(s *search, c *piece) {
 	allowed := w.allowed[:len(c.live)]
 	share := c.allow(allowed, s.tags)
+	c.note(s, allowed)
 	if share == 0 {
 		return
 	}
@@ -268,7 +282,7 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 	p := &w.told.plane
 	*p = plane{
 		codes: c.planes[number], masks: masks, sums: w.sums[:],
-		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine,
+		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine, run: t.run,
 		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
 	}
 	signs := shape.signs > 0

@@ -42,6 +42,8 @@ type Query struct {
 	// Floor, unless nil, is shared with the searches of other slices. TopK ignores it; a faster search
 	// may leave out rows below it.
 	Floor *Floor
+	// Coverage, unless nil, is filled by Shard.Search. TopK ignores it.
+	Coverage *Coverage
 }
 
 // OneEach reports whether a subject has at most one hit.
