@@ -18,6 +18,9 @@ type processes struct {
 	wires *wires
 	old   atomic.Bool  // the nodes don't know the message
 	sent  atomic.Int64 // messages
+	way   atomic.Int64 // the nanoseconds of a message's way
+	dial  atomic.Int64 // the nanoseconds that a message's connection takes
+	cut   atomic.Int64 // messages that were given up before their connection was there
 
 	mu    sync.Mutex // guards beats
 	beats map[id.Member]*Beats
@@ -32,15 +35,21 @@ func (p *processes) of(m id.Member) *Beats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.beats[m] == nil {
-		p.beats[m] = NewBeats(func(_ context.Context, to id.Member, q, a any) (err error) {
+		p.beats[m] = NewBeats(func(ctx context.Context, to id.Member, q, a any) (err error) {
 			p.sent.Add(1)
 			from, _ := m.Node()
+			if time.Sleep(time.Duration(p.dial.Load())); ctx.Err() != nil {
+				p.cut.Add(1)
+				return ctx.Err()
+			}
+			time.Sleep(time.Duration(p.way.Load()))
+			defer func() { time.Sleep(time.Duration(p.way.Load())) }()
 			if p.old.Load() || !p.wires.reach(m, to) {
 				return errors.New("unknown method")
 			}
 			*a.(*BeatsAnswer), err = p.of(to).Serve(from, q.(BeatsQuestion))
 			return err
-		})
+		}, Timing{})
 	}
 	return p.beats[m]
 }
@@ -117,9 +126,50 @@ func TestGroupsShareHeartbeats(t *testing.T) {
 		messages, streams := p.sent.Load(), streamed(groups)
 		staysLed(t, groups[0], members[0], time.Minute)
 		messages, streams = p.sent.Load()-messages, streamed(groups)-streams
-		const most, mostStreams = 2 * 60 * 4, 3 * 2 * 60 // four heartbeats a second; appends alone
+		const most, mostStreams = 2 * 60 * 2, 3 * 2 * 60 / 5 // one for each tick of half a second; appends alone
 		if messages > most || streams > mostStreams {
 			t.Errorf("in a minute the leaders sent %d messages together and %d on streams, want at most %d and %d", messages, streams, most, mostStreams)
+		}
+	})
+}
+
+// Round trips take longer than the pause of raft that a tick leaves.
+func TestFarFollowersHearAtEachTick(t *testing.T) {
+	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+		p.way.Store(int64(180 * time.Millisecond))
+		time.Sleep(time.Second)
+		streams := streamed(groups)
+		for _, c := range groups {
+			staysLed(t, c, members[0], 20*time.Second)
+		}
+		if sent, most := streamed(groups)-streams, int64(3*3*2*20/5); sent > most {
+			t.Errorf("%d messages went over streams in a minute, want at most %d", sent, most)
+		}
+	})
+}
+
+// A message over a new connection to a far node takes three round trips of half a second. Its
+// heartbeats don't wait that long, and the next message finds the connection.
+func TestHeartbeatsWaitForNoConnection(t *testing.T) {
+	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+		p.dial.Store(int64(1500 * time.Millisecond))
+		for _, c := range groups {
+			leader, term := c.members[members[0]], c.members[members[0]].raft.CurrentTerm()
+			for range 60 {
+				time.Sleep(time.Second)
+				for _, name := range c.others(leader) {
+					if ago := time.Since(c.members[name].raft.LastContact()); ago > 1100*time.Millisecond {
+						t.Errorf("%s has not heard from its leader for %s", name, ago)
+						return
+					}
+				}
+			}
+			if now := leader.raft.CurrentTerm(); now != term {
+				t.Errorf("the group has gone from term %d to %d", term, now)
+			}
+		}
+		if cut := p.cut.Load(); cut > 0 {
+			t.Errorf("%d of %d messages were given up before they had a connection", cut, p.sent.Load())
 		}
 	})
 }
@@ -186,7 +236,7 @@ func TestForeignHeartbeatsAreRefused(t *testing.T) {
 	t.Parallel()
 	members := nodeNames(2)
 	from, _ := members[0].Node()
-	b := NewBeats(nil)
+	b := NewBeats(nil, Timing{})
 	defer b.Close()
 	f := func(q BeatsQuestion, refused bool) {
 		t.Helper()

@@ -37,6 +37,8 @@ func (g commits) loop() {
 				save.Reset(commitTick)
 			}
 			g.announce()
+		case <-g.transport.Shrunk:
+			g.mark() // raft sends the follower what it lacks with the next entry
 		case <-save.C:
 			if err := g.log.SaveCommit(last); err != nil {
 				return // the group is out of service

@@ -2,6 +2,8 @@ package raftfsm
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +31,65 @@ func TestFollowersLearnLastCommitSoon(t *testing.T) {
 	})
 }
 
-// At rest a follower gets four or five heartbeats a second, and an append every second or two.
+// A follower that gets an entry after its commit was announced learns of the commit then. So
+// does one that had the entry, and could not be reached.
+func TestLateFollowersLearnCommitSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(names(3)...)
+		for round := range 10 {
+			c.propose(fmt.Sprint(round))
+			leader := c.leader()
+			late := c.members[c.others(leader)[0]]
+			if round%2 == 0 {
+				time.Sleep(time.Duration(round) * time.Second) // it has the entry
+			}
+			w.part(1, late.name)
+			if round%2 == 1 {
+				c.propose("without it", leader.name, c.others(leader)[1])
+			}
+			time.Sleep(heartbeatDefault / 4)
+			w.part(0, late.name)
+			time.Sleep(heartbeatDefault / 2)
+			if got, want := late.Applied(), leader.Applied(); got < want {
+				t.Errorf("round %d: %s has applied %d of %d", round, late.name, got, want)
+			}
+		}
+		c.close()
+		settle()
+	})
+}
+
+// Raft itself would notice it with its next append, commitTimeout later or more.
+func TestLostLogAtRestIsSentSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(names(3)...)
+		for round := range 5 {
+			c.propose(fmt.Sprint(round))
+			c.agree()
+			name := c.others(c.leader())[round%2]
+			c.stop(name)
+			if err := os.RemoveAll(filepath.Join(c.dir, string(name))); err != nil {
+				t.Fatal(err)
+			}
+			m, began, want := c.open(name), time.Now(), c.leader().Applied()
+			for m.Applied() < want && time.Since(began) < time.Minute {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("round %d: %s had the state after %s", round, name, took)
+			}
+		}
+		c.close()
+		settle()
+	})
+}
+
+// At rest a follower gets heartbeats, and an append every five to ten seconds.
 func TestRestingLeaderSendsLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ const (
 	// commitTimeout is how long a leader of hashicorp/raft that writes nothing waits, at the
 	// least, before it sends its followers an append without entries. They learn of a commit
 	// much earlier (commits.go).
-	commitTimeout = time.Second
+	commitTimeout = 5 * time.Second
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
 )
@@ -64,8 +64,23 @@ type BeatsQuestion = transport.BeatsQuestion
 // BeatsAnswer answers a BeatsQuestion.
 type BeatsAnswer = transport.BeatsAnswer
 
-// NewBeats returns Beats that send their questions by ask. Close it after all groups.
-func NewBeats(ask transport.Ask) *Beats { return transport.NewBeats(ask) }
+// NewBeats returns Beats for groups with this timing that send their questions by ask. Close it
+// after all groups.
+func NewBeats(ask transport.Ask, t Timing) *Beats {
+	return transport.NewBeats(ask, Config{Timing: t}.withDefaults().Timing.Heartbeat/3)
+}
+
+// Proofs sends the proofs of leadership of a node's groups together (transport.Proofs).
+type Proofs = transport.Proofs
+
+// ProofsQuestion is a message of Proofs.
+type ProofsQuestion = transport.ProofsQuestion
+
+// ProofsAnswer answers a ProofsQuestion.
+type ProofsAnswer = transport.ProofsAnswer
+
+// NewProofs returns Proofs that send their questions by ask. Close it after all groups.
+func NewProofs(ask transport.Ask) *Proofs { return transport.NewProofs(ask) }
 
 // Timing holds the times of the protocol. Zero values take the defaults, which suit round
 // trips of up to half a second and processors that are short (docs/decisions/0024-timing.md).
@@ -122,6 +137,9 @@ type Config struct {
 	// Beats sends heartbeats together with those of the process's other groups. nil sends
 	// each by itself.
 	Beats *Beats
+	// Proofs sends proofs of leadership together with those of the process's other groups. nil
+	// sends each by itself.
+	Proofs *Proofs
 
 	// Proposed is called after each command that was handed to the log, with the time it
 	// took and the reason if it got no answer. It must return quickly. nil is allowed.

@@ -168,6 +168,7 @@ func (g *Group) start(m Machine) error {
 		CheckCommand:  func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
 		Contradiction: func(l *raft.Log) error { return g.log.Contradiction(g.logs, l) },
 		Marks:         g.cfg.Marks, HasState: g.HasState(), Beats: g.cfg.Beats,
+		Proofs: g.cfg.Proofs, Commit: g.reads.committed,
 	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()

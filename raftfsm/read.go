@@ -24,6 +24,9 @@ import (
 // would confirm itself. So the leader asks the voters here. That does not need raft's main
 // goroutine, which may be writing.
 //
+// A voter that asks for a read point says that it has not left the term. With one that is a
+// majority of three, the leader asks nobody (transport.AskPoint).
+//
 // One round runs at a time. Callers that come while it runs share the next.
 
 // roundTick is how often a waiting round checks that this member still leads, and asks
@@ -80,6 +83,13 @@ func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	case <-g.stop:
 		return ReadPoint{}, ErrClosed
 	}
+}
+
+// AskLeader returns a read point of the leader that g's member follows. ok is false if the
+// leader can't give it at once; its ReadPoint then asks the other voters.
+func AskLeader(ctx context.Context, g *Group) (p ReadPoint, ok bool) {
+	point, ok := transport.AskPoint(ctx, g.transport)
+	return ReadPoint(point), ok
 }
 
 // WaitPoint waits until the machine here has applied p. It returns an error when ctx ends
@@ -180,6 +190,12 @@ func (r *reads) run() (ReadPoint, error) {
 func (r *reads) leads(term uint64) bool {
 	g := r.g
 	return g.health.Failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+}
+
+// committed returns the commit index, if an entry of the leader's term is applied.
+func (r *reads) committed(term uint64) (index uint64, ok bool) {
+	applied, _ := r.g.fsm.appliedTerm()
+	return r.g.raft.CommitIndex(), applied == term
 }
 
 // ownTerm waits until an entry of this leader's term is applied.

@@ -61,7 +61,7 @@ func TestNonvotersDoNotConfirmLeader(t *testing.T) {
 
 func TestReadSeesAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
-	readsSeeAll(t, func(ctx context.Context, _ *cluster, m *member) error {
+	readsSeeAll(t, nil, func(ctx context.Context, _ *cluster, m *member) error {
 		index, err := m.ReadIndex(ctx)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func TestReadSeesAcknowledgedWrites(t *testing.T) {
 
 func TestFollowerReadSeesAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
-	readsSeeAll(t, func(ctx context.Context, c *cluster, m *member) error {
+	readsSeeAll(t, nil, func(ctx context.Context, c *cluster, m *member) error {
 		leader, known := m.Leader()
 		if !known || !c.wires.reach(m.name, leader) {
 			return &NotLeaderError{}
@@ -135,11 +135,12 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 }
 
 // readsSeeAll calls read on every member, while clients write and leaders are cut off.
-func readsSeeAll(t *testing.T, read func(context.Context, *cluster, *member) error) {
+// The members' proofs travel by p, or on streams.
+func readsSeeAll(t *testing.T, p *provers, read func(context.Context, *cluster, *member) error) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
+		c := newCluster(t, w, p.begin(w))
+		c.found(nodeNames(3)...)
 		c.propose("x")
 		var mu sync.Mutex
 		var acknowledged uint64 // the highest answer that a writer got
@@ -207,6 +208,7 @@ func readsSeeAll(t *testing.T, read func(context.Context, *cluster, *member) err
 		}
 		c.agree()
 		c.close()
+		p.close()
 		settle()
 	})
 }

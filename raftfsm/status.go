@@ -31,6 +31,9 @@ type Status struct {
 	ConfigIndex uint64        // index of the configuration that named them; 0: not yet committed here
 }
 
+// AppliedAll reports whether g's member has nothing in its log that it will apply once it is committed.
+func AppliedAll(g *Group) bool { return g.raft.AppliedIndex() >= g.raft.LastIndex() }
+
 // Status returns the member's present view of the group.
 func (g *Group) Status() Status {
 	s := Status{

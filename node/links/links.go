@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/node/loop"
 	"facet/node/membership"
 	"facet/node/peer"
@@ -31,10 +32,12 @@ import (
 )
 
 const (
-	// askInterval is the pause between two questions to one node.
-	askInterval = 300 * time.Millisecond
+	// restInterval is the time between two questions to one node while all nodes answer, else
+	// askInterval.
+	restInterval = 2 * tick.Interval
+	askInterval  = tick.Interval
 	// cutAfter is how much later another node must have heard from a node than this one. It
-	// is longer than askInterval, so that a node which has just died is not taken for one
+	// is longer than restInterval, so that a node which has just died is not taken for one
 	// behind a cut link.
 	cutAfter = time.Second
 	// healAfter is how long a node must answer, each question within promptly, before its
@@ -168,10 +171,22 @@ func (l *Links) compare(ctx context.Context, present []membership.Member, work *
 func (l *Links) watch(ctx context.Context, k *link) {
 	for ctx.Err() == nil {
 		l.ask(ctx, k)
-		if loop.Pause(ctx, askInterval) != nil {
+		if tick.Pause(ctx, l.interval(time.Now())) != nil {
 			return
 		}
 	}
+}
+
+// interval returns the time until the next question.
+func (l *Links) interval(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.links {
+		if !k.cut.IsZero() || now.Sub(k.last) > restInterval+askInterval/2 {
+			return askInterval
+		}
+	}
+	return restInterval
 }
 
 // ask asks the node of k once, and judges the links to which its answer matters: those that are cut, and

@@ -78,6 +78,29 @@ func TestAnswerCutsLink(t *testing.T) {
 	f(2*relayAge, "") // nobody reaches it any more
 }
 
+// While a node is silent the others are asked more often what they heard from it.
+func TestSilenceMakesQuestionsMoreFrequent(t *testing.T) {
+	t.Parallel()
+	l := New(Config{Log: slog.New(slog.DiscardHandler)})
+	now := time.Now()
+	k := &link{last: now}
+	l.links = map[id.Node]*link{nodeNumber(2): k, nodeNumber(3): {last: now}}
+	f := func(ago time.Duration, cut bool, want time.Duration) {
+		t.Helper()
+		k.last, k.cut = now.Add(-ago), time.Time{}
+		if cut {
+			k.cut = now
+		}
+		if got := l.interval(now); got != want {
+			t.Errorf("heard %s ago, cut %t: the next question comes after %s, want %s", ago, cut, got, want)
+		}
+	}
+	f(0, false, restInterval)
+	f(restInterval+50*time.Millisecond, false, restInterval) // it is about to answer
+	f(cutAfter, false, askInterval)
+	f(0, true, askInterval)
+}
+
 // Each link is watched until its own node is absent.
 func TestAbsentNodeEndsOwnWatchOnly(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkScaleLinks takes the answers of all other nodes about their links once, which a node does
-// every askInterval. cores is the processor time for that beside calls, B/s what the answers to one node
+// every restInterval. cores is the processor time for that beside calls, B/s what the answers to one node
 // take without frames and TLS.
 func BenchmarkScaleLinks(b *testing.B) {
 	for _, nodes := range []int{3, 16, 64, 128, 192} {
@@ -37,7 +37,7 @@ func BenchmarkScaleLinks(b *testing.B) {
 					l.ask(b.Context(), k)
 				}
 			}
-			rounds := float64(time.Second) / float64(askInterval)
+			rounds := float64(time.Second) / float64(restInterval)
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)*rounds, "cores")
 			b.ReportMetric(float64(len(answer)), "B/answer")
 			b.ReportMetric(float64(len(answer)*(nodes-1))*rounds, "B/s")

@@ -6,6 +6,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"facet/internal/tick"
 )
 
 // State describes the last round of a part.
@@ -58,17 +60,12 @@ func (l *Loop) Done(err error) {
 	}
 }
 
-// Every calls step at once and then at each interval until ctx ends. Several ticks during
-// one step count as one.
+// Every calls step at once and then at each tick of interval until ctx ends. Several ticks
+// during one step count as one.
 func (l *Loop) Every(ctx context.Context, interval time.Duration, step func(context.Context) error) {
 	defer l.Start()()
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	for ctx.Err() == nil {
 		l.Done(step(ctx))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
+		_ = tick.Pause(ctx, interval) // the loop checks ctx
 	}
 }

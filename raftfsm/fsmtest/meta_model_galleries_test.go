@@ -106,6 +106,9 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 	if c.SubjectTemplates != nil {
 		g.SubjectTemplates = *c.SubjectTemplates
 	}
+	if c.PhotoLink != nil {
+		g.PhotoLink = *c.PhotoLink
+	}
 	if c.Size != nil && *c.Size > g.Size {
 		g.Size = *c.Size
 		if c.Shards > g.Shards {
@@ -207,6 +210,9 @@ func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.Appli
 		set(&a.GuardThreshold, c.GuardThreshold)
 		set(&a.Guard, c.Guard)
 		set(&a.MultipleFaces, c.MultipleFaces)
+		set(&a.ReviewThreshold, c.ReviewThreshold)
+		set(&a.ReviewVerdicts, c.ReviewVerdicts)
+		set(&a.ReviewDays, c.ReviewDays)
 		m.remember(o)
 		status = metafsm.Done
 	}

@@ -178,7 +178,7 @@ func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
 		if k.State == metafsm.KeyRevoked && c.Key.State == metafsm.KeyLive && m.beyond(c.Key.Tenant, metafsm.QuotaAccessKeys, 1) {
 			return metafsm.StatusAnswer{Status: metafsm.OverAccessKeys}
 		}
-		c.Key.Created = k.Created
+		c.Key.Created, c.Key.Used = k.Created, k.Used
 		found = true
 		m.keys = slices.Delete(m.keys, i, i+1)
 		break
@@ -187,6 +187,17 @@ func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
 		return metafsm.StatusAnswer{Status: metafsm.OverAccessKeys}
 	}
 	m.keys = append(m.keys, c.Key)
+	return metafsm.StatusAnswer{Status: metafsm.Done}
+}
+
+func (m *metaModel) noteKeyUses(c metafsm.NoteKeyUses) metafsm.StatusAnswer {
+	for _, u := range c.Uses {
+		for i, k := range m.keys {
+			if k.ID == u.Key && k.State == metafsm.KeyLive {
+				m.keys[i].Used = max(k.Used, u.At)
+			}
+		}
+	}
 	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 

@@ -245,7 +245,7 @@ func (m *metaModel) restore(c metafsm.Copied) bool {
 		}
 		m.keys = append(m.keys, *c.AccessKey)
 	case c.Application != nil:
-		if c.Application.MultipleFaces > 0 && m.level < metafsm.LevelSubjects {
+		if (c.Application.MultipleFaces > 0 || c.Application.ReviewThreshold > 0) && m.level < metafsm.LevelSubjects {
 			return false
 		}
 		c.Application.Seq = m.next()

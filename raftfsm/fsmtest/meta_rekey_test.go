@@ -14,7 +14,16 @@ func (w *metaWorld) rekey() []byte {
 	next := func() []byte { return []byte{byte(1 + w.IntN(4)), byte(w.IntN(250))} }
 	for range w.IntN(4) {
 		old := [][]byte{{3}, {1, 2}, {byte(w.IntN(9))}}[w.IntN(3)]
-		switch w.IntN(4) {
+		switch w.IntN(5) {
+		case 4:
+			var t metafsm.Tenant
+			if n := len(w.model.tenants); n > 0 {
+				t = w.model.tenants[w.IntN(n)]
+			}
+			if w.IntN(4) > 0 {
+				old = t.Audit.WrappedKey
+			}
+			c.Secrets = append(c.Secrets, metafsm.Rekeyed{Audit: t.ID, Old: old, New: next()})
 		case 3:
 			if w.model.cluster != nil && w.IntN(4) > 0 {
 				old = w.model.cluster.Signer.WrappedSeed
@@ -72,6 +81,10 @@ func (m *metaModel) rekey(c metafsm.Rekey) metafsm.RekeyAnswer {
 			i := slices.IndexFunc(m.keys, func(k metafsm.AccessKey) bool { return k.ID == s.AccessKey })
 			if i >= 0 && bytes.Equal(m.keys[i].SealedSecret, s.Old) {
 				m.keys[i].SealedSecret, changed = s.New, true
+			}
+		case !s.Audit.IsZero():
+			if i := m.tenant(s.Audit); i >= 0 && bytes.Equal(m.tenants[i].Audit.WrappedKey, s.Old) {
+				m.tenants[i].Audit.WrappedKey, changed = s.New, true
 			}
 		case s.Signer:
 			if m.cluster != nil && bytes.Equal(m.cluster.Signer.WrappedSeed, s.Old) {

@@ -14,19 +14,54 @@ func (w *metaWorld) tenantState() []byte {
 	if w.IntN(3) == 0 {
 		return send(w, metafsm.DeleteTenantOp, metafsm.DeleteTenant{Tenant: t}, w.model.deleteTenant)
 	}
+	switch w.IntN(4) {
+	case 0:
+		c := metafsm.SetAudit{Tenant: t, Mode: metafsm.AuditMode(w.IntN(3)), Days: uint32(w.IntN(3))}
+		return send(w, metafsm.SetAuditOp, c, w.model.setAudit)
+	case 1:
+		c := metafsm.SetAuditKey{Tenant: t, WrappedKey: [][]byte{nil, {1, 2}, {3}}[w.IntN(3)]}
+		return send(w, metafsm.SetAuditKeyOp, c, w.model.setAuditKey)
+	}
 	return send(w, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: t, State: metafsm.TenantState(w.IntN(2))}, w.model.setTenantState)
 }
 
 func (m *metaModel) setTenantState(c metafsm.SetTenantState) metafsm.StatusAnswer {
-	i := m.tenant(c.Tenant)
+	return m.changeTenant(c.Tenant, func(t *metafsm.Tenant) metafsm.Status {
+		t.State = c.State
+		return metafsm.Done
+	})
+}
+
+// changeTenant changes a tenant that is not under deletion.
+func (m *metaModel) changeTenant(of id.Tenant, change func(*metafsm.Tenant) metafsm.Status) metafsm.StatusAnswer {
+	i := m.tenant(of)
 	switch {
 	case i < 0:
 		return metafsm.StatusAnswer{Status: metafsm.UnknownTenant}
-	case m.leaving(c.Tenant):
+	case m.leaving(of):
 		return metafsm.StatusAnswer{Status: metafsm.BeingDeleted}
 	}
-	m.tenants[i].State = c.State
-	return metafsm.StatusAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: change(&m.tenants[i])}
+}
+
+func (m *metaModel) setAudit(c metafsm.SetAudit) metafsm.StatusAnswer {
+	return m.changeTenant(c.Tenant, func(t *metafsm.Tenant) metafsm.Status {
+		t.Audit.Mode, t.Audit.Days = c.Mode, c.Days
+		return metafsm.Done
+	})
+}
+
+func (m *metaModel) setAuditKey(c metafsm.SetAuditKey) metafsm.StatusAnswer {
+	return m.changeTenant(c.Tenant, func(t *metafsm.Tenant) metafsm.Status {
+		switch {
+		case len(t.Audit.WrappedKey) > 0 || len(c.WrappedKey) == 0:
+			return metafsm.Exists
+		case !m.wrapped(c.WrappedKey):
+			return metafsm.OtherKey
+		}
+		t.Audit.WrappedKey = c.WrappedKey
+		return metafsm.Done
+	})
 }
 
 func (m *metaModel) deleteTenant(c metafsm.DeleteTenant) metafsm.StatusAnswer {

@@ -77,6 +77,7 @@ func (w *metaWorld) application() metafsm.Application {
 		ID: applicationID(w.IntN(60)), Tenant: tenantID(w.IntN(4)), Gallery: galleryID(w.IntN(20)), Name: "app",
 		KeyMAC: [32]byte{byte(w.IntN(60))}, SealedKey: []byte{1, 2}, MinimumQuality: .45,
 		VerifyThreshold: 7000, GuardThreshold: 7000, Guard: w.IntN(2) == 0, MultipleFaces: metafsm.FaceRule(w.IntN(2)),
+		ReviewThreshold: w.IntN(2) * 6000,
 	}
 }
 
@@ -112,7 +113,7 @@ func maybe[T any](w *metaWorld, v T) *T {
 
 func (w *metaWorld) found() []byte {
 	m := w.model
-	switch w.IntN(4) {
+	switch w.IntN(5) {
 	case 0:
 		c := metafsm.Found{Cluster: metafsm.Cluster{Shards: 4, Replicas: 3, Pack: "p", Created: int64(w.IntN(100))}}
 		return send(w, metafsm.FoundOp, c, m.found)
@@ -125,9 +126,19 @@ func (w *metaWorld) found() []byte {
 	case 2:
 		c := metafsm.PutAccessKey{Key: metafsm.AccessKey{
 			ID: fmt.Sprint("key ", w.IntN(5)), Tenant: tenantID(w.IntN(4)), Role: 1, SealedSecret: []byte{byte(w.IntN(9))},
-			Created: int64(w.IntN(9)), State: metafsm.KeyState(w.IntN(2)),
+			Created: int64(w.IntN(9)), State: metafsm.KeyState(w.IntN(2)), Ends: int64(w.IntN(3)), Used: int64(w.IntN(2)),
 		}}
+		if w.IntN(2) == 0 {
+			c.Key.Holder, c.Key.Galleries = "door", []id.Gallery{w.someGallery().ID}
+			c.Key.Networks = []string{"10.0.0.0/8"}
+		}
 		return send(w, metafsm.PutAccessKeyOp, c, m.putAccessKey)
+	case 3:
+		var c metafsm.NoteKeyUses
+		for range w.IntN(3) {
+			c.Uses = append(c.Uses, metafsm.KeyUse{Key: fmt.Sprint("key ", w.IntN(6)), At: int64(w.IntN(9))})
+		}
+		return send(w, metafsm.NoteKeyUsesOp, c, m.noteKeyUses)
 	default:
 		c := metafsm.DeleteAccessKey{Tenant: tenantID(w.IntN(4)), Key: fmt.Sprint("key ", w.IntN(5))}
 		return send(w, metafsm.DeleteAccessKeyOp, c, m.deleteAccessKey)
@@ -160,7 +171,7 @@ func (w *metaWorld) change() []byte {
 		c := metafsm.UpdateGallery{
 			Write: w.write(), Tenant: g.Tenant, Gallery: g.ID, Name: maybe(w, fmt.Sprint("gallery ", w.IntN(6))),
 			Description: maybe(w, "another"), Size: maybe(w, g.Size+uint32(w.IntN(40))-10), Shards: 1 + w.IntN(4),
-			RetentionDays: maybe(w, uint32(w.IntN(3))), SubjectTemplates: maybe(w, w.IntN(2) == 0),
+			RetentionDays: maybe(w, uint32(w.IntN(3))), SubjectTemplates: maybe(w, w.IntN(2) == 0), PhotoLink: maybe(w, "https://hr.example/{externalId}"),
 		}
 		return send(w, metafsm.UpdateGalleryOp, c, m.updateGallery)
 	case 3:
@@ -176,7 +187,7 @@ func (w *metaWorld) change() []byte {
 		c := metafsm.UpdateApplication{
 			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Name: maybe(w, "new"), Description: maybe(w, "d"),
 			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
-			MultipleFaces: maybe(w, metafsm.FaceRule(w.IntN(2))),
+			MultipleFaces: maybe(w, metafsm.FaceRule(w.IntN(2))), ReviewThreshold: maybe(w, 6100), ReviewVerdicts: maybe(w, 2), ReviewDays: maybe(w, 3),
 		}
 		return send(w, metafsm.UpdateApplicationOp, c, m.updateApplication)
 	default:

@@ -39,7 +39,13 @@ func NewScanner(template engine.Template, secrets ...[]byte) Scanner {
 // ASCII characters, and no user data. Clear text is found as the external id itself.
 func NewTextScanner(externalID string, secrets ...[]byte) Scanner {
 	note := append([]byte{1, 1, 0xa1, 1, 0x60 | byte(len(externalID))}, externalID...) // shard.SealNote
-	return Scanner{secrets, note[:aes.BlockSize], []byte(externalID), nil}
+	return NewSealedScanner(note, externalID, secrets...)
+}
+
+// NewSealedScanner returns a scanner for a sealed text that begins with these plain bytes, at least
+// aes.BlockSize. Clear text is found by a part of it.
+func NewSealedScanner(plain []byte, part string, secrets ...[]byte) Scanner {
+	return Scanner{secrets, plain[:aes.BlockSize], []byte(part), nil}
 }
 
 // Files returns the files of dir that hold the template, also inside zstd frames, or its codes. dir

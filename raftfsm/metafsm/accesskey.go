@@ -1,13 +1,13 @@
 package metafsm
 
 import (
-	"bytes"
+	"reflect"
 
 	"facet/internal/id"
 )
 
-// PutAccessKey adds an access key, or changes its role, secret and state. Created
-// stays. The status is Done, UnknownTenant, OtherKey, OverAccessKeys, or Conflict if
+// PutAccessKey adds an access key, or replaces it. Created and Used
+// stay. The status is Done, UnknownTenant, OtherKey, OverAccessKeys, or Conflict if
 // another tenant has the key.
 type PutAccessKey struct {
 	Key AccessKey `cbor:"1,keyasint"`
@@ -24,8 +24,8 @@ func (c PutAccessKey) apply(m *Machine) Status {
 	case old != nil && old.Tenant != k.Tenant:
 		return Conflict
 	case old != nil:
-		k.Created = old.Created
-		if old.Role == k.Role && old.State == k.State && bytes.Equal(old.SealedSecret, k.SealedSecret) {
+		k.Created, k.Used = old.Created, old.Used
+		if reflect.DeepEqual(*old, k) {
 			return Done
 		}
 	}
@@ -51,6 +51,32 @@ func (c DeleteAccessKey) apply(m *Machine) Status {
 		return Conflict
 	default:
 		delete(m.state.keys, c.Key)
+		m.touch()
+	}
+	return Done
+}
+
+// NoteKeyUses notes when access keys were used. The status is Done. A key that is gone, revoked or
+// was used later has no part in it.
+type NoteKeyUses struct {
+	Uses []KeyUse `cbor:"1,keyasint"`
+}
+
+// KeyUse is a use of an access key.
+type KeyUse struct {
+	Key string `cbor:"1,keyasint"`
+	At  int64  `cbor:"2,keyasint"` // in milliseconds since 1970
+}
+
+func (c NoteKeyUses) apply(m *Machine) Status {
+	for _, u := range c.Uses {
+		old := m.state.keys[u.Key]
+		if old == nil || old.State != KeyLive || u.At <= old.Used {
+			continue
+		}
+		k := *old
+		k.Used = u.At
+		m.state.keys[u.Key] = &k
 		m.touch()
 	}
 	return Done

@@ -59,6 +59,9 @@ type UpdateApplication struct {
 	GuardThreshold  *int           `cbor:"8,keyasint,omitempty"`
 	Guard           *bool          `cbor:"9,keyasint,omitempty"`
 	MultipleFaces   *FaceRule      `cbor:"10,keyasint,omitempty"`
+	ReviewThreshold *int           `cbor:"11,keyasint,omitempty"`
+	ReviewVerdicts  *int           `cbor:"12,keyasint,omitempty"`
+	ReviewDays      *int           `cbor:"13,keyasint,omitempty"`
 }
 
 func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
@@ -81,6 +84,9 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 	change(&a.GuardThreshold, c.GuardThreshold)
 	change(&a.Guard, c.Guard)
 	change(&a.MultipleFaces, c.MultipleFaces)
+	change(&a.ReviewThreshold, c.ReviewThreshold)
+	change(&a.ReviewVerdicts, c.ReviewVerdicts)
+	change(&a.ReviewDays, c.ReviewDays)
 	m.state.applications[a.ID] = &a
 	m.done(c.Write, c.Tenant, UpdateApplicationOp.Code, a.ID.UUID)
 	return ApplicationAnswer{Done, a}

@@ -33,6 +33,9 @@ var (
 	SetSignerOp         = command.Op[SetSigner, StatusAnswer]{Code: 34, Version: 1}
 	SetTenantStateOp    = command.Op[SetTenantState, StatusAnswer]{Code: 38, Version: 1}
 	DeleteTenantOp      = command.Op[DeleteTenant, StatusAnswer]{Code: 39, Version: 1}
+	NoteKeyUsesOp       = command.Op[NoteKeyUses, StatusAnswer]{Code: 40, Version: 1}
+	SetAuditOp          = command.Op[SetAudit, StatusAnswer]{Code: 44, Version: 1}
+	SetAuditKeyOp       = command.Op[SetAuditKey, StatusAnswer]{Code: 45, Version: 1}
 )
 
 // commands is the machine's table, indexed by code: a code given out twice does not
@@ -67,6 +70,9 @@ var commands = [...]command.Row[*Machine]{
 	34: command.Does(SetSignerOp, statusOnly(SetSigner.apply)),
 	38: command.Does(SetTenantStateOp, statusOnly(SetTenantState.apply)),
 	39: command.Does(DeleteTenantOp, statusOnly(DeleteTenant.apply)),
+	40: command.Does(NoteKeyUsesOp, statusOnly(NoteKeyUses.apply)),
+	44: command.Does(SetAuditOp, statusOnly(SetAudit.apply)),
+	45: command.Does(SetAuditKeyOp, statusOnly(SetAuditKey.apply)),
 }
 
 // statusOnly adapts the effect of a command that returns only a status.

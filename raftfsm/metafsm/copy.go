@@ -38,7 +38,9 @@ func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 		}
 		return c, err == nil && c.Cluster != nil, err
 	case headTenant.Code:
-		err = decode(m, headTenant, &c.Tenant)
+		if err = decode(m, headTenant, &c.Tenant); err == nil {
+			c.Tenant.Audit.WrappedKey = nil
+		}
 	case headAccessKey.Code:
 		err = decode(m, headAccessKey, &c.AccessKey)
 	case headGallery.Code:

@@ -98,6 +98,8 @@ type UpdateGallery struct {
 	RetentionDays *uint32 `cbor:"25,keyasint,omitempty"`
 	// SubjectTemplates is that of Gallery. It is sent from LevelSubjects on.
 	SubjectTemplates *bool `cbor:"28,keyasint,omitempty"`
+	// PhotoLink is that of Gallery. It is sent from LevelSubjects on.
+	PhotoLink *string `cbor:"29,keyasint,omitempty"`
 }
 
 // GalleryAnswer answers UpdateGallery and DeleteGallery. The status of UpdateGallery is
@@ -143,6 +145,7 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 	change(&g.Description, c.Description)
 	change(&g.RetentionDays, c.RetentionDays)
 	change(&g.SubjectTemplates, c.SubjectTemplates)
+	change(&g.PhotoLink, c.PhotoLink)
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
 	}

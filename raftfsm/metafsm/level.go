@@ -43,6 +43,14 @@ const (
 	// LevelSubjects allows what subjects have beside faces: external ids, user data and
 	// times of expiry; the MultipleFaces of applications; and SetSigner, the places of erasures in logs, and pages of matches.
 	LevelSubjects uint32 = 5
+	// LevelKeys allows holders, bounds and uses of access keys, and the roles that do one thing.
+	LevelKeys uint32 = 5
+	// LevelAudit allows audit logs, and settings and keys of tenants for them.
+	LevelAudit uint32 = 5
+	// LevelReview allows the review band of applications, cases, and the role that reviews them.
+	LevelReview uint32 = 5
+	// LevelGrouped allows requests of several shards at once between nodes.
+	LevelGrouped uint32 = 5
 )
 
 // ErrLevel is returned when the cluster's level is higher than this software knows.

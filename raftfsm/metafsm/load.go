@@ -98,7 +98,8 @@ func (st *state) restore(record []byte) Status {
 	}
 	switch {
 	case c.Tenant != nil:
-		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas || c.Tenant.State != TenantActive && st.levelNow() < LevelTenants {
+		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas || c.Tenant.State != TenantActive && st.levelNow() < LevelTenants ||
+			c.Tenant.Audit.Days+uint32(c.Tenant.Audit.Mode) > 0 && st.levelNow() < LevelAudit {
 			return Conflict // as by older software, which can't read the record
 		}
 		if c.Tenant.State == TenantDeleting {
@@ -114,12 +115,14 @@ func (st *state) restore(record []byte) Status {
 	case c.Gallery != nil && st.deleting(c.Gallery.Tenant), c.AccessKey != nil && st.deleting(c.AccessKey.Tenant):
 		return Conflict
 	case c.Gallery != nil:
-		if (c.Gallery.RetentionDays > 0 || c.Gallery.SubjectTemplates) && st.levelNow() < LevelSubjects {
+		if (c.Gallery.RetentionDays > 0 || c.Gallery.SubjectTemplates || c.Gallery.PhotoLink != "") && st.levelNow() < LevelSubjects {
 			return Conflict // as by older software, which can't read the record
 		}
 		c.Gallery.Seq = st.next()
+	case c.AccessKey != nil && !c.AccessKey.isPlain() && st.levelNow() < LevelKeys:
+		return Conflict // as above
 	case c.Application != nil:
-		if c.Application.MultipleFaces != 0 && st.levelNow() < LevelSubjects {
+		if c.Application.MultipleFaces != 0 && st.levelNow() < LevelSubjects || c.Application.reviews() && st.levelNow() < LevelReview {
 			return Conflict // as above
 		}
 		c.Application.Seq = st.next()

@@ -82,6 +82,13 @@ func script() []any {
 		SetNodeState{node, NodeDraining, id.Node{}},
 		SetReplicas{5},
 		SetSigner{Signer{Public: [32]byte{9}, WrappedSeed: []byte{8}}},
+		SetAudit{Tenant: tenantA, Mode: AuditStrict, Days: 400},
+		SetAuditKey{Tenant: tenantA, WrappedKey: []byte{8}},
+		PutAccessKey{AccessKey{
+			ID: "KEY4", Tenant: tenantA, Role: 5, SealedSecret: []byte{6}, Created: 9, Holder: "door 3", Ends: 10,
+			Galleries: []id.Gallery{galleryA}, Networks: []string{"10.0.0.0/8", "fd00::/8"},
+		}},
+		NoteKeyUses{[]KeyUse{{"KEY4", 11}, {"KEY2", 11}, {"KEY5", 11}}},
 	}
 }
 

@@ -232,8 +232,8 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
-// Older software can't read a gallery with a retention or with subject templates, or an application
-// with a rule on faces.
+// Older software can't read a gallery with a retention, subject templates or a photo link, or an application
+// with a rule on faces or a review band.
 func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	t.Parallel()
 	f := func(level uint32, set func(*Gallery, *Application), want ...Status) {
@@ -257,12 +257,16 @@ func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	none := func(*Gallery, *Application) {}
 	retention := func(g *Gallery, _ *Application) { g.RetentionDays = 30 }
 	templates := func(g *Gallery, _ *Application) { g.SubjectTemplates = true }
+	link := func(g *Gallery, _ *Application) { g.PhotoLink = "https://hr.example/{externalId}" }
 	rule := func(_ *Gallery, a *Application) { a.MultipleFaces = 1 }
+	band := func(_ *Gallery, a *Application) { a.ReviewThreshold = 6000 }
 	f(LevelSubjects-1, none, Done, Done)
 	f(LevelSubjects-1, retention, Conflict)
 	f(LevelSubjects-1, templates, Conflict)
+	f(LevelSubjects-1, link, Conflict)
 	f(LevelSubjects-1, rule, Done, Conflict)
-	for _, set := range []func(*Gallery, *Application){retention, templates, rule} {
+	f(LevelReview-1, band, Done, Conflict)
+	for _, set := range []func(*Gallery, *Application){retention, templates, link, rule, band} {
 		f(LevelSubjects, set, Done, Done)
 	}
 }

@@ -30,17 +30,18 @@ func list[T any](m *Machine, pick func(*state) []*T) []T {
 	return out
 }
 
-// own returns r with its own copy of the secret or the quotas, so that a caller may change it.
+// own returns r with its own copies of secrets and lists, so that a caller may change it.
 func own[T any](r T) T {
 	switch r := any(&r).(type) {
 	case *AccessKey:
 		r.SealedSecret = bytes.Clone(r.SealedSecret)
+		r.Galleries, r.Networks = slices.Clone(r.Galleries), slices.Clone(r.Networks)
 	case *Gallery:
 		r.WrappedKey = bytes.Clone(r.WrappedKey)
 	case *Application:
 		r.SealedKey = bytes.Clone(r.SealedKey)
 	case *Tenant:
-		r.Quotas = slices.Clone(r.Quotas)
+		r.Quotas, r.Audit.WrappedKey = slices.Clone(r.Quotas), slices.Clone(r.Audit.WrappedKey)
 	}
 	return r
 }

@@ -122,6 +122,8 @@ type Tenant struct {
 	// Quotas are those that differ from the defaults, in order. SetTenant sets them.
 	Quotas []QuotaValue `cbor:"4,keyasint,omitempty"`
 	State  TenantState  `cbor:"5,keyasint,omitempty"`
+	// Audit is set from LevelAudit on. No backup has the audit key.
+	Audit Audit `cbor:"6,keyasint,omitzero"`
 }
 
 // TenantState is whether a tenant may use the service.
@@ -151,6 +153,23 @@ type AccessKey struct {
 	// Created is the time of the first PutAccessKey, in milliseconds since 1970.
 	Created int64    `cbor:"5,keyasint,omitempty"`
 	State   KeyState `cbor:"6,keyasint,omitempty"`
+	// Holder names the person or device that has the key. It and the fields below are set from
+	// LevelKeys on.
+	Holder string `cbor:"7,keyasint,omitempty"`
+	// Galleries are the only ones that the key may use. None means all of the tenant.
+	Galleries []id.Gallery `cbor:"8,keyasint,omitempty"`
+	// Networks are the only ones that requests may come from, as netip.Prefix writes them. None
+	// means all.
+	Networks []string `cbor:"9,keyasint,omitempty"`
+	// Ends is when the key ends, in milliseconds since 1970. 0 is never.
+	Ends int64 `cbor:"10,keyasint,omitempty"`
+	// Used is when the key was last noted to be used (NoteKeyUses), in milliseconds since 1970.
+	Used int64 `cbor:"11,keyasint,omitempty"`
+}
+
+// isPlain reports whether software below LevelKeys can read the record.
+func (k *AccessKey) isPlain() bool {
+	return k.Holder == "" && len(k.Galleries) == 0 && len(k.Networks) == 0 && k.Ends == 0 && k.Used == 0
 }
 
 // KeyState is whether an access key may be used.
@@ -195,6 +214,9 @@ type Gallery struct {
 	// SubjectTemplates gives each subject with two or more events the mean of their templates
 	// beside them. It is set from LevelSubjects on.
 	SubjectTemplates bool `cbor:"28,keyasint,omitempty"`
+	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty. It is set
+	// from LevelSubjects on.
+	PhotoLink string `cbor:"29,keyasint,omitempty"`
 }
 
 // Application is an access identity of a gallery.
@@ -222,6 +244,18 @@ type Application struct {
 	// MultipleFaces is what happens to a photo with several faces. It is set from
 	// LevelSubjects on.
 	MultipleFaces FaceRule `cbor:"14,keyasint,omitempty"`
+	// ReviewThreshold is the lowest score of the review band, which ends below the threshold of a match. 0 is
+	// no band. It and the next two are set from LevelReview on.
+	ReviewThreshold int `cbor:"15,keyasint,omitempty"`
+	// ReviewVerdicts is how many verdicts close a case, and ReviewDays how long it stays open. 0 is the
+	// default.
+	ReviewVerdicts int `cbor:"16,keyasint,omitempty"`
+	ReviewDays     int `cbor:"17,keyasint,omitempty"`
+}
+
+// reviews reports whether software below LevelReview can't read the record.
+func (a *Application) reviews() bool {
+	return a.ReviewThreshold != 0 || a.ReviewVerdicts != 0 || a.ReviewDays != 0
 }
 
 // FaceRule says which face of several is taken. Package portrait defines the numbers.

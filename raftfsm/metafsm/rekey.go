@@ -16,7 +16,7 @@ type Rekey struct {
 	KeyHead  []byte `cbor:"3,keyasint,omitempty"`
 }
 
-// Rekeyed is the secret of one record: a gallery, an access key, an application or the signer.
+// Rekeyed is the secret of one record: a gallery, an access key, an application, an audit key or the signer.
 type Rekeyed struct {
 	Gallery     id.Gallery     `cbor:"1,keyasint,omitzero"`
 	AccessKey   string         `cbor:"2,keyasint,omitempty"`
@@ -28,6 +28,8 @@ type Rekeyed struct {
 	KeyMAC [32]byte `cbor:"6,keyasint,omitzero"`
 	// Signer marks the seed of Cluster.Signer. From LevelSubjects on.
 	Signer bool `cbor:"7,keyasint,omitempty"`
+	// Audit is the tenant whose audit key is replaced. From LevelAudit on.
+	Audit id.Tenant `cbor:"8,keyasint,omitzero"`
 }
 
 // RekeyAnswer answers Rekey with Done and the number of replaced secrets.
@@ -77,6 +79,14 @@ func (st *state) rekey(s Rekeyed) bool {
 		k := *old
 		k.SealedSecret = s.New
 		st.keys[k.ID] = &k
+	case !s.Audit.IsZero():
+		t := st.tenants[s.Audit]
+		if t == nil || !bytes.Equal(t.record.Audit.WrappedKey, s.Old) {
+			return false
+		}
+		record := *t.record
+		record.Audit.WrappedKey = s.New
+		t.record = &record
 	case s.Signer:
 		if st.cluster == nil || !bytes.Equal(st.cluster.Signer.WrappedSeed, s.Old) {
 			return false
@@ -115,6 +125,11 @@ func (m *Machine) Secrets() []Rekeyed {
 	}
 	if c := m.state.cluster; c != nil && len(c.Signer.WrappedSeed) > 0 {
 		list = append(list, Rekeyed{Signer: true, Old: bytes.Clone(c.Signer.WrappedSeed)})
+	}
+	for _, t := range m.state.tenants {
+		if a := t.record.Audit; len(a.WrappedKey) > 0 {
+			list = append(list, Rekeyed{Audit: t.record.ID, Old: bytes.Clone(a.WrappedKey)})
+		}
 	}
 	for _, a := range m.state.applications {
 		list = append(list, Rekeyed{Application: a.ID, Old: bytes.Clone(a.SealedKey)})

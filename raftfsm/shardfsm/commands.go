@@ -3,7 +3,7 @@ package shardfsm
 import "facet/raftfsm/command"
 
 // The commands, as the callers of Propose name them. A code is stored before its
-// command in the log and is never reused. Bulk registrations have the codes 32 to 47.
+// command in the log and is never reused. Bulk registrations have the codes 32 to 47, audit logs 48 to 63.
 var (
 	GrantOp         = command.Op[Grant, StatusAnswer]{Code: 1, Version: 1}
 	RegisterOp      = command.Op[Register, RegisterAnswer]{Code: 2, Version: 1}
@@ -33,6 +33,11 @@ var (
 	ExpireJobsOp    = command.Op[ExpireJobs, JobAnswer]{Code: 36, Version: 1, AnswersAs: 32}
 	DropJobOp       = command.Op[DropJob, JobAnswer]{Code: 37, Version: 1, AnswersAs: 32}
 	RedactJobOp     = command.Op[RedactJob, JobAnswer]{Code: 38, Version: 1, AnswersAs: 32}
+	PutItemOp       = command.Op[PutItem, JobAnswer]{Code: 39, Version: 1, AnswersAs: 32}
+	BeginLogOp      = command.Op[BeginLog, LogAnswer]{Code: 48, Version: 1}
+	AppendLogOp     = command.Op[AppendLog, LogAnswer]{Code: 49, Version: 1, AnswersAs: 48}
+	ExpireLogOp     = command.Op[ExpireLog, LogAnswer]{Code: 50, Version: 1, AnswersAs: 48}
+	DropLogOp       = command.Op[DropLog, LogAnswer]{Code: 51, Version: 1, AnswersAs: 48}
 )
 
 // commands is the machine's table, indexed by code: a code given out twice does not
@@ -67,4 +72,9 @@ var commands = [...]command.Row[*Machine]{
 	36: command.Does(ExpireJobsOp, ExpireJobs.apply),
 	37: command.Does(DropJobOp, DropJob.apply),
 	38: command.Does(RedactJobOp, RedactJob.apply),
+	39: command.Does(PutItemOp, PutItem.apply),
+	48: command.Does(BeginLogOp, BeginLog.apply),
+	49: command.Does(AppendLogOp, AppendLog.apply),
+	50: command.Does(ExpireLogOp, ExpireLog.apply),
+	51: command.Does(DropLogOp, DropLog.apply),
 }

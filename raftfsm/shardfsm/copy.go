@@ -7,6 +7,7 @@ import (
 	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/shard"
+	"facet/shard/job"
 	"facet/shard/merging"
 )
 
@@ -19,15 +20,30 @@ type Moment struct {
 	Copied map[id.Shard]uint64 `json:"copied,omitempty" cbor:"2,keyasint,omitempty"`
 }
 
-// ReadCopied reads the snapshot that a Frozen wrote to r before Settle. It calls slice
-// with each slice, and then entry with each entry of the slice. It returns a wrapped
+// Copying has the functions that ReadCopied calls.
+type Copying struct {
+	// Slice is called with each slice, and then Entry with each entry of the slice.
+	Slice func(*shard.CopiedSlice) error
+	Entry func(*shard.CopiedEntry) error
+	// Item is called with each pair of different subjects and each case, after all slices. It may be nil.
+	Item func(*job.CopiedItem) error
+}
+
+// ReadCopied reads the snapshot that a Frozen wrote to r before Settle. It returns a wrapped
 // codec.ErrCorrupt, codec.ErrMalformed, shard.ErrSnapshot or merging.ErrSnapshot, or the first
-// error of r, slice or entry.
-func ReadCopied(r io.Reader, slice func(*shard.CopiedSlice) error, entry func(*shard.CopiedEntry) error) (Moment, error) {
+// error of r or of a function of to.
+func ReadCopied(r io.Reader, to Copying) (Moment, error) {
 	var records shard.Copy
+	var jobs job.Copy
 	merges := merging.NewLoader()
 	index, err := codec.ReadAll(r, magic, func(record codec.Message) error {
 		if mine, err := merges.Load(record); mine || err != nil {
+			return err
+		}
+		if p, err := jobs.Next(record); err != nil || p != nil {
+			if err == nil && to.Item != nil {
+				err = to.Item(p)
+			}
 			return err
 		}
 		s, e, err := records.Next(record)
@@ -35,9 +51,9 @@ func ReadCopied(r io.Reader, slice func(*shard.CopiedSlice) error, entry func(*s
 		case err != nil:
 			return err
 		case s != nil:
-			return slice(s)
+			return to.Slice(s)
 		case e != nil:
-			return entry(e)
+			return to.Entry(e)
 		default:
 			return nil
 		}

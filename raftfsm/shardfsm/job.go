@@ -1,6 +1,7 @@
 package shardfsm
 
 import (
+	"cmp"
 	"errors"
 
 	"facet/internal/id"
@@ -164,6 +165,27 @@ type RedactJob struct {
 
 func (c RedactJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(int64) (job.Progress, error) { return m.jobs.Redact(job.Name(c.Name), c.Results) })
+}
+
+// PutItem replaces an item of the batch that has the pairs of different subjects of a gallery, or its cases, if
+// its text is still Old (job.Put).
+type PutItem struct {
+	Name  JobName  `cbor:"1,keyasint"`
+	Index uint32   `cbor:"2,keyasint"`
+	Old   []byte   `cbor:"3,keyasint,omitempty"`
+	New   []byte   `cbor:"4,keyasint,omitempty"`
+	Time  int64    `cbor:"5,keyasint"`
+	Share JobShare `cbor:"6,keyasint,omitzero"`
+	// Kind is job.Cases, or 0 for job.Different.
+	Kind job.Kind `cbor:"7,keyasint,omitempty"`
+}
+
+func (c PutItem) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Put(job.Put{
+			Name: job.Name(c.Name), Kind: cmp.Or(c.Kind, job.Different), Index: c.Index, Old: c.Old, New: c.New, Time: now, Share: job.Share(c.Share),
+		})
+	})
 }
 
 // ExpireJobs removes the batches that have expired at Time.

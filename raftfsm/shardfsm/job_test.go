@@ -3,6 +3,7 @@ package shardfsm
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,17 @@ func pairCommands(n, next JobName) []any {
 	}
 }
 
+// putCommands returns all commands of the pairs of different subjects of a gallery and its cases, in order.
+func putCommands(n JobName) []any {
+	const at = 1_700_000_000_013
+	return []any{
+		PutItem{Name: n, New: []byte{1}, Time: at},
+		PutItem{Name: n, Index: 1, New: []byte{2}, Time: at + 1, Share: JobShare{Tenant: id.Tenant{UUID: id.UUID{3}}, Jobs: 4, Items: 5}},
+		PutItem{Name: n, Old: []byte{1}, Time: at + 2},
+		PutItem{Name: jobOf(1, 5), New: []byte{3}, Time: at + 3, Kind: job.Cases},
+	}
+}
+
 func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	t.Helper()
 	a, err := BeginJobOp.Answer(m.Apply(1, encode(c)))
@@ -66,7 +78,7 @@ func TestJobBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	var lines strings.Builder
-	for _, c := range append(jobCommands(jobOf(1, 1)), pairCommands(jobOf(1, 2), jobOf(1, 3))...) {
+	for _, c := range slices.Concat(jobCommands(jobOf(1, 1)), pairCommands(jobOf(1, 2), jobOf(1, 3)), putCommands(jobOf(1, 4))) {
 		fmt.Fprintf(&lines, "%T %x\nanswer %x\n", c, encode(c), m.Apply(1, encode(c)))
 	}
 	again := matchesForms(t, m, "jobs.txt", lines.String())
@@ -144,7 +156,19 @@ func TestReplicasAgreeOnJobs(t *testing.T) {
 		for range 120 {
 			n := jobOf(byte(random.IntN(2)), byte(random.IntN(3)))
 			time += random.Int64N(5 * 60_000)
-			switch random.IntN(12) {
+			switch random.IntN(14) {
+			case 12, 13:
+				put := PutItem{Name: jobOf(byte(random.IntN(2)), 9), Index: uint32(random.IntN(4)), Time: time}
+				if put.Kind = job.Cases; random.IntN(2) == 0 {
+					put.Name, put.Kind = jobOf(byte(random.IntN(2)), 8), 0
+				}
+				if random.IntN(2) == 0 {
+					put.Old = []byte{byte(1 + random.IntN(2))}
+				}
+				if random.IntN(3) > 0 {
+					put.New = []byte{byte(1 + random.IntN(2))}
+				}
+				commands = append(commands, PutItemOp.Encode(put))
 			case 0:
 				n.Generation = uint32(random.IntN(3))
 				commands = append(commands, FenceOp.Encode(Fence{Gallery: n.Gallery, Generation: n.Generation}))

@@ -14,6 +14,7 @@ import (
 	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
+	"facet/shard/auditlog"
 	"facet/shard/claim"
 	"facet/shard/job"
 	"facet/shard/kernel"
@@ -34,6 +35,7 @@ type Machine struct {
 	jobs   *job.Book
 	claims *claim.Book
 	merges *merging.Book
+	audit  *auditlog.Book
 
 	// batched reports whether operations and jobs may lie in files. nil means no.
 	batched func() bool
@@ -55,7 +57,12 @@ var (
 func New(table *score.Table, arena *kernel.Arena) *Machine { return newMachine(table, arena, limits) }
 
 func newMachine(table *score.Table, arena *kernel.Arena, l operation.Limits) *Machine {
-	return &Machine{shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), merges: merging.New(), limits: l, ops: operation.New(l)}
+	m := &Machine{
+		shard: shard.New(table, arena), jobs: job.New(), claims: claim.New(), merges: merging.New(), audit: auditlog.NewBook(),
+		limits: l, ops: operation.New(l),
+	}
+	shard.Follow(m.shard, m)
+	return m
 }
 
 // Shard returns the state that searches and listings read. Restore keeps the object.
@@ -104,6 +111,12 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	return command.Apply(commands[:], m, index, cmd)
 }
 
+// Hold implements shard.Log.
+func (m *Machine) Hold() (index uint64, release func()) {
+	m.mu.Lock()
+	return m.index, m.mu.Unlock
+}
+
 // Index returns the index of the last command that was applied.
 func (m *Machine) Index() uint64 {
 	m.mu.Lock()
@@ -120,18 +133,19 @@ type frozen struct {
 	claims  *claim.View
 	merges  *merging.View
 	jobs    *job.View
+	audit   *auditlog.View
 }
 
 func (m *Machine) freeze() *frozen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.claims.Freeze(), m.merges.Freeze(), m.jobs.Freeze()}
+	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.claims.Freeze(), m.merges.Freeze(), m.jobs.Freeze(), m.audit.Freeze()}
 }
 
 // Freeze captures the state for a snapshot. The error is nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
-// Settle writes the events that are in no segment yet. If batched returns true, it also
+// Settle writes the events and entries of audit logs that are in no file yet. If batched returns true, it also
 // writes the operations and items of jobs that are in no file yet.
 func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) {
 	set, err := f.shard.Settle(clean)
@@ -141,10 +155,14 @@ func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) 
 	for _, p := range set.Parts() {
 		files = append(files, p.File)
 	}
+	store := f.machine.shard.Store()
+	if err := f.audit.Settle(store, clean); err != nil {
+		return nil, err
+	}
+	files = append(files, f.audit.Files()...)
 	if f.machine.batched == nil || !f.machine.batched() {
 		return files, nil
 	}
-	store := f.machine.shard.Store()
 	if err := f.ops.Settle(store, clean); err != nil {
 		return nil, fmt.Errorf("write operations: %w", err)
 	}
@@ -159,6 +177,7 @@ func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) 
 func (f *frozen) Adopt() {
 	f.shard.Adopt()
 	f.jobs.Adopt()
+	f.audit.Adopt()
 	f.machine.mu.Lock()
 	defer f.machine.mu.Unlock()
 	f.machine.ops.Adopt(f.ops)
@@ -182,14 +201,15 @@ func (f *frozen) write(out *codec.Writer) error {
 	f.claims.Write(out)
 	f.merges.Write(out)
 	f.jobs.Write(out)
-	return nil
+	return f.audit.Write(out)
 }
 
 func (f *frozen) Release() {
 	f.shard.Release()
 	f.ops.Release()
 	f.jobs.Release()
-	f.ops, f.shard, f.claims, f.merges, f.jobs = nil, nil, nil, nil, nil
+	f.audit.Release()
+	f.ops, f.shard, f.claims, f.merges, f.jobs, f.audit = nil, nil, nil, nil, nil, nil
 }
 
 // Digest returns a hash of the state without the index. Machines that applied the same
@@ -211,21 +231,22 @@ func (m *Machine) Digest() [32]byte {
 
 // Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
 // The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt,
-// shard.ErrSnapshot, claim.ErrSnapshot, merging.ErrSnapshot, operation.ErrSnapshot or
-// job.ErrSnapshot.
+// shard.ErrSnapshot, claim.ErrSnapshot, merging.ErrSnapshot, operation.ErrSnapshot,
+// job.ErrSnapshot or auditlog.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
 	events, ops, jobs := shard.NewLoader(m.shard), operation.NewLoader(m.limits), job.NewLoader()
-	claims, merges := claim.NewLoader(), merging.NewLoader()
+	claims, merges, audit := claim.NewLoader(), merging.NewLoader(), auditlog.NewLoader(m.shard.Store())
 	defer events.Close()
+	defer audit.Close()
 	ops.Keep(m.shard.Store())
 	jobs.Keep(m.shard.Store())
-	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, claims, merges, ops, jobs) })
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, claims, merges, ops, jobs, audit) })
 	var memory *operation.Memory
 	if err == nil {
 		memory, err = ops.Memory()
 	}
 	if err == nil {
-		err = errors.Join(events.Check(), claims.Check(), jobs.Check())
+		err = errors.Join(events.Check(), claims.Check(), jobs.Check(), audit.Check())
 	}
 	if err != nil {
 		return fmt.Errorf("restore shard: %w", err)
@@ -237,6 +258,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	m.claims.Replace(claims)
 	m.merges.Replace(merges)
 	m.jobs.Replace(jobs)
+	m.audit.Replace(audit)
 	return nil
 }
 

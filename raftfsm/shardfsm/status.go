@@ -56,6 +56,14 @@ const (
 	Merging Status = 20
 	// MergesFull: the machine can't keep more merges at present.
 	MergesFull Status = 21
+	// UnknownLog: the shard has no audit log of the tenant.
+	UnknownLog Status = 32
+	// WriterGap: batches of the writer are missing before this one, or the writer was forgotten.
+	WriterGap Status = 33
+	// LogsFull: the machine can't keep more audit logs or open intents at present.
+	LogsFull Status = 34
+	// LogBounds: a batch of an audit log is out of bounds.
+	LogBounds Status = 35
 )
 
 var statusNames = [...]string{
@@ -65,6 +73,7 @@ var statusNames = [...]string{
 	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
 	Outdated: "outdated", OverWrites: "over writes", OverJobs: "over jobs", OverJobItems: "over job items",
 	Barred: "barred", Merging: "merging", MergesFull: "merges full",
+	UnknownLog: "unknown log", WriterGap: "writer gap", LogsFull: "logs full", LogBounds: "log bounds",
 }
 
 // String names the status.

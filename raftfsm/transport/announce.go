@@ -13,8 +13,9 @@ type announcements struct {
 	members map[raft.ServerID]*follower
 }
 
-// follower is what this member, as the leader, knows of another one.
+// follower is another member as this one knows it, as the leader of term.
 type follower struct {
+	term    uint64
 	has     uint64 // the member's log agrees with the leader's up to this index
 	commits uint64 // the newest commit index that the member has received
 	newest  Point  // to be announced
@@ -28,13 +29,20 @@ func (a *announcements) answered(to raft.ServerID, q *raft.AppendEntriesRequest)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	f := a.follower(to)
+	f := a.follower(to, q.Term)
 	f.has = q.PrevLogEntry + uint64(len(q.Entries))
 	f.commits = max(f.commits, q.LeaderCommitIndex)
 }
 
-// follower returns the record of a member. The caller holds mu.
-func (a *announcements) follower(to raft.ServerID) *follower {
+// has returns the index up to which a member's log agrees with that of the leader of term.
+func (a *announcements) has(to raft.ServerID, term uint64) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.follower(to, term).has
+}
+
+// follower returns the record of a member for the leader of term. The caller holds mu.
+func (a *announcements) follower(to raft.ServerID, term uint64) *follower {
 	f := a.members[to]
 	if f == nil {
 		f = &follower{}
@@ -43,15 +51,24 @@ func (a *announcements) follower(to raft.ServerID) *follower {
 		}
 		a.members[to] = f
 	}
+	if term > f.term {
+		*f = follower{term: term, busy: f.busy}
+	}
 	return f
 }
 
-// begin takes p for a member, and reports whether the caller is to send what next returns.
-func (a *announcements) begin(to raft.ServerID, p Point) bool {
+// take takes p for a member.
+func (a *announcements) take(to raft.ServerID, p Point) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	f := a.follower(to)
-	f.newest = p
+	a.follower(to, p.Term).newest = p
+}
+
+// begin reports whether the caller is to send what next returns.
+func (a *announcements) begin(to raft.ServerID, term uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.follower(to, term)
 	begins := !f.busy && f.due()
 	f.busy = f.busy || begins
 	return begins
@@ -61,7 +78,7 @@ func (a *announcements) begin(to raft.ServerID, p Point) bool {
 func (a *announcements) next(to raft.ServerID, failed bool) (Point, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	f := a.follower(to)
+	f := a.members[to]
 	f.busy = !failed && f.due()
 	return f.newest, f.busy
 }
@@ -70,17 +87,27 @@ func (a *announcements) next(to raft.ServerID, failed bool) (Point, bool) {
 func (f *follower) due() bool { return f.commits < f.newest.Index && f.newest.Index <= f.has }
 
 // Announce tells the other members that p, which this member has committed as the leader, is
-// committed. It skips those that know so by an append, those without the entry, and those
-// that can't be reached.
+// committed, unless they know so by an append. Those without the entry, and those that can't be
+// reached, are told when they have answered.
 func (t *Transport) Announce(p Point) {
 	r := t.raft.Load()
 	if r == nil {
 		return
 	}
 	for _, s := range r.GetConfiguration().Configuration().Servers {
-		if string(s.ID) != string(t.self.self) && t.held.outage(s.ID, p.Term) == nil && t.commits.begin(s.ID, p) {
-			t.wg.Go(func() { t.announce(s.ID) }) // ends with its exchanges
+		if string(s.ID) == string(t.self.self) {
+			continue
 		}
+		if t.commits.take(s.ID, p); t.held.outage(s.ID, p.Term) == nil {
+			t.tell(s.ID, p.Term)
+		}
+	}
+}
+
+// tell announces what a member is to be told, if anything.
+func (t *Transport) tell(to raft.ServerID, term uint64) {
+	if t.commits.begin(to, term) {
+		t.wg.Go(func() { t.announce(to) }) // ends with its exchanges
 	}
 }
 

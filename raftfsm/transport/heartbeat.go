@@ -54,11 +54,24 @@ func (t *Transport) follows(q *raft.AppendEntriesRequest) (last uint64, ok bool)
 	return last, t.health.Failed() == nil && q.ProtocolVersion == raft.ProtocolVersionMax && q.Term == r.CurrentTerm() && r.State() == raft.Follower
 }
 
+// leads reports whether this member leads term.
+func (t *Transport) leads(term uint64) bool {
+	r := t.raft.Load()
+	return r != nil && r.State() == raft.Leader && r.CurrentTerm() == term
+}
+
 // copyBeat hands the main goroutine a copy of an answered heartbeat. The copy resets raft's
-// election timer and names the leader. Its answer is dropped.
+// election timer and names the leader. Its answer is dropped. It goes through pump only if the
+// main goroutine is busy.
 func (t *Transport) copyBeat(q *raft.AppendEntriesRequest) {
+	rpc := raft.RPC{Command: q, RespChan: make(chan raft.RPCResponse, 1)}
 	select {
-	case t.beats <- raft.RPC{Command: q, RespChan: make(chan raft.RPCResponse, 1)}:
+	case t.out <- rpc:
+		return
+	default:
+	}
+	select {
+	case t.beats <- rpc:
 	default:
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 )
 
 // When a process ends, its system closes its connections. A follower that loses the last
@@ -43,6 +44,10 @@ const (
 	// pollPatience is how many polls a follower leaves to the candidates before it. Then it
 	// starts an election itself.
 	pollPatience = 10
+	// electTries is how often a follower offers raft the election while raft is busy, one
+	// time each electInterval.
+	electTries    = 50
+	electInterval = time.Millisecond
 	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
 	// pollTimeout is the longest wait for the voters' answers, and for the answer of a silent
@@ -169,7 +174,7 @@ func (l *leaderLoss) watchSilence() {
 		}
 		r := l.t.raft.Load()
 		left := l.left(r)
-		timer.Reset(max(left, silenceTick))
+		timer.Reset(max(min(left, tick.Until(tick.Interval)), silenceTick))
 		if left > 0 || r.State() != raft.Follower || !l.t.Gate.Admitted() || !isVoter(r, l.t.self.self) || l.t.mayLead() != nil {
 			continue
 		}
@@ -255,11 +260,32 @@ func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID) {
 			agreed++
 		}
 		if dead && (first && !contested || longest || agreed > pollPatience) && l.following(r, leader) && l.stand(leader) {
-			l.t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: l.t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
+			l.elect(func() bool { return l.following(r, leader) })
 			return
 		}
 		select {
 		case <-tick.C:
+		case <-l.t.done:
+			return
+		}
+	}
+}
+
+// elect makes raft stand for election while this member follows. The message never waits
+// for raft's main goroutine: raft might have won an election of its own until then, and a
+// leader that reads the message ceases to lead.
+func (l *leaderLoss) elect(following func() bool) {
+	offer := raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: l.t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)}
+	retry := time.NewTicker(electInterval)
+	defer retry.Stop()
+	for tries := electTries; tries > 0 && following(); tries-- {
+		select {
+		case l.t.out <- offer:
+			return
+		default:
+		}
+		select {
+		case <-retry.C:
 		case <-l.t.done:
 			return
 		}

@@ -28,3 +28,28 @@ func TestPromisesHoldForUnknownLeader(t *testing.T) {
 		}
 	})
 }
+
+// Raft gets the message that starts an election only while the member follows: a leader would
+// cease to lead.
+func TestWinnerGetsNoElection(t *testing.T) {
+	t.Parallel()
+	for _, won := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &leaderLoss{t: &Transport{out: make(chan raft.RPC), done: make(chan struct{})}}
+			begin := time.Now()
+			read := func() bool { return time.Since(begin) >= 5*electInterval } // raft is busy until then
+			go l.elect(func() bool { return !won || !read() })
+			time.Sleep(5*electInterval + electInterval/2)
+			select {
+			case rpc := <-l.t.out:
+				if _, offer := rpc.Command.(*raft.TimeoutNowRequest); won || !offer {
+					t.Errorf("a member that won an election: %t, was sent %T", won, rpc.Command)
+				}
+			case <-time.After(electTries * electInterval):
+				if !won {
+					t.Error("a member that follows was sent nothing")
+				}
+			}
+		})
+	}
+}

@@ -155,6 +155,9 @@ var errDial = errors.New("raftfsm: no connection")
 func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
 	q := raft.AppendEntriesRequest{RPCHeader: t.self.header(), Term: term}
 	var a raft.AppendEntriesResponse
-	err := t.sendBeat(raft.ServerID(to), raft.ServerAddress(to), &q, &a, t.NetworkTransport.AppendEntries)
+	proven := func(to raft.ServerID, at raft.ServerAddress, q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse) error {
+		return t.proofs.carry(t, to, at, q, a)
+	}
+	err := t.sendBeat(raft.ServerID(to), raft.ServerAddress(to), &q, &a, proven)
 	return a.LastLog, err == nil && a.Success && a.Term == term
 }

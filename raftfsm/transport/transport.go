@@ -53,7 +53,7 @@ const (
 //   - A message is checked before raft sees it: raft panics on a configuration that it
 //     can't decode and on an entry type that it does not know.
 //   - A member that has lost state is noticed, and does not vote (marks.go).
-//   - Heartbeats travel with those of other groups (Beats).
+//   - Heartbeats and proofs of leadership travel with those of other groups (Beats, Proofs).
 type Transport struct {
 	*raft.NetworkTransport
 
@@ -69,8 +69,12 @@ type Transport struct {
 	held     heldAppends
 	loss     leaderLoss
 	commits  announcements
-	shared   *Beats // nil: every heartbeat goes over the group's streams
-	marks    Marks  // nil: none are kept
+	// Shrunk receives when a follower has less of the log than it had. Capacity 1.
+	Shrunk chan struct{}
+	shared *Beats  // nil: every heartbeat goes over the group's streams
+	proofs *Proofs // nil: every proof does
+	commit func(term uint64) (index uint64, ok bool)
+	marks  Marks // nil: none are kept
 	// Gate keeps the member out of elections until its node has asked its peers.
 	Gate     *Gate
 	resigned atomic.Bool // this member is stopping and takes no leadership
@@ -110,6 +114,10 @@ type Config struct {
 	Marks Marks
 	// Beats sends heartbeats together with those of other groups. nil sends each by itself.
 	Beats *Beats
+	// Proofs sends proofs of leadership together with those of other groups. nil sends each by
+	// itself. Commit returns the commit index, if an entry of the leader's term is applied.
+	Proofs *Proofs
+	Commit func(term uint64) (index uint64, ok bool)
 	// HasState makes a member with Marks receive nothing before Receive.
 	HasState bool
 }
@@ -127,6 +135,9 @@ func New(cfg Config) *Transport {
 		segments: cfg.Segments,
 		marks:    cfg.Marks,
 		shared:   cfg.Beats,
+		proofs:   cfg.Proofs,
+		commit:   cfg.Commit,
+		Shrunk:   make(chan struct{}, 1),
 		Gate:     newGate(),
 		out:      make(chan raft.RPC),
 		beats:    make(chan raft.RPC, 1),
@@ -154,7 +165,10 @@ func (t *Transport) Attach(r *raft.Raft) {
 	t.Founded()
 	t.raft.Store(r)
 	if t.shared != nil {
-		t.shared.add(t)
+		t.shared.groups.add(t)
+	}
+	if t.proofs != nil {
+		t.proofs.groups.add(t)
 	}
 	t.wg.Go(t.loss.watchSilence)
 }
@@ -282,7 +296,11 @@ func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
 ) error {
 	if isHeartbeat(q) {
-		return t.sendBeat(to, at, q, a, t.together)
+		err := t.sendBeat(to, at, q, a, t.together)
+		if err == nil {
+			t.tell(to, q.Term)
+		}
+		return err
 	}
 	for again := false; ; again = true {
 		if err := t.awaitReached(to, q.Term); err != nil {
@@ -291,6 +309,7 @@ func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 		*a = raft.AppendEntriesResponse{}
 		err := t.append(to, at, q, a, t.NetworkTransport.AppendEntries)
 		if err == nil {
+			t.tell(to, q.Term)
 			return nil
 		}
 		t.held.lost(to, q.Term)
@@ -313,6 +332,7 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	if err != nil {
 		return err
 	}
+	has := t.commits.has(to, q.Term)
 	if err := by(to, at, q, a); err != nil {
 		return err
 	}
@@ -324,6 +344,12 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	}
 	if a.Success {
 		t.commits.answered(to, q)
+	}
+	if a.Success && isHeartbeat(q) && a.LastLog < has {
+		select {
+		case t.Shrunk <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }
@@ -401,6 +427,9 @@ func (t *Transport) Close() error {
 	t.once.Do(func() {
 		if t.shared != nil {
 			t.shared.remove(t)
+		}
+		if t.proofs != nil {
+			t.proofs.groups.remove(t)
 		}
 		t.loss.closed.Store(true) // streams that close from now on say nothing of a leader
 		close(t.done)
