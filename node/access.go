@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/node/admin"
 	"facet/node/cert"
 	"facet/node/holder"
@@ -124,8 +125,6 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 // that was just retired. It ends with ctx.
 func (a *access) Run(ctx context.Context) {
 	defer a.Start()()
-	tick := time.NewTicker(accessInterval)
-	defer tick.Stop()
 	trusted := a.keys.Node().Authorities()
 	for {
 		changed := a.records.Load().Changed()
@@ -141,7 +140,7 @@ func (a *access) Run(ctx context.Context) {
 			if loop.Pause(ctx, cutAfter) != nil {
 				return
 			}
-		case <-tick.C:
+		case <-time.After(tick.Until(accessInterval)):
 		case <-ctx.Done():
 			return
 		}

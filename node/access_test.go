@@ -144,7 +144,7 @@ func envelope(query []byte) []byte {
 var tenantsMethods = []string{
 	"meta.propose", "meta.key.new", "meta.key.revoke", "group.point", "shard.search", "shard.entries", "shard.register", "shard.events",
 	"shard.purge", "job.page", "node.status", "node.replica", "node.sum", "node.diverged", "node.demote", "node.ring", "node.rotate",
-	"node.certificates", "node.part", "node.propose", "node.sums", "node.heard", "node.wanted", "node.beats",
+	"node.certificates", "node.part", "node.propose", "node.sums", "node.heard", "node.wanted", "node.beats", "node.proofs", "groups.read",
 }
 
 func newTenant() []byte {

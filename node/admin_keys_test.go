@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"context"
+	"net/netip"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ func TestAccessKeysKeepPromises(t *testing.T) {
 	t.Run("two keys of a role are live at most, however many ask at once", p.twoAreLive)
 	t.Run("a revoked key is refused by every node and stays listed for a while", p.revokedIsRefused)
 	t.Run("keys belong to their tenant", p.keysAreTheTenants)
+	t.Run("a successor has the terms of the key before", p.successorHasTerms)
 }
 
 type keyPromises struct{ *nodetest.Cluster }
@@ -57,7 +60,7 @@ func (p keyPromises) twoAreLive(t *testing.T) {
 	var work sync.WaitGroup
 	for i := range 12 {
 		work.Go(func() {
-			key, old, err := p.router(i).RotateAccessKey(t.Context(), first.Tenant, router.RoleAdmin)
+			key, old, err := p.router(i).RotateAccessKey(t.Context(), first.Tenant, router.KeyTerms{Role: router.RoleAdmin})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -76,17 +79,17 @@ func (p keyPromises) twoAreLive(t *testing.T) {
 		t.Errorf("live: %v", got)
 	}
 	for _, key := range []router.AccessKey{first, made[0]} {
-		if got, err := p.router(2).AccessKey(t.Context(), key.ID); err != nil || got != key {
+		if got, err := p.router(2).AccessKey(t.Context(), key.ID); err != nil || !reflect.DeepEqual(got, key) {
 			t.Errorf("got %+v, %v, want %+v", got, err, key)
 		}
 	}
-	if _, err := p.router(0).CreateAccessKey(t.Context(), first.Tenant, router.RoleAdmin); router.KindOf(err) != router.Duplicate {
+	if _, err := p.router(0).CreateAccessKey(t.Context(), first.Tenant, router.KeyTerms{Role: router.RoleAdmin}); router.KindOf(err) != router.Duplicate {
 		t.Errorf("create a third: %v", err)
 	}
-	if _, _, err := p.router(0).RotateAccessKey(t.Context(), first.Tenant, router.RoleReadOnly); router.KindOf(err) != router.NotFound {
+	if _, _, err := p.router(0).RotateAccessKey(t.Context(), first.Tenant, router.KeyTerms{Role: router.RoleReadOnly}); router.KindOf(err) != router.NotFound {
 		t.Errorf("rotate where there is none: %v", err)
 	}
-	reader, err := p.router(0).CreateAccessKey(t.Context(), first.Tenant, router.RoleReadOnly)
+	reader, err := p.router(0).CreateAccessKey(t.Context(), first.Tenant, router.KeyTerms{Role: router.RoleReadOnly})
 	if err != nil || len(p.live(t, reader)) != 1 {
 		t.Errorf("another role has its own two: %v", err)
 	}
@@ -98,7 +101,7 @@ func (p keyPromises) revokedIsRefused(t *testing.T) {
 	defer cancel()
 	const rotations = 40 // more than stay listed
 	for i := range rotations {
-		next, old, err := p.router(i).RotateAccessKey(ctx, key.Tenant, router.RoleAdmin)
+		next, old, err := p.router(i).RotateAccessKey(ctx, key.Tenant, router.KeyTerms{Role: router.RoleAdmin})
 		if err != nil || old != key.ID {
 			t.Fatalf("rotation %d: %q, %v, want %q", i, old, err, key.ID)
 		}
@@ -140,5 +143,57 @@ func (p keyPromises) keysAreTheTenants(t *testing.T) {
 	}
 	if got, err := p.router(2).TenantNamed(t.Context(), "other"); err != nil || got != other.Tenant {
 		t.Errorf("got %v, %v, want %v", got, err, other.Tenant)
+	}
+}
+
+func (p keyPromises) successorHasTerms(t *testing.T) {
+	tenant := p.tenant(t, "doors").Tenant
+	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	terms := func(holder string) router.KeyTerms {
+		return router.KeyTerms{
+			Role: router.RoleSearchOnly, Holder: holder, Networks: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")}, Ends: ends,
+		}
+	}
+	create := func(holder string) router.AccessKey {
+		t.Helper()
+		key, err := p.router(0).CreateAccessKey(t.Context(), tenant, terms(holder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	one, two := create("door 1"), create("door 2")
+	if got := one.Networks[0].String(); got != "10.1.0.0/16" {
+		t.Errorf("network %s", got)
+	}
+	next, old, err := p.router(1).RotateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "door 1"})
+	if err != nil || old != one.ID || !reflect.DeepEqual(next.KeyTerms, one.KeyTerms) {
+		t.Errorf("got %+v after %s, %v, want %+v", next, old, err, one)
+	}
+	for i, key := range []router.AccessKey{one, two, next} {
+		if got, err := p.router(i).AccessKey(t.Context(), key.ID); err != nil || !reflect.DeepEqual(got, key) {
+			t.Errorf("got %+v, %v, want %+v", got, err, key)
+		}
+	}
+	if _, err := p.router(2).CreateAccessKey(t.Context(), tenant, terms("door 1")); router.KindOf(err) != router.Duplicate || !strings.Contains(err.Error(), "for door 1") {
+		t.Errorf("a third key of a door: %v", err)
+	}
+	later := router.KeyTerms{Role: router.RoleSearchOnly, Holder: "door 2", Ends: ends.Add(time.Hour)}
+	if next, _, err := p.router(2).RotateAccessKey(t.Context(), tenant, later); err != nil || !next.Ends.Equal(later.Ends) || len(next.Networks) != 1 {
+		t.Errorf("got %+v, %v, want another end", next, err)
+	}
+
+	used := time.Now().UTC().Truncate(time.Millisecond)
+	if err := p.router(1).NoteKeyUses(t.Context(), map[string]time.Time{one.ID: used, "unknown": used}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := p.router(2).AccessKeys(t.Context(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range list {
+		if want := k.ID == one.ID; k.Used.Equal(used) != want || k.Used.IsZero() == want {
+			t.Errorf("%s of %s: last use %v", k.ID, k.Holder, k.Used)
+		}
 	}
 }

@@ -32,7 +32,7 @@ func (n *Node) NewTenantKey(ctx context.Context, tenant string) (router.AccessKe
 	if err != nil {
 		return router.AccessKey{}, err
 	}
-	return n.router.CreateAccessKey(ctx, t, router.RoleAdmin)
+	return n.router.CreateAccessKey(ctx, t, router.KeyTerms{Role: router.RoleAdmin})
 }
 
 // RestoreMeeting restores a backup and calls meets once, before meta loads its records.

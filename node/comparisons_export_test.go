@@ -14,7 +14,7 @@ func (n *Node) RedactDuplicates(ctx context.Context) error { return n.router.Red
 func (n *Node) PairsHere() (pairs int) {
 	for _, number := range n.replicas.Numbers() {
 		if m, ok := n.replicas.Shard(number); ok {
-			for _, name := range m.Jobs().Reports() {
+			for _, name := range m.Jobs().Batches(job.Duplicates) {
 				pairs += m.Jobs().Paired(name)
 			}
 		}
@@ -31,4 +31,23 @@ func (n *Node) LeadsReport() bool {
 		}
 	}
 	return false
+}
+
+// DifferentHere returns how many pairs of different subjects this node's replicas have.
+func (n *Node) DifferentHere() (pairs int) {
+	for _, number := range n.replicas.Numbers() {
+		m, ok := n.replicas.Shard(number)
+		if !ok {
+			continue
+		}
+		for _, name := range m.Jobs().Batches(job.Different) {
+			page, _, _ := m.Jobs().Page(name, 0, job.DifferentMax)
+			for _, r := range page {
+				if len(r.Sealed) > 0 {
+					pairs++
+				}
+			}
+		}
+	}
+	return pairs
 }

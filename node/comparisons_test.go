@@ -23,7 +23,7 @@ type (
 	duplicates struct {
 		BatchID, Status, Next, Reason string
 		Threshold, Total, Done, Found int
-		Groups                        int
+		Groups, Different             int
 		Incomplete                    bool
 		Pairs                         []duplicatePair
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"facet/internal/tick"
 	"facet/node/loop"
 	"facet/node/replicas"
 )
@@ -45,8 +46,6 @@ func (c *controller) Run(ctx context.Context) {
 		}
 		return
 	}
-	tick := time.NewTicker(controllerInterval)
-	defer tick.Stop()
 	for {
 		changed := c.changed()
 		err := c.round(ctx)
@@ -56,7 +55,7 @@ func (c *controller) Run(ctx context.Context) {
 		}
 		select {
 		case <-changed:
-		case <-tick.C:
+		case <-time.After(tick.Until(controllerInterval)):
 		case <-ctx.Done():
 			return
 		}

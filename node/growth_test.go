@@ -135,7 +135,7 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 			}
 		}
 		f("verification", func(r *router.Router) error {
-			_, err := r.VerifySubject(ctx, g.access, s.Subject, router.Probe{face})
+			_, err := r.VerifySubject(ctx, router.SubjectVerification{Access: g.access, Subject: s.Subject, Probe: router.Probe{face}})
 			return err
 		})
 		f("events", func(r *router.Router) error {
@@ -150,12 +150,17 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 			_, err := r.UpdateSubject(ctx, router.Enrolment{Access: g.access, Write: write(uint64(10 + i)), Subject: s.Subject, Image: face})
 			return err
 		})
-		f("removal of an event", func(r *router.Router) error { return r.UnregisterEvent(ctx, g.access, s.Subject, s.Event) })
-		f("removal", func(r *router.Router) error { _, err := r.Unregister(ctx, g.access, s.Subject); return err })
+		f("removal of an event", func(r *router.Router) error {
+			return r.UnregisterEvent(ctx, g.access, s.Subject, s.Event, write(uint64(20+i)).Operation)
+		})
+		f("removal", func(r *router.Router) error {
+			_, err := r.Unregister(ctx, g.access, s.Subject, write(uint64(30+i)).Operation)
+			return err
+		})
 	}
 	// What lies on no shard at all is told as before.
 	var nowhere id.Subject
-	if _, err := g.late().Unregister(ctx, g.access, nowhere); router.KindOf(err) != router.NotFound {
+	if _, err := g.late().Unregister(ctx, g.access, nowhere, write(40).Operation); router.KindOf(err) != router.NotFound {
 		t.Errorf("a subject of no shard: %v", err)
 	}
 }

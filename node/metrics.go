@@ -50,7 +50,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 // readState registers the collectors of the present state. All parts that the collectors
 // read must be open.
 func readState(n *Node) {
-	for _, read := range []func(*Node, send){readGroups, readCluster, readKeys, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas, readExpiry} {
+	for _, read := range []func(*Node, send){readGroups, readCluster, readKeys, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas, readExpiry, readReviews} {
 		n.registry.MustRegister(state{n, read})
 	}
 }
@@ -219,6 +219,17 @@ func readJobs(n *Node, to send) {
 	}
 	to(metrics.JobsQueued, float64(waiting))
 	to(metrics.JobsLeased, float64(n.router.Leased()))
+}
+
+// readReviews reads the cases of doubtful verifications.
+func readReviews(n *Node, to send) {
+	f := n.router.CaseFigures()
+	to(metrics.CasesOpen, float64(f.Open))
+	to(metrics.CaseOldest, since1970(f.Oldest))
+	for state, closed := range f.Closed {
+		to(metrics.CasesClosed, float64(closed), state)
+	}
+	to(metrics.CasesDropped, float64(f.Dropped))
 }
 
 // readExpiry reads which events expire, and this node's clock. The next event is that of the shards

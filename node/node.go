@@ -15,6 +15,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/trace"
 	"facet/node/admin"
+	"facet/node/audit"
 	"facet/node/backup"
 	"facet/node/checks"
 	"facet/node/clock"
@@ -23,6 +24,7 @@ import (
 	"facet/node/holder"
 	"facet/node/httpapi"
 	"facet/node/keys"
+	"facet/node/keyuse"
 	"facet/node/limits"
 	"facet/node/links"
 	"facet/node/membership"
@@ -53,6 +55,7 @@ type Node struct {
 	client   *transport.Client
 	server   *transport.Server
 	peers    *peer.Peers
+	beats    *peer.Peers // for heartbeats only
 	holder   *holder.Holder
 	replicas *replicas.Replicas
 	methods  map[string]peer.Handler // the requests that parts answer
@@ -77,6 +80,9 @@ type Node struct {
 	links     *links.Links
 	clock     *clock.Clock
 	expirer   *expirer.Expirer
+	keyUses   *keyuse.Reporter
+	recorder  *audit.Recorder
+	keeper    *audit.Keeper
 
 	closing atomic.Bool // Close was called
 

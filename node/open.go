@@ -14,6 +14,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/node/admin"
+	"facet/node/audit"
 	"facet/node/backup"
 	"facet/node/checks"
 	"facet/node/clock"
@@ -21,6 +22,7 @@ import (
 	"facet/node/expirer"
 	"facet/node/holder"
 	"facet/node/keys"
+	"facet/node/keyuse"
 	"facet/node/limits"
 	"facet/node/links"
 	"facet/node/loop"
@@ -60,6 +62,7 @@ var parts = []part{
 	{"limits, checks and placement", opens(newParts)},
 	{"rollbacks", runs(func(n *Node) runner { return n.detector })},
 	{"backups", openBackups},
+	{"audit", runs(func(n *Node) runner { return n.recorder })},
 	{"port of clients", openPublic},
 	{"readings", opens(readState)},
 	{"port of operators", openAdmin},
@@ -76,6 +79,8 @@ var parts = []part{
 	})},
 	{"merges", runs(func(n *Node) runner { return merger.New(n.router) })},
 	{"expiry", runs(func(n *Node) runner { return n.expirer })},
+	{"uses of keys", runs(func(n *Node) runner { return n.keyUses })},
+	{"audit logs", runs(func(n *Node) runner { return n.keeper })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"room", runs(func(n *Node) runner { return n.room })},
 	{"codes", runs(func(n *Node) runner { return n.codes })},
@@ -236,7 +241,9 @@ func openGossip(ctx context.Context, n *Node) (stop func() error, err error) {
 func openClient(_ context.Context, n *Node) (stop func() error, err error) {
 	n.client = transport.OpenClient(n.mux)
 	n.peers = peer.New(n.member, n.client, n.resolve)
-	return n.client.Close, nil
+	beats := transport.OpenClient(n.mux)
+	n.beats = peer.New(n.member, beats, n.resolve)
+	return func() error { return errors.Join(beats.Close(), n.client.Close()) }, nil
 }
 
 func openHolder(_ context.Context, n *Node) (stop func() error, err error) {
@@ -271,7 +278,7 @@ func openReplicas(ctx context.Context, n *Node) (stop func() error, err error) {
 		n.log.WarnContext(ctx, "searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
 	}
 	n.replicas, err = replicas.Open(replicas.Config{
-		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve, Holder: n.holder,
+		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Beats: n.beats, Resolve: n.resolve, Holder: n.holder,
 		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
 		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail, Marks: n.marks,
 		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
@@ -292,6 +299,12 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 		Turn: limits.Turns(n.cfg.Extractor), Bulk: n.cfg.Bucket != "", Memory: n.limits, Tracer: n.tracer, Meter: n.meters, Clock: n.clock,
 	})
 	n.expirer = expirer.New(n.router)
+	n.keyUses = keyuse.New(n.router)
+	n.recorder, err = audit.New(audit.Config{Log: n.router, Folder: filepath.Join(n.cfg.Dir, "audit"), Logger: n.log})
+	if err != nil {
+		return n.router.Close, fmt.Errorf("open the audit spool: %w", err)
+	}
+	n.keeper = audit.NewKeeper(n.router, n.clock.Trusted, n.recorder.Correct)
 	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)
 	return n.router.Close, nil
 }
@@ -340,7 +353,7 @@ func openAdmin(ctx context.Context, n *Node) (stop func() error, err error) {
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
 		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, CutLinks: n.links.Cut, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
 		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
-		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log, RecentLog: n.cfg.RecentLog, Settings: n.cfg.Settings,
+		Placement: n.placement, Keys: n.keys, Backups: n.backups, Audit: n.recorder, Log: n.log, RecentLog: n.cfg.RecentLog, Settings: n.cfg.Settings,
 	})
 	if err != nil {
 		return nil, err

@@ -42,6 +42,8 @@ func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Rules: n.cfg.rules(), Log: n.log,
 		Meter:   answered{n.meters},
+		Used:    n.keyUses.Used,
+		Audit:   n.recorder,
 		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    func() float64 { return searchMiss(n.cfg.SearchMiss, n.gossip.Members()) },
 		Quota:   n.quota,

@@ -151,17 +151,17 @@ func (q *quotas) recordsAreBounded(t *testing.T) {
 func (q *quotas) accessKeysAreBounded(t *testing.T) {
 	r := q.cluster.Nodes[1].Node.Router()
 	q.set(t, metafsm.QuotaAccessKeys, 2)
-	key, err := r.CreateAccessKey(t.Context(), q.who, router.RoleReadOnly)
+	key, err := r.CreateAccessKey(t.Context(), q.who, router.KeyTerms{Role: router.RoleReadOnly})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.CreateAccessKey(t.Context(), q.who, router.RoleBiometric); router.KindOf(err) != router.OverQuota || !strings.Contains(err.Error(), "accessKeys") {
+	if _, err := r.CreateAccessKey(t.Context(), q.who, router.KeyTerms{Role: router.RoleBiometric}); router.KindOf(err) != router.OverQuota || !strings.Contains(err.Error(), "accessKeys") {
 		t.Errorf("a third key: %v", err)
 	}
 	if err := r.RevokeAccessKey(t.Context(), q.who, key.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.CreateAccessKey(t.Context(), q.who, router.RoleBiometric); err != nil {
+	if _, err := r.CreateAccessKey(t.Context(), q.who, router.KeyTerms{Role: router.RoleBiometric}); err != nil {
 		t.Errorf("a key for the revoked one: %v", err)
 	}
 	q.set(t, metafsm.QuotaAccessKeys, 0)

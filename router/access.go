@@ -39,7 +39,7 @@ func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (Acces
 		return AccessKey{}, fmt.Errorf("unwrap an access key's secret: %w", err)
 	}
 	return AccessKey{
-		ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, Role: Role(rec.Role),
+		ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, KeyTerms: termsOf(&rec),
 		Disabled: r.groups.Meta().TenantState(rec.Tenant) != metafsm.TenantActive,
 	}, nil
 }

@@ -46,6 +46,14 @@ const (
 	RoleBiometric Role = 2
 	// RoleReadOnly may search, verify, extract, compare, list and ask for health.
 	RoleReadOnly Role = 3
+	// RoleEnrolOnly may register subjects and events, and follow its bulk registrations.
+	RoleEnrolOnly Role = 4
+	// RoleSearchOnly may search.
+	RoleSearchOnly Role = 5
+	// RoleReviewer may list cases and give verdicts.
+	RoleReviewer Role = 6
+	// RoleAuditor may read the tenant's audit log.
+	RoleAuditor Role = 7
 )
 
 // AccessKey is the key pair that signs a tenant's requests.
@@ -55,7 +63,7 @@ type AccessKey struct {
 	// Secret is the secret key. It is never logged.
 	Secret string
 	Tenant id.Tenant
-	Role   Role
+	KeyTerms
 	// Disabled reports that operators have disabled the tenant, or are deleting it.
 	Disabled bool
 }
@@ -163,6 +171,11 @@ type SearchQuery struct {
 	Tags      []string
 	// Count is the unit of Limit.
 	Count Counting
+	// Receipt asks for a receipt.
+	Receipt bool
+	// Audited asks for what an audit record says of the search: notes of the candidates, and a receipt
+	// if all nodes give one.
+	Audited bool
 }
 
 // Counting is the unit in which the limit of a search counts.
@@ -188,7 +201,7 @@ type Candidate struct {
 	// Events are the matching events, best first. If only the subject's own template reaches the
 	// threshold, it is the best event with its lower score.
 	Events []CandidateEvent
-	// Note is the subject's, or nil. Only a search that counts events returns it.
+	// Note is the subject's, or nil. A search that counts subjects and is not audited has none.
 	Note *Note
 
 	noted shard.Active // has the sealed note, if there is one
@@ -208,6 +221,14 @@ type SearchResult struct {
 	Ignored []engine.Attributes
 	// Probes has each photo of a probe of several. Ignored has no faces then.
 	Probes []Probed
+	// Receipt is nil unless the query asks for one.
+	Receipt *Receipt
+	// Generation is that of the gallery, and Model the one that made the probe's template.
+	Generation uint32
+	Model      id.Model
+	// Doubtful are candidates whose scores are in the application's review band. Only a search that counts
+	// events has them.
+	Doubtful []Candidate
 }
 
 // Seen is a face that an extraction found.
@@ -217,9 +238,28 @@ type Seen struct {
 	Defects    []engine.Defect
 }
 
+// SubjectVerification asks whether the probe shows a subject.
+type SubjectVerification struct {
+	Access  Access
+	Subject id.Subject
+	Probe   Probe
+	// Doubt, unless nil, opens a case if the score is in the application's review band.
+	Doubt *Doubt
+}
+
+// Doubt is a wish for a case.
+type Doubt struct {
+	// Operation is that of Write: a repeated request has the same case.
+	Operation id.Operation
+	// Reference is the client's name of the probe, or empty.
+	Reference string
+}
+
 // Verification is the outcome of a verification that reached its threshold.
 type Verification struct {
 	Score int
+	// Case is that of a score in the review band, or zero.
+	Case id.UUID
 	// Note is that of the subject, or nil.
 	Note *Note
 	// Ignored are other faces on the probe, the largest first.
@@ -238,6 +278,8 @@ type NewGallery struct {
 	// SubjectTemplates gives each subject with two or more events a template of its own, the mean of
 	// theirs.
 	SubjectTemplates bool
+	// PhotoLink is a URL with {externalId}, where people see the photo of a subject, or empty.
+	PhotoLink string
 }
 
 // Gallery is a gallery as the tenant management interface shows it.
@@ -247,6 +289,7 @@ type Gallery struct {
 	Size              int
 	RetentionDays     int // 0 is for ever
 	SubjectTemplates  bool
+	PhotoLink         string // a URL with {externalId}, or empty
 	// Count is the number of active events. Only Router.Gallery and
 	// Router.Galleries set it.
 	Count int
@@ -265,7 +308,25 @@ type NewApplication struct {
 	Guard                           bool
 	// MultipleFaces is what happens to a photo with several faces.
 	MultipleFaces portrait.Rule
+	Review
 }
+
+// Review says which verifications of an application are doubtful, and who decides on them.
+type Review struct {
+	// ReviewThreshold is the lowest score of the review band. The band ends below the threshold of a match.
+	// 0 is no band.
+	ReviewThreshold int
+	// ReviewVerdicts is how many verdicts close a case, and ReviewDays how long it stays open. 0 is the default.
+	ReviewVerdicts, ReviewDays int
+}
+
+// Limits of reviews.
+const (
+	ReviewVerdictsDefault = 1
+	ReviewVerdictsMax     = 2
+	ReviewDaysDefault     = 7
+	ReviewDaysMax         = 365
+)
 
 // Application is the access of clients to a gallery, through an API key.
 type Application struct {
@@ -278,4 +339,5 @@ type Application struct {
 	VerifyThreshold, GuardThreshold int
 	Guard                           bool
 	MultipleFaces                   portrait.Rule
+	Review
 }

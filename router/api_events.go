@@ -39,6 +39,7 @@ type GalleryPatch struct {
 	Size              *int // may only grow
 	RetentionDays     *int // 0 is for ever
 	SubjectTemplates  *bool
+	PhotoLink         *string // empty is none
 }
 
 // ApplicationPatch contains the changes to an application. A nil field changes
@@ -49,4 +50,6 @@ type ApplicationPatch struct {
 	VerifyThreshold, GuardThreshold *int
 	Guard                           *bool
 	MultipleFaces                   *portrait.Rule
+	// ReviewThreshold, ReviewVerdicts and ReviewDays are those of Review.
+	ReviewThreshold, ReviewVerdicts, ReviewDays *int
 }

@@ -119,7 +119,7 @@ func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, e
 
 // searchFace returns the subjects of a gallery that a face shows.
 func (r *checkRequests) searchFace(ctx context.Context, g enrolment, face engine.Face, threshold int) ([]Candidate, error) {
-	lists, err := r.scatter(ctx, g, searchQuery{
+	lists, _, err := r.scatter(ctx, g, searchQuery{
 		Probe: face.Template, Model: face.Model, Threshold: threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true,
 	})
 	if err != nil {

@@ -61,6 +61,8 @@ type Duplicates struct {
 	// Incomplete reports that pairs are missing: there were too many, or Reason.
 	Incomplete bool
 	Reason     string
+	// Different is how many pairs are left out because somebody found them to be different people.
+	Different int
 	// Groups is how many groups the pairs form: whoever is in a pair with somebody is in one group.
 	Groups int
 	Pairs  []DuplicatePair
@@ -178,6 +180,10 @@ func noDuplicates() error {
 	return Errorf(NotFound, "", "the gallery was not compared with itself, or its report was dropped; begin with POST")
 }
 
+func unknownDuplicatesCursor() error {
+	return Errorf(InvalidRequest, ReasonUnknownCursor, "the report has changed, or the cursor in after is not one of it; read the report from its start")
+}
+
 // report returns how far the comparison of a gallery is.
 func (r *duplicateRequests) report(ctx context.Context, g enrolment) (reportAnswer, shardfsm.JobName, error) {
 	a, err := calls.CallLeader(ctx, r.calls, jobReport, g.shards[0], jobListQuery{Gallery: g.ID, Generation: g.Generation})
@@ -211,6 +217,9 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access Access, after
 	if err != nil {
 		return d, err
 	}
+	if pairs, d.Different, err = r.withoutDifferent(ctx, g, key, pairs); err != nil {
+		return d, err
+	}
 	list := grouped(pairs)
 	d.Found = len(list)
 	if len(list) > 0 {
@@ -218,7 +227,7 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access Access, after
 	}
 	from, ok := readDuplicatesCursor(of.Batch, len(list), after)
 	if !ok {
-		return d, Errorf(InvalidRequest, ReasonUnknownCursor, "the report has changed, or the cursor in after is not one of it; read the report from its start")
+		return d, unknownDuplicatesCursor()
 	}
 	list = list[from:]
 	if len(list) > length {
@@ -308,7 +317,7 @@ func (r *duplicateRequests) present(ctx context.Context, g enrolment, list []Dup
 	for _, p := range list {
 		subjects = append(subjects, p.Subjects[0].Subject, p.Subjects[1].Subject)
 	}
-	there, err := r.subjectsOf(ctx, g, subjects, true)
+	there, err := subjectsOf(ctx, r.cluster, g, subjects, true)
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +343,7 @@ func (r *duplicateRequests) present(ctx context.Context, g enrolment, list []Dup
 }
 
 // subjectsOf returns the subjects that are still in a gallery, on request with their notes.
-func (r *duplicateRequests) subjectsOf(ctx context.Context, g enrolment, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
+func subjectsOf(ctx context.Context, r *cluster, g enrolment, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
 	slices.SortFunc(subjects, compareSubjects)
 	there := map[id.Subject]shard.Active{}
 	for at, of := range byShard(slices.Compact(subjects), id.Subject.Shard) {

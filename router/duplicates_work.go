@@ -200,8 +200,8 @@ func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.
 	return err
 }
 
-// RedactDuplicates takes the pairs of subjects that are gone out of the reports on the shards that this
-// node leads. The next round of erasure of these shards removes them from the disks.
+// RedactDuplicates takes the pairs of subjects that are gone out of the reports, and the pairs of different
+// subjects and the cases, on the shards that this node leads. It also closes cases whose time is over. The next round of erasure of these shards removes them from the disks.
 func (r *duplicateRequests) RedactDuplicates(ctx context.Context) error {
 	var failed []error
 	for _, s := range r.Shards() {
@@ -210,12 +210,9 @@ func (r *duplicateRequests) RedactDuplicates(ctx context.Context) error {
 		if err != nil || !here || !g.IsLeader() {
 			continue // another node leads the shard
 		}
-		for _, n := range m.Jobs().Reports() {
-			err := r.redact(ctx, m.Jobs(), shardfsm.JobName{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch})
-			if err != nil && !errors.Is(err, ErrLost) {
-				failed = append(failed, err)
-			}
-		}
+		failed = append(failed, redactAll(m.Jobs(), job.Duplicates, func(n shardfsm.JobName) error { return r.redact(ctx, m.Jobs(), n) })...)
+		failed = append(failed, redactAll(m.Jobs(), job.Different, func(n shardfsm.JobName) error { return r.redactDifferent(ctx, m.Jobs(), n) })...)
+		failed = append(failed, redactAll(m.Jobs(), job.Cases, func(n shardfsm.JobName) error { return r.redactCases(ctx, g, m.Jobs(), n) })...)
 	}
 	return errors.Join(failed...)
 }
@@ -271,7 +268,7 @@ func (r *duplicateRequests) lasting(ctx context.Context, g enrolment, list []job
 	for _, p := range list {
 		subjects = append(subjects, p.A, p.B)
 	}
-	there, err := r.subjectsOf(ctx, g, subjects, false)
+	there, err := subjectsOf(ctx, r.cluster, g, subjects, false)
 	if err != nil {
 		return nil, err
 	}

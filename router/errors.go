@@ -41,6 +41,11 @@ const (
 	ReasonMerging         = "Merging"
 	ReasonUnknownCursor   = "UnknownCursor"
 	ReasonProbesDisagree  = "ProbesDisagree"
+	// Of reviews.
+	ReasonDoubtful     = "Doubtful"
+	ReasonCaseClosed   = "CaseClosed"
+	ReasonVerdictGiven = "VerdictGiven"
+	ReasonHolderNeeded = "HolderNeeded"
 	// Of comparisons.
 	ReasonUnknownToken     = "UnknownToken"
 	ReasonTokenExpired     = "TokenExpired"

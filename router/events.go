@@ -117,6 +117,9 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 	var had Note
 	set(&had, old)
 	note, ref := u.Note.of(had), faceRef(g, u.Subject, target.Event)
+	if u.oldest || old != nil { // the event carries the note
+		note = salted(r.groups.Meta(), g, note)
+	}
 	ref.Revision = target.Revision + 1
 	c := shardfsm.ReplaceEvent{
 		EventWrite: shardfsm.EventWrite{
@@ -221,14 +224,12 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 }
 
 // UnregisterEvent removes one event. Removing the last one removes the subject. The
-// error is NotFound for an unknown subject, and for an event of another subject.
-func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
+// error is NotFound for an unknown subject, and for an event of another subject. op is as in Unregister.
+func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event, op id.Operation) error {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
-	var op id.Operation // as in Unregister
-	mustRandom(op[:])
 	a, err := afterMerges(ctx, func() (removedAnswer, error) {
 		return r.removeEvent(ctx, g, shardfsm.RemoveEvent{
 			EventWrite: shardfsm.EventWrite{

@@ -8,9 +8,9 @@ import (
 	"facet/engine"
 	"facet/engine/portrait"
 	"facet/engine/score"
-	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
+	"facet/shard/job"
 )
 
 // Extract returns at most limit faces of image, largest first. The error is NoFace for
@@ -49,13 +49,15 @@ func (r *faceRequests) VerifyFace(ctx context.Context, face []byte, probe Probe)
 
 // VerifySubject compares the probe with each active event of a subject, and with the
 // subject's own template if its gallery wants these, and returns the best score. Below
-// the application's verify threshold the error is NotVerified.
-func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, images Probe) (Verification, error) {
-	g, app, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+// the application's verify threshold the error is NotVerified, and the Verification has the note. In the
+// review band a case may be opened.
+func (r *faceRequests) VerifySubject(ctx context.Context, q SubjectVerification) (Verification, error) {
+	subject := q.Subject
+	g, app, err := r.enrolmentAt(ctx, q.Access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
 	}
-	probe, err := r.probes(ctx, images, portrait.Rule(app.MultipleFaces))
+	probe, err := r.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return Verification{}, err
 	}
@@ -70,13 +72,19 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 		return Verification{}, subjectNotFound()
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
+	if q.Doubt != nil && inReview(&app, best.Score, app.VerifyThreshold) {
+		v.Case, err = doubt(ctx, r.cluster, g, app, job.Case{Subject: subject, Score: best.Score}, q.Doubt)
+	}
 	v.Ignored, v.Probes = probe.Ignored, probe.all
-	if err != nil || len(best.Noted.Note) == 0 {
+	if len(best.Noted.Note) == 0 {
 		return v, err
 	}
-	key, err := r.dataKey(g.Gallery)
-	if err == nil {
-		v.Note, err = openNote(g, key, subject, best.Noted)
+	key, failed := r.dataKey(g.Gallery)
+	if failed == nil {
+		v.Note, failed = openNote(g, key, subject, best.Noted)
+	}
+	if failed != nil {
+		return v, failed
 	}
 	return v, err
 }

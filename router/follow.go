@@ -34,6 +34,53 @@ func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, er
 	return s, err
 }
 
+// readBeside returns what read returns of a shard's state, as after readAny. If the replica has applied
+// all that it has, it is read while the leader proves that it leads.
+func readBeside[A any](ctx context.Context, r *cluster, group id.Shard, read func(context.Context, *shard.Shard) (A, error)) (a A, err error) {
+	g, s, err := r.localReplica(group)
+	if err != nil {
+		return a, err
+	}
+	confirm := func() (*shard.Shard, error) { return r.readAny(ctx, group) }
+	if raftfsm.AppliedAll(g) {
+		return beside(ctx, s, g.Applied, confirm, read)
+	}
+	if s, err = confirm(); err != nil {
+		return a, err
+	}
+	return read(ctx, s)
+}
+
+// beside returns what read returns of a confirmed state. It reads s while confirm runs. That counts only if
+// the index applied stayed the same: then s was the state that is confirmed. Otherwise that one is read.
+func beside[S, A any](
+	ctx context.Context, s S, applied func() uint64, confirm func() (S, error), read func(context.Context, S) (A, error),
+) (a A, err error) {
+	index := applied()
+	early, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var readErr error
+	done := make(chan struct{})
+	go func() { // ended below
+		defer close(done)
+		a, readErr = read(early, s)
+	}()
+	confirmed, err := confirm()
+	older := applied() != index
+	if err != nil || older {
+		cancel()
+	}
+	<-done
+	switch {
+	case err != nil:
+		return a, err
+	case older:
+		return read(ctx, confirmed)
+	default:
+		return a, readErr
+	}
+}
+
 // follow returns the rounds in which this node's replica of a group catches up with
 // its leader.
 func (r *cluster) follow(group id.Shard) *calls.Rounds {
@@ -65,6 +112,9 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	leader, known := g.Leader()
 	if !known || leader == r.peers.Self() {
 		return &raftfsm.NotLeaderError{}
+	}
+	if p, ok := raftfsm.AskLeader(ctx, g); ok {
+		return g.WaitPoint(ctx, p)
 	}
 	p, err := calls.CallMember(ctx, r.calls, groupPoint, group, leader, struct{}{})
 	if err != nil {

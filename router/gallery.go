@@ -47,6 +47,11 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, err
 		}
 	}
+	if gallery.PhotoLink = n.PhotoLink; n.PhotoLink != "" {
+		if err := r.linkable(); err != nil {
+			return Gallery{}, err
+		}
+	}
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
 	mustRandom(dataKey)
@@ -69,7 +74,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		g, err := r.galleryWith(a.Gallery, a.Application)
 		// Of the first try:
-		g.Name, g.Description, g.Size, g.RetentionDays, g.SubjectTemplates = n.Name, n.Description, n.Size, n.RetentionDays, n.SubjectTemplates
+		g.Name, g.Description, g.Size, g.RetentionDays = n.Name, n.Description, n.Size, n.RetentionDays
+		g.SubjectTemplates, g.PhotoLink = n.SubjectTemplates, n.PhotoLink
 		return g, err
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("", "gallery")
@@ -183,6 +189,11 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 			return Application{}, err
 		}
 	}
+	if n.Review != (Review{}) {
+		if err := reviewable(r.cluster); err != nil {
+			return Application{}, err
+		}
+	}
 	write := stamped(w)
 	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{
 		Write: write, Application: r.newApplication(tenant, n),
@@ -195,7 +206,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		app, err := r.applicationOf(a.Application)
 		app.Name, app.Description, app.MinimumQuality = n.Name, n.Description, n.MinimumQuality // of the first try
 		app.VerifyThreshold, app.GuardThreshold, app.Guard = n.VerifyThreshold, n.GuardThreshold, n.Guard
-		app.MultipleFaces = n.MultipleFaces
+		app.MultipleFaces, app.Review = n.MultipleFaces, n.Review
 		return app, err
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
@@ -214,6 +225,17 @@ func (r *cluster) choosable() error {
 	return &Error{
 		Kind: Unavailable, RetryAfter: calls.RetryLater,
 		Message: "multipleFaces works as soon as all nodes run this version: finish the upgrade, then try again",
+	}
+}
+
+// reviewable returns an error while a node of the cluster may not know reviews.
+func reviewable(r *cluster) error {
+	if r.groups.Meta().Level() >= metafsm.LevelReview {
+		return nil
+	}
+	return &Error{
+		Kind: Unavailable, RetryAfter: calls.RetryLater,
+		Message: "reviews work as soon as all nodes run this version: finish the upgrade, then try again",
 	}
 }
 
@@ -252,6 +274,7 @@ func (r *galleryRequests) newApplication(tenant id.Tenant, n NewApplication) met
 		ID: id.Application{UUID: randomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
 		MinimumQuality: n.MinimumQuality, VerifyThreshold: n.VerifyThreshold,
 		GuardThreshold: n.GuardThreshold, Guard: n.Guard, MultipleFaces: metafsm.FaceRule(n.MultipleFaces),
+		ReviewThreshold: n.ReviewThreshold, ReviewVerdicts: n.ReviewVerdicts, ReviewDays: n.ReviewDays,
 	}
 	app.KeyMAC = r.master.MAC(purposeAPIKey, []byte(key))
 	app.SealedKey = r.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
@@ -266,10 +289,21 @@ func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
 	return string(key), nil
 }
 
+// linkable returns an error while a node of the cluster may not know photo links.
+func (r *galleryRequests) linkable() error {
+	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
+		return nil
+	}
+	return &Error{
+		Kind: Unavailable, RetryAfter: calls.RetryLater,
+		Message: "photoLink works as soon as all nodes run this version: finish the upgrade, then try again",
+	}
+}
+
 func galleryOf(g metafsm.Gallery, count int) Gallery {
 	return Gallery{
 		ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays),
-		SubjectTemplates: g.SubjectTemplates, Count: count,
+		SubjectTemplates: g.SubjectTemplates, PhotoLink: g.PhotoLink, Count: count,
 	}
 }
 
@@ -286,6 +320,7 @@ func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, err
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
 		GuardThreshold: a.GuardThreshold, Guard: a.Guard, MultipleFaces: portrait.Rule(a.MultipleFaces),
+		Review: Review{a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays},
 	}, err
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"facet/internal/id"
@@ -20,7 +22,7 @@ import (
 //	create   →  live ─── revoke ──→ revoked (listed, secret erased) ──→ forgotten
 //	rotate   →  live, beside the older key, which is to be revoked
 const (
-	// liveKeysMax is the most access keys of one role that a tenant may have in
+	// liveKeysMax is the most access keys of one role and holder that a tenant may have in
 	// use: one, and its successor while clients change over.
 	liveKeysMax = 2
 	// revokedKeysMax is the most revoked keys of a tenant that stay listed.
@@ -28,7 +30,13 @@ const (
 )
 
 // The names of roles, as operators write them.
-var roleNames = map[Role]string{RoleAdmin: "admin", RoleBiometric: "biometric", RoleReadOnly: "read-only"}
+var roleNames = map[Role]string{
+	RoleAdmin: "admin", RoleBiometric: "biometric", RoleReadOnly: "read-only", RoleEnrolOnly: "enrol-only", RoleSearchOnly: "search-only",
+	RoleReviewer: "reviewer", RoleAuditor: "auditor",
+}
+
+// Roles are the names of all roles, those with the most rights first.
+var Roles = []string{"admin", "biometric", "read-only", "enrol-only", "search-only", "reviewer", "auditor"}
 
 // String returns the name of the role.
 func (r Role) String() string {
@@ -45,15 +53,16 @@ func ParseRole(name string) (Role, error) {
 			return r, nil
 		}
 	}
-	return 0, Errorf(InvalidRequest, "", "a role is admin, biometric or read-only, not %q", name)
+	return 0, Errorf(InvalidRequest, "", "a role is one of %s, not %q", strings.Join(Roles, ", "), name)
 }
 
 // KeyRecord is an access key as operators see it, without its secret.
 type KeyRecord struct {
-	ID      string
-	Role    Role
+	ID string
+	KeyTerms
 	Revoked bool
 	Created time.Time // to the millisecond
+	Used    time.Time // about when it was used last (NoteKeyUses); the zero time: never noted
 }
 
 // TenantNamed returns the tenant with this name. The error is NotFound when there
@@ -79,7 +88,8 @@ func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]Ke
 	var list []KeyRecord
 	for _, k := range byAge(r.groups.Meta().AccessKeys(tenant)) {
 		list = append(list, KeyRecord{
-			ID: k.ID, Role: Role(k.Role), Revoked: k.State == metafsm.KeyRevoked, Created: time.UnixMilli(k.Created).UTC(),
+			ID: k.ID, KeyTerms: termsOf(&k), Revoked: k.State == metafsm.KeyRevoked,
+			Created: time.UnixMilli(k.Created).UTC(), Used: timeOf(k.Used),
 		})
 	}
 	return list, nil
@@ -93,33 +103,59 @@ func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
 }
 
 // CreateAccessKey creates an access key of a tenant. Its secret can't be shown
-// again. The error is Duplicate when the tenant has two keys of the role, and OverQuota
-// when it has the most keys of all roles.
-func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
-	key, _, err := r.newKey(ctx, tenant, role, false)
+// again. The error is Duplicate when the holder has two keys of the role, NotFound when the
+// tenant has not all the galleries, and OverQuota when it has the most keys of all roles.
+func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, terms KeyTerms) (AccessKey, error) {
+	key, _, err := r.newKey(ctx, tenant, terms, false)
 	return key, err
 }
 
-// RotateAccessKey creates a second access key of a role. old is the id of the key
+// RotateAccessKey creates a second access key of a role and holder, for the galleries and networks of the
+// first one. It ends as the first one does unless terms say when. old is the id of the key
 // in use, which is to be revoked when all clients use the new key. The error is
-// NotFound when the tenant has no key of the role, and Duplicate when it has two.
-func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
-	return r.newKey(ctx, tenant, role, true)
+// NotFound when the holder has no key of the role, and Duplicate when it has two.
+func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, terms KeyTerms) (key AccessKey, old string, err error) {
+	return r.newKey(ctx, tenant, terms, true)
 }
 
-func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate bool) (key AccessKey, old string, err error) {
-	key = AccessKey{
-		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
-		Tenant: tenant, Role: role,
+func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms KeyTerms, rotate bool) (key AccessKey, old string, err error) {
+	if err := terms.check(); err != nil {
+		return AccessKey{}, "", err
 	}
-	a, err := calls.CallLeader(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
-		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role), Created: time.Now().UnixMilli(),
-		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
-	}})
+	if !terms.plain() && r.groups.Meta().Level() < metafsm.LevelKeys {
+		return AccessKey{}, "", errOlderNode
+	}
+	for _, g := range terms.Galleries {
+		if found, ok := r.groups.Meta().Gallery(g); !ok || found.Tenant != tenant {
+			return AccessKey{}, "", Errorf(NotFound, "", "the tenant has no gallery %s", g)
+		}
+	}
+	k := terms.record()
+	k.ID, k.Tenant, k.Created = accessKeyPrefix+randomText(accessKeyLength), tenant, time.Now().UnixMilli()
+	secret := randomText(secretKeyLength)
+	k.SealedSecret = r.master.Wrap([]byte(secret), []byte(purposeSecret+k.ID))
+	a, err := calls.CallLeader(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: k})
 	if err != nil {
 		return AccessKey{}, "", err
 	}
-	return key, a.Old, nil
+	if a.Key != nil {
+		k = *a.Key
+	}
+	return AccessKey{ID: k.ID, Secret: secret, Tenant: tenant, KeyTerms: termsOf(&k)}, a.Old, nil
+}
+
+// NoteKeyUses notes when access keys were used last. Nodes below metafsm.LevelKeys know no such
+// thing: then it does nothing.
+func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.Time) error {
+	if r.groups.Meta().Level() < metafsm.LevelKeys {
+		return nil
+	}
+	var c metafsm.NoteKeyUses
+	for _, key := range slices.Sorted(maps.Keys(uses)) {
+		c.Uses = append(c.Uses, metafsm.KeyUse{Key: key, At: uses[key].UnixMilli()})
+	}
+	_, err := proposeMeta(ctx, r.cluster, metafsm.NoteKeyUsesOp, c)
+	return err
 }
 
 // RevokeAccessKey revokes an access key. Within two seconds every node refuses it
@@ -136,9 +172,11 @@ type newKeyQuery struct {
 	Rotate bool              `cbor:"2,keyasint,omitempty"`
 }
 
-// newKeyAnswer names the older key of the same role, if there is one.
+// newKeyAnswer names the older key of the same role and holder, if there is one, and has a successor's
+// terms, if they are others than the caller's.
 type newKeyAnswer struct {
-	Old string `cbor:"1,keyasint,omitempty"`
+	Old string             `cbor:"1,keyasint,omitempty"`
+	Key *metafsm.AccessKey `cbor:"2,keyasint,omitempty"`
 }
 
 type revokeKeyQuery struct {
@@ -152,7 +190,7 @@ var metaNewKey = method[newKeyQuery, newKeyAnswer]{Name: "meta.key.new", Run: fu
 		return newKeyAnswer{}, err
 	}
 	defer done()
-	a, known, err := admitKey(q, r.groups.Meta().AccessKeys(q.Key.Tenant))
+	a, known, err := admitKey(&q, r.groups.Meta().AccessKeys(q.Key.Tenant))
 	if known || err != nil {
 		return a, err
 	}
@@ -205,30 +243,46 @@ func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfs
 	return g, done, nil
 }
 
-// admitKey decides whether a tenant with these keys may get one more. known reports
-// that an earlier try of the same request has already created it.
-func admitKey(q newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known bool, err error) {
-	var live []string
+// admitKey decides whether a tenant with these keys may get one more, and gives a successor the terms of
+// the key before. known reports that an earlier try of the same request has already created it.
+func admitKey(q *newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known bool, err error) {
+	var live []metafsm.AccessKey
 	for _, k := range byAge(keys) {
 		switch {
 		case k.ID == q.Key.ID && k.State == metafsm.KeyRevoked:
 			return a, true, Errorf(Duplicate, "", "the access key %s was revoked meanwhile", k.ID)
 		case k.ID == q.Key.ID:
 			known = true
-		case k.State == metafsm.KeyLive && k.Role == q.Key.Role:
-			live = append(live, k.ID)
+			q.Key = k
+		case k.State == metafsm.KeyLive && k.Role == q.Key.Role && k.Holder == q.Key.Holder:
+			live = append(live, k)
 		}
+	}
+	whose := ""
+	if q.Key.Holder != "" {
+		whose = " for " + q.Key.Holder
 	}
 	switch {
 	case known:
 	case len(live) >= liveKeysMax:
-		return a, false, Errorf(Duplicate, "", "the tenant has two access keys of the role %s in use, %s and %s: revoke one of them first",
-			Role(q.Key.Role), live[0], live[1])
+		return a, false, Errorf(Duplicate, "", "the tenant has two access keys of the role %s%s in use, %s and %s: revoke one of them first, or name another holder",
+			Role(q.Key.Role), whose, live[0].ID, live[1].ID)
 	case q.Rotate && len(live) == 0:
-		return a, false, Errorf(NotFound, "", "the tenant has no access key of the role %s in use: create one", Role(q.Key.Role))
+		return a, false, Errorf(NotFound, "", "the tenant has no access key of the role %s%s in use: create one", Role(q.Key.Role), whose)
 	}
 	if len(live) > 0 {
-		a.Old = live[0]
+		a.Old = live[0].ID
+	}
+	if q.Rotate {
+		if !known {
+			old := live[0]
+			q.Key.Galleries, q.Key.Networks, q.Key.Ends = old.Galleries, old.Networks, cmp.Or(q.Key.Ends, old.Ends)
+		}
+		if terms := termsOf(&q.Key); !terms.plain() {
+			k := q.Key
+			k.SealedSecret = nil
+			a.Key = &k
+		}
 	}
 	return a, known, nil
 }

@@ -46,6 +46,12 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		c.SubjectTemplates = patch.SubjectTemplates
 	}
+	if patch.PhotoLink != nil {
+		if err := r.linkable(); err != nil {
+			return Gallery{}, err
+		}
+		c.PhotoLink = patch.PhotoLink
+	}
 	of := deletion{tenant: tenant}
 	set(&of.name, patch.Name)
 	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
@@ -60,6 +66,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		set(&g.Size, patch.Size)
 		set(&g.RetentionDays, patch.RetentionDays)
 		set(&g.SubjectTemplates, patch.SubjectTemplates)
+		set(&g.PhotoLink, patch.PhotoLink)
 		if patch.SubjectTemplates != nil {
 			err = known(ctx)
 		}
@@ -90,6 +97,12 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 		rule := metafsm.FaceRule(*patch.MultipleFaces)
 		c.MultipleFaces = &rule
 	}
+	if patch.ReviewThreshold != nil || patch.ReviewVerdicts != nil || patch.ReviewDays != nil {
+		if err := reviewable(r.cluster); err != nil {
+			return Application{}, err
+		}
+		c.ReviewThreshold, c.ReviewVerdicts, c.ReviewDays = patch.ReviewThreshold, patch.ReviewVerdicts, patch.ReviewDays
+	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
 		return Application{}, err
@@ -105,6 +118,9 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	set(&app.GuardThreshold, patch.GuardThreshold)
 	set(&app.Guard, patch.Guard)
 	set(&app.MultipleFaces, patch.MultipleFaces)
+	set(&app.ReviewThreshold, patch.ReviewThreshold)
+	set(&app.ReviewVerdicts, patch.ReviewVerdicts)
+	set(&app.ReviewDays, patch.ReviewDays)
 	return app, err
 }
 

@@ -10,13 +10,34 @@ import (
 	"facet/shard/scan"
 )
 
-// merge joins the lists of the shards, keeps the best limit events and groups them
-// by subject. Each list already is the best limit of its shard. With CountSubjects
-// a list has one event for each subject, so limiting events limits subjects.
-func merge(lists [][]notedHit, limit int) []Candidate {
+// bestHits joins the lists of the shards and keeps the best limit events. Each list already is the best
+// limit of its shard. With CountSubjects a list has one event for each subject, so limiting events limits
+// subjects.
+func bestHits(lists [][]notedHit, limit int) []notedHit {
 	hits := slices.Concat(lists...)
 	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })
-	hits = hits[:min(limit, len(hits))]
+	return hits[:min(limit, len(hits))]
+}
+
+// merge returns the candidates of the best limit events of the shards' lists.
+func merge(lists [][]notedHit, limit int) []Candidate { return candidatesOf(bestHits(lists, limit)) }
+
+// divide returns the candidates of sorted hits, and those of which no hit reaches the threshold. The hits of
+// a candidate below the threshold are left out.
+func divide(hits []notedHit, threshold int) (candidates, doubtful []Candidate) {
+	below := slices.IndexFunc(hits, func(h notedHit) bool { return h.Rank() < threshold })
+	if below < 0 {
+		return candidatesOf(hits), nil
+	}
+	candidates = candidatesOf(hits[:below])
+	doubtful = candidatesOf(slices.DeleteFunc(hits[below:], func(h notedHit) bool {
+		return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Subject == h.Subject })
+	}))
+	return candidates, doubtful
+}
+
+// candidatesOf groups sorted hits by subject.
+func candidatesOf(hits []notedHit) []Candidate {
 	candidates := []Candidate{}
 	for _, h := range hits {
 		event := CandidateEvent{Event: h.Event, Score: h.Score}

@@ -45,6 +45,49 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 	}
 }
 
+// TestDoubtfulLeavesCandidatesAlone compares searches with and without a review band. The score of a subject's
+// own template comes with its best hit.
+func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var all, above []notedHit
+		for e := range 60 {
+			h := notedHit{Hit: shard.Hit{Subject: subjectOf(random.IntN(30)), Event: eventOf(e), Score: 6000 + random.IntN(2000)}}
+			all = append(all, h)
+		}
+		all = best(all, len(all))
+		seen := map[id.Subject]bool{}
+		for i := range all {
+			if h := &all[i]; !seen[h.Subject] && random.IntN(3) == 0 {
+				h.SubjectScore = 6000 + random.IntN(2000)
+			}
+			seen[all[i].Subject] = true
+			if all[i].Rank() >= 7000 {
+				above = append(above, all[i])
+			}
+		}
+		limit := 1 + random.IntN(50)
+		want := merge([][]notedHit{above}, limit)
+		candidates, doubtful := divide(bestHits([][]notedHit{all}, limit), 7000)
+		if diff := cmp.Diff(want, candidates, hidden); diff != "" {
+			t.Fatalf("seed %d, limit %d: %s", seed, limit, diff)
+		}
+		events := 0
+		for _, c := range append(candidates, doubtful...) {
+			events += len(c.Events)
+		}
+		for _, d := range doubtful {
+			if d.Score >= 7000 || slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Subject == d.Subject }) {
+				t.Fatalf("seed %d: %+v is doubtful", seed, d)
+			}
+		}
+		if events > limit || len(all) > limit && len(candidates) == 0 && len(doubtful) == 0 {
+			t.Fatalf("seed %d: %d events of %d", seed, events, limit)
+		}
+	}
+}
+
 func best(hits []notedHit, limit int) []notedHit {
 	hits = slices.Clone(hits)
 	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })

@@ -75,6 +75,10 @@ func handlers() map[string]handler {
 	calls.Add(table, jobFinish)
 	calls.Add(table, jobDrop)
 	calls.Add(table, jobRedact)
+	calls.Add(table, jobPut)
+	calls.Add(table, caseOpen)
+	calls.Add(table, caseDecide)
+	calls.Add(table, caseList)
 	calls.Add(table, jobReport)
 	calls.Add(table, jobTakeBlock)
 	calls.Add(table, shardBlocks)
@@ -82,6 +86,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardPairs)
 	calls.Add(table, shardPresent)
 	calls.Add(table, shardIndex)
+	addAudit(table)
 	calls.Add(table, checkCompare)
 	calls.Add(table, checkEnd)
 	return table

@@ -53,6 +53,14 @@ func (r *cluster) notable() error {
 	}
 }
 
+// salted returns a note with a salt, if the tenant's requests have audit records and the note has none.
+func salted(m *metafsm.Machine, g enrolment, n Note) Note {
+	if n.Salt == ([shard.SaltBytes]byte{}) && m.Level() >= metafsm.LevelAudit && metafsm.AuditOf(m, g.Tenant).Mode != metafsm.AuditOff {
+		mustRandom(n.Salt[:])
+	}
+	return n
+}
+
 // nameOf returns the name of an external id in a gallery; the empty id has none.
 func nameOf(g enrolment, key *seal.Key, externalID string) named {
 	if externalID == "" {

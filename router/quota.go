@@ -195,6 +195,8 @@ type TenantUse struct {
 	Name   string
 	State  metafsm.TenantState
 	Quotas []QuotaUse
+	// Audit is how the audit log is kept, without its key.
+	Audit metafsm.Audit
 }
 
 // takenWait is the longest wait for the use of quotas on the shards.
@@ -245,7 +247,7 @@ func tenantUse(t metafsm.Tenant, used map[metafsm.Quota]uint64, taken shardfsm.T
 		used = map[metafsm.Quota]uint64{}
 	}
 	AddTaken(used, taken)
-	u := TenantUse{ID: t.ID, Name: t.Name, State: t.State}
+	u := TenantUse{ID: t.ID, Name: t.Name, State: t.State, Audit: metafsm.Audit{Mode: t.Audit.Mode, Days: t.Audit.Days}}
 	for _, q := range metafsm.Quotas() {
 		most, own := t.Most(q)
 		onShards := q == metafsm.QuotaWrites || q == metafsm.QuotaJobs || q == metafsm.QuotaJobItems

@@ -187,6 +187,9 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 // checks that the gallery does not have the person.
 func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (Registered, error) {
 	ref := faceRef(p.gallery, p.subject, p.event())
+	if !p.further {
+		p.note = salted(r.groups.Meta(), p.gallery, p.note)
+	}
 	sealed, note := shard.SealFace(key, ref, p.face.Face), shard.SealNote(key, ref, p.note)
 	for range guardRounds {
 		a, err := r.commit(ctx, p, sealed, note, p.application.Guard)
@@ -269,16 +272,13 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 }
 
 // Unregister removes a subject and its events, and returns where the log has this. An unknown
-// subject is NotFound; the log has that, too.
-func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) (Committed, error) {
+// subject is NotFound; the log has that, too. The subject's shard remembers the outcome of op, which must
+// be new.
+func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject, op id.Operation) (Committed, error) {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Committed{}, err
 	}
-	// The operation is new. A retry within this call finds its outcome. A second
-	// request of the client is a second operation.
-	var op id.Operation
-	mustRandom(op[:])
 	a, err := afterMerges(ctx, func() (removedAnswer, error) {
 		return calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
 			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: r.share(g.Tenant),

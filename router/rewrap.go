@@ -56,6 +56,8 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 		s.New, _, err = w.secret(s.Old, purposeData+s.Gallery.String())
 	case s.AccessKey != "":
 		s.New, _, err = w.secret(s.Old, purposeSecret+s.AccessKey)
+	case !s.Audit.IsZero():
+		s.New, _, err = w.secret(s.Old, purposeAudit+s.Audit.String())
 	case s.Signer:
 		s.New, _, err = w.secret(s.Old, purposeSigner)
 	case !s.Application.IsZero():

@@ -42,6 +42,12 @@ type Groups interface {
 	Out(id.Shard) bool
 }
 
+// levelled adds to Groups what all nodes know.
+type levelled struct{ Groups }
+
+// Grouped reports whether all nodes know requests for several groups.
+func (g levelled) Grouped() bool { return g.Meta().Level() >= metafsm.LevelGrouped }
+
 // Peers reaches other nodes.
 type Peers = calls.Peers
 
@@ -136,6 +142,8 @@ type Router struct {
 	*expiryRequests
 	*checkRequests
 	*duplicateRequests
+	*auditRequests
+	*caseRequests
 	memory Memory
 }
 
@@ -152,6 +160,7 @@ type cluster struct {
 	sync   calls.Rounds
 	synced syncedAt
 	shares sharing
+	cases  caseWork
 
 	followMu sync.Mutex // guards follows
 	follows  map[id.Shard]*calls.Rounds
@@ -208,6 +217,7 @@ type duplicateRequests struct{ *cluster }
 func New(cfg Config) *Router {
 	c := &cluster{
 		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
+		cases: caseWork{turn: make(chan struct{}, 1)},
 	}
 	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, turn: cfg.Turn, table: cfg.Table}
 	if faces.turn == nil {
@@ -229,12 +239,14 @@ func New(cfg Config) *Router {
 		expiryRequests:    &expiryRequests{subjects},
 		checkRequests:     &checkRequests{searches, subjects.claims, listcheck.New(cfg.Table)},
 		duplicateRequests: &duplicateRequests{c},
+		auditRequests:     &auditRequests{cluster: c},
+		caseRequests:      &caseRequests{c},
 		memory:            cfg.Memory,
 	}
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	c.calls = calls.New(r, calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
+	c.calls = calls.New(r, calls.Config{Groups: levelled{cfg.Groups}, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
 	c.sync.Run = c.syncMeta
 	if c.clock = cfg.Clock; c.clock == nil {
 		c.clock = systemClock{}

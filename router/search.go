@@ -11,6 +11,7 @@ import (
 	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/kernel"
+	"facet/shard/scan"
 )
 
 // Search returns the complete candidate list of the gallery for the probe. It
@@ -31,33 +32,50 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := r.scatter(ctx, g, searchQuery{
-		Probe: probe.Template, Model: probe.Model, Threshold: q.Threshold, Limit: q.Limit, Tags: tags,
-		BySubject: q.Count == CountSubjects, Notes: q.Count == CountEvents, Means: g.SubjectTemplates,
+	least := q.Threshold
+	if q.Count == CountEvents && app.ReviewThreshold > 0 {
+		least = min(least, app.ReviewThreshold)
+	}
+	lists, receipt, err := r.scatter(ctx, g, searchQuery{
+		Probe: probe.Template, Model: probe.Model, Threshold: least, Limit: q.Limit, Tags: tags,
+		BySubject: q.Count == CountSubjects, Notes: q.Count == CountEvents || q.Audited, Means: g.SubjectTemplates, Receipt: q.Receipt || q.Audited,
 	})
+	if err == nil && q.Receipt && receipt == nil {
+		err = errNoReceipt
+	}
 	if err != nil {
 		return SearchResult{}, err
 	}
 	searched := time.Now()
-	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all}
-	err = r.openCandidates(g, result.Candidates)
+	result := SearchResult{
+		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all, Receipt: receipt, Generation: g.Generation, Model: probe.Model,
+	}
+	result.Candidates, result.Doubtful = divide(bestHits(lists, q.Limit), q.Threshold)
+	if err = r.openCandidates(g, result.Candidates); err == nil {
+		err = r.openCandidates(g, result.Doubtful)
+	}
 	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
 	return result, err
 }
 
 // scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
-// limit, unless that has left out a hit.
-func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery) ([][]notedHit, error) {
+// limit, unless that has left out a hit. receipt is nil unless q asks for one and all shards give one.
+func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery) (lists [][]notedHit, receipt *Receipt, err error) {
 	for shares := true; ; shares = false {
-		lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+		asked := g
+		lists, err = settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+			asked = g
 			q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
 			if q.Share = (id.UUID{}); shares && len(g.shards) > 1 {
 				q.Share = randomID()
 			}
 			return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, q)
 		})
+		if err == nil && q.Receipt {
+			receipt = r.receiptOf(asked.Gallery, lists)
+		}
 		if err != nil || withoutFloors(lists, q.Limit) || !shares {
-			return lists, err
+			return lists, receipt, err
 		}
 	}
 }
@@ -92,6 +110,8 @@ type notedHit struct {
 	// Floor, unless 0, says that this is no hit: the shard may have left out hits of lower scores,
 	// because the search shares a limit.
 	Floor int `cbor:",omitempty"`
+	// Receipt, unless nil, says that this is no hit but what the shard states about the search.
+	Receipt *ShardReceipt `cbor:",omitempty"`
 }
 
 // searchQuery asks one shard for its best matches.
@@ -116,15 +136,21 @@ type searchQuery struct {
 	// Share, unless zero, names the search: shards of one node that search for it share a limit, and
 	// may leave out hits below it. Older nodes ignore it.
 	Share id.UUID `cbor:"13,keyasint,omitzero"`
+	// Receipt asks for a ShardReceipt behind the hits. Older nodes ignore it.
+	Receipt bool `cbor:"14,keyasint,omitempty"`
 }
 
 var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]notedHit, error) {
 	floor, leave := r.shares.join(q.Share, q.Limit)
 	defer leave()
-	s, err := r.readAny(ctx, group)
-	if err != nil {
-		return nil, err
-	}
+	return readBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]notedHit, error) {
+		noted, err := searchShard(ctx, r, group, s, q, floor)
+		return withFloor(noted, floor), err
+	})
+}}
+
+// searchShard searches one shard.
+func searchShard(ctx context.Context, r *Router, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, outdated(err)
 	}
@@ -136,11 +162,15 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 	if q.Pending {
 		search = s.Pending().Search
 	}
+	var coverage *scan.Coverage
+	if q.Receipt {
+		coverage = new(scan.Coverage)
+	}
 	begin := time.Now()
 	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Scan, Group: group})
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject, Means: q.Means,
-		Floor: floor,
+		Floor: floor, Coverage: coverage,
 	})
 	running.End(err)
 	err = tooBusy(err)
@@ -154,8 +184,8 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 		return nil, outdated(err)
 	}
 	noted, err := q.notes(s, hits)
-	return withFloor(noted, floor), err
-}}
+	return withReceipt(noted, group, coverage), err
+}
 
 // tooBusy turns the error of a queue that is full into one for the client.
 func tooBusy(err error) error {

@@ -10,7 +10,10 @@ import (
 	"facet/router/calls"
 )
 
-const purposeSigner = "receipt-signer"
+const (
+	purposeSigner = "receipt-signer"
+	purposeAudit  = "audit-key"
+)
 
 // EnsureSigner makes the key with which the cluster signs receipts, unless it has one or a node
 // does not know the command.

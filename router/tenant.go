@@ -30,7 +30,7 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessK
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
-		return r.CreateAccessKey(ctx, tenant.ID, RoleAdmin)
+		return r.CreateAccessKey(ctx, tenant.ID, KeyTerms{Role: RoleAdmin})
 	case metafsm.Exists:
 		return AccessKey{}, Errorf(Duplicate, "", "a tenant with this name exists: %s", a.Tenant.ID)
 	default:
@@ -38,11 +38,13 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessK
 	}
 }
 
+var errOlderNode = Errorf(InvalidRequest, "", "a node runs an older version that can't read this: upgrade all nodes first (facet status lists the versions)")
+
 // levelTenants returns an error while a node of the cluster can't read the commands that disable
 // and delete tenants.
 func (r *cluster) levelTenants() error {
 	if r.groups.Meta().Level() < metafsm.LevelTenants {
-		return Errorf(InvalidRequest, "", "a node runs an older version that can't read this: upgrade all nodes first (facet status lists the versions)")
+		return errOlderNode
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ func TestNewKeyNeedsRole(t *testing.T) {
 			t.Errorf("key %v: %v is no error of usage", args, err)
 		}
 	}
-	f("--role is needed: admin (everything), biometric (all but galleries and applications) or read-only", "create", "--tenant", "x")
+	f("--role is needed: admin (everything), biometric (all but galleries and applications), read-only, enrol-only (register), search-only (search), reviewer (verdicts on doubtful matches) or auditor (the audit log)", "create", "--tenant", "x")
 	f("--tenant is needed", "create")
-	f("admin, biometric or read-only", "create", "--tenant", "x", "--role", "king")
+	f("admin, biometric, read-only, enrol-only, search-only", "create", "--tenant", "x", "--role", "king")
 	f("no cluster", "create", "--tenant", "x", "--role", "read-only")
 	f("no cluster", "rotate", "--tenant", "x")
 }

@@ -82,7 +82,7 @@ func newRoot() *cobra.Command {
 	for _, cmd := range root.Commands() {
 		cmd.GroupID = groupOperator
 	}
-	for _, cmd := range append(tenant.Commands(), newExplainSignature()) {
+	for _, cmd := range append(tenant.Commands(), newAudit(), newExplainSignature()) {
 		cmd.GroupID = groupTenant
 		root.AddCommand(cmd)
 	}

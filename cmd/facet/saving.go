@@ -30,25 +30,37 @@ func (s *saving) open(ctx context.Context, c *admin.Client) error {
 	if s.name == "" {
 		return nil
 	}
-	status, err := c.Status(ctx)
-	if err != nil {
+	var err error
+	if s.profile.BaseURLs, err = baseURLs(ctx, c); err != nil {
 		return err
 	}
-	for _, n := range status.Nodes {
-		if n.URL != "" {
-			s.profile.BaseURLs = append(s.profile.BaseURLs, n.URL)
-		}
-	}
-	if len(s.profile.BaseURLs) == 0 {
-		return errors.New("no node tells its URL: facet status shows why")
-	}
-	ca, err := os.ReadFile(filepath.Join(c.Folder(), "ca.pem"))
+	ca, err := os.ReadFile(authorityOf(c))
 	if err != nil {
 		return fmt.Errorf("read the authority's certificate: %w", err)
 	}
 	s.profile.CA = string(ca)
 	return s.profile.Reserve(s.name)
 }
+
+// baseURLs returns the URLs of the nodes.
+func baseURLs(ctx context.Context, c *admin.Client) (urls []string, err error) {
+	status, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range status.Nodes {
+		if n.URL != "" {
+			urls = append(urls, n.URL)
+		}
+	}
+	if len(urls) == 0 {
+		return nil, errors.New("no node tells its URL: facet status shows why")
+	}
+	return urls, nil
+}
+
+// authorityOf returns the file with the authority of the nodes' certificates.
+func authorityOf(c *admin.Client) string { return filepath.Join(c.Folder(), "ca.pem") }
 
 // drop removes the file again.
 func (s *saving) drop() error {

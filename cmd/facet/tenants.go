@@ -206,24 +206,39 @@ func newTenantShow() *cobra.Command {
 
 func newTenantSet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "set NAME QUOTA=VALUE…",
-		Short: "set quotas of a tenant; the value \"" + quotaDefault + "\" takes one back",
+		Use:   "set NAME [QUOTA=VALUE…]",
+		Short: "set quotas and the audit of a tenant; the value \"" + quotaDefault + "\" takes a quota back",
 		Long: "Set quotas of a tenant. A value is a number from 1 on, or \"" + quotaDefault + "\". What the tenant has beyond a quota\n" +
-			"stays and works; the tenant gets no more of it. facet tenant show lists the quotas.",
-		Example: "  facet tenant set bank galleries=20 subjects=1000000 requests=" + quotaDefault,
-		Args:    cli.Args(cobra.MinimumNArgs(2)),
+			"stays and works; the tenant gets no more of it. facet tenant show lists the quotas.\n\n" +
+			"With --audit strict a record of each request is on a majority of nodes before the answer. With best-effort it\n" +
+			"is on the disk of the node that answers. off keeps no records; those of before stay until their days have passed.",
+		Example: "  facet tenant set bank galleries=20 subjects=1000000 requests=" + quotaDefault + "\n  facet tenant set bank --audit strict --audit-days 400",
+		Args:    cli.Args(cobra.MinimumNArgs(1)),
 	}
+	var kept wire.Audit
+	cmd.Flags().StringVar(&kept.Mode, "audit", "", "keep a record of each request: best-effort, strict or off")
+	cmd.Flags().Uint32Var(&kept.Days, "audit-days", 0, "days that records keep their contents (default 184)")
 	asJSON := cli.JSONFlag(cmd)
 	var order wire.SetTenant
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		order.Name = args[0]
 		order.Quotas, err = readQuotas(args[1:])
-		return err
+		switch {
+		case err != nil:
+			return err
+		case kept.Mode != "":
+			order.Audit = &kept
+		case kept.Days > 0:
+			return cli.Misuse(errors.New("give --audit with --audit-days"))
+		case len(order.Quotas) == 0:
+			return cli.Misuse(errors.New("give QUOTA=VALUE or --audit"))
+		}
+		return nil
 	}
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
 		t, err := c.SetTenant(cmd.Context(), order)
 		if err != nil {
-			return fmt.Errorf("set quotas: %w", err)
+			return fmt.Errorf("set quotas or audit: %w", err)
 		}
 		if *asJSON {
 			return cli.PrintJSON(cmd.OutOrStdout(), t)
@@ -265,6 +280,7 @@ func writeTenants(w io.Writer, list []wire.Tenant) error {
 			}
 			fmt.Fprintf(rows, "%s\t%s\t%s\t%d\t%s\n", t.Name, q.Name, used, q.Most, by)
 		}
+		fmt.Fprintf(rows, "%s\taudit\t\t%s, %d days\t\n", t.Name, t.Audit.Mode, t.Audit.Days)
 	}
 	return rows.Flush()
 }

@@ -28,7 +28,9 @@ func TestTenantSetChecksItsArguments(t *testing.T) {
 	f("give each quota as NAME=NUMBER", "set", "bank", "galleries=0")
 	f("give each quota as NAME=NUMBER", "set", "bank", "galleries=-1")
 	f("give each quota as NAME=NUMBER", "set", "bank", "galleries=many")
-	f("arg", "set", "bank")
+	f("give QUOTA=VALUE or --audit", "set", "bank")
+	f("give --audit with --audit-days", "set", "bank", "--audit-days", "400")
+	f("no cluster", "set", "bank", "--audit", "strict", "--audit-days", "400")
 	f("no cluster", "set", "bank", "galleries=3", "jobs=default")
 	f("no cluster", "show")
 }
@@ -36,11 +38,14 @@ func TestTenantSetChecksItsArguments(t *testing.T) {
 func TestQuotasArePrintedAsTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "writes", Used: 1, Most: 9, Incomplete: true}}}}
+	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "writes", Used: 1, Most: 9, Incomplete: true}}, Audit: wire.Audit{Mode: "strict", Days: 184}}}
 	if err := writeTenants(&b, list); err != nil {
 		t.Fatal(err)
 	}
-	want := "TENANT  QUOTA      USED       MOST  SET BY\nbank    galleries  3          5     operator\nbank    writes     1 or more  9     default\n"
+	want := "TENANT  QUOTA      USED       MOST              SET BY\n" +
+		"bank    galleries  3          5                 operator\n" +
+		"bank    writes     1 or more  9                 default\n" +
+		"bank    audit                 strict, 184 days  \n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

@@ -103,9 +103,9 @@ func startDev(t *testing.T, dir string, args ...string) *cluster {
 }
 
 // own starts a cluster for one test, which may break it.
-func own(t *testing.T) *cluster {
+func own(t *testing.T, args ...string) *cluster {
 	t.Helper()
-	c := startDev(t, filepath.Join(t.TempDir(), "cluster"), "--nodes", "3")
+	c := startDev(t, filepath.Join(t.TempDir(), "cluster"), append([]string{"--nodes", "3"}, args...)...)
 	t.Cleanup(func() {
 		if err := c.stop(); err != nil {
 			t.Error(err)

@@ -20,6 +20,7 @@ type shell struct {
 	dir     string
 	profile string
 	in      []byte // what the next command reads
+	wide    bool   // lines may have more than 100 columns
 }
 
 // run runs a command, checks its exit status and a part of what it says, and returns its
@@ -39,7 +40,7 @@ func (s *shell) run(status int, want string, args ...string) string {
 	}
 	for line := range strings.Lines(out.String()) {
 		path := strings.Contains(line, "Faces: ") // of a photo that failed, as long as it is
-		if line = strings.TrimSuffix(line, "\n"); !path && !json.Valid(out.Bytes()) && utf8.RuneCountInString(line) > 100 {
+		if line = strings.TrimSuffix(line, "\n"); !path && !s.wide && !json.Valid(out.Bytes()) && utf8.RuneCountInString(line) > 100 {
 			s.t.Errorf("facet %v prints more than 100 columns: %s", args, line)
 		}
 	}
@@ -118,7 +119,7 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.decode(&double, "enrol", photoPath(obama), "--external-id", "4711")
 	s.run(0, "4711", "search", photoPath(anotherObama))
 	s.run(1, "the gallery was not compared with itself yet", "dedupe", "--show")
-	s.run(0, "1 in 1 groups", "dedupe")
+	s.run(0, "1 in 1 group", "dedupe")
 	s.run(0, double.ID, "dedupe", "--show")
 	s.run(0, `"externalId": "4711"`, "dedupe", "--show", "-o", "json")
 	s.run(2, "exclude each other", "dedupe", "--show", "--threshold", "9500")
@@ -185,7 +186,11 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	if len(list) != 1 || list[0].ID != later.ID || !strings.HasPrefix(list[0].Expires, made.AddDate(0, 0, 90).Format(time.DateOnly)) {
 		t.Errorf("by the retention go: %+v", list)
 	}
-	s.run(2, "name what changes: --name, --description, --retention-days or --subject-templates", "gallery", "update", "visitors")
+	s.run(2, "name what changes: --name, --description, --retention-days, --subject-templates or --photo-link", "gallery", "update", "visitors")
+	s.run(0, "photo link   https://hr.example/{externalId}", "gallery", "update", "visitors", "--photo-link", "https://hr.example/{externalId}")
+	s.run(1, "must be an https URL", "gallery", "update", "visitors", "--photo-link", "http://hr.example/{externalId}")
+	s.run(0, "https://hr.example/{externalId}", "gallery", "show", "visitors")
+	s.run(0, "90 days", "gallery", "update", "visitors", "--photo-link", "")
 	s.run(1, "from 0 to 36500", "gallery", "update", "visitors", "--retention-days", "-1")
 	s.run(0, "for ever", "gallery", "update", "visitors", "--retention-days", "0")
 	changed := time.Now()

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func TestKeyCommandExplainsErrors(t *testing.T) {
 		}
 	}
 	f("--tenant is needed", "list", "--dir", c.dir)
-	f("admin, biometric or read-only", "create", "--tenant", "x", "--role", "king", "--dir", c.dir)
+	f("admin, biometric, read-only, enrol-only, search-only", "create", "--tenant", "x", "--role", "king", "--dir", c.dir)
 	f(`--role is needed`, "create", "--tenant", "nobody", "--dir", c.dir)
 	f(`no tenant "nobody"`, "create", "--tenant", "nobody", "--role", "admin", "--dir", c.dir)
 	f(`no tenant "nobody"`, "list", "--tenant", "nobody", "--dir", c.dir)
@@ -109,6 +110,55 @@ func TestKeyCommandExplainsErrors(t *testing.T) {
 	}
 	f("no access key", "revoke", "FACETX/../tenants?", "--tenant", "wrong-keys", "--dir", c.dir)
 	f("create one", "rotate", "--tenant", "wrong-keys", "--role", "biometric", "--dir", c.dir)
+	f("create one", "rotate", "--tenant", "wrong-keys", "--holder", "door 3", "--dir", c.dir)
+	door := []string{"create", "--tenant", "wrong-keys", "--role", "search-only", "--dir", c.dir}
+	f("such as 2027-01-31", append(door, "--until", "tomorrow")...)
+	f("2020-01-31 is over", append(door, "--until", "2020-01-31")...)
+	f("no network such as", append(door, "--network", "10.0.0.0/33")...)
+	f(`no gallery "nowhere"`, append(door, "--gallery", "nowhere")...)
+}
+
+func TestDoorHasKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	tenant := "doors-" + strings.ToLower(t.Name())
+	var first, door pair
+	out, err := facet("tenant", "create", tenant, "--dir", c.dir, "--json")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	answer{200, []byte(out)}.want(t, 200, &first)
+	k := c.keyless(t).with(first)
+	k.post(t, 0, "/api/galleries", map[string]any{"name": "staff", "size": 10, "faceMinimumQualityScore": .45}).want(t, 200, nil)
+
+	out, err = facet("key", "create", "--tenant", tenant, "--role", "search-only", "--holder", "door 3", "--gallery", "staff",
+		"--network", "127.0.0.1", "--until", "2099-12-31", "--dir", c.dir)
+	for _, part := range []string{"role        search-only\n", "holder      door 3\n", "galleries   staff\n", "networks    127.0.0.1/32\n", "ends        2100-01-01 00:00:00Z\n"} {
+		if err != nil || !strings.Contains(out, part) {
+			t.Errorf("create: %v, %s, want %q", err, out, part)
+		}
+	}
+	c.key(t, &door, "rotate", "--tenant", tenant, "--role", "search-only", "--holder", "door 3")
+	k.with(door).get(t, 1, "/v1.1/health").want(t, 200, nil)
+	k.with(door).get(t, 1, "/api/galleries").want(t, 403, nil)
+	type listed struct {
+		AccessKey string    `json:"access_key"`
+		Holder    string    `json:"holder"`
+		Used      time.Time `json:"used"`
+	}
+	var list []listed
+	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+		c.key(t, &list, "list", "--tenant", tenant)
+		if i := slices.IndexFunc(list, func(l listed) bool { return l.AccessKey == door.AccessKey }); list[i].Holder == "door 3" && time.Since(list[i].Used) < time.Hour {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("no use of the door's key is noted: %+v", list)
+		}
+	}
+	if out, err := facet("key", "list", "--tenant", tenant, "--dir", c.dir); err != nil || !strings.Contains(out, "LAST USE") || !strings.Contains(out, "staff, 127.0.0.1/32") {
+		t.Errorf("list for people: %v, %s", err, out)
+	}
 }
 
 func TestKeysNeedAnAdminCertificate(t *testing.T) {

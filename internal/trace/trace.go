@@ -42,6 +42,7 @@ const (
 	Body     = "body"         // the body of the request arrives
 	Key      = "access key"   // the access key is looked up
 	APIKey   = "API key"      // the API key is looked up
+	Parse    = "parse"        // JSON and base64 of the body are read
 	Queue    = "engine queue" // an image waits for a worker of the engine
 	Models   = "models"       // an image becomes faces
 	Decode   = "decode"       // a part of Models: an image file becomes pixels
@@ -52,12 +53,15 @@ const (
 	CatchUp  = "catch up"     // a replica applies what the leader had committed
 	Scan     = "scan"         // a shard's templates are compared with a probe
 	Commit   = "commit"       // a command is committed and applied
+	Audit    = "audit"        // the record of the request becomes durable
 )
 
 // Stage is a part of the work on a request. Group, Member and Method are set where they tell more.
+// More is the number of further groups.
 type Stage struct {
 	Name   string
 	Group  id.Shard
+	More   int
 	Member id.Member
 	Method string
 }
@@ -70,6 +74,9 @@ func (s Stage) String() string {
 	}
 	if s.Group != 0 || s.Method != "" {
 		text += " of group " + strconv.Itoa(int(s.Group))
+	}
+	if s.More > 0 {
+		text += " and " + strconv.Itoa(s.More) + " more"
 	}
 	if s.Member != "" {
 		text += " at " + string(s.Member)
@@ -105,6 +112,11 @@ type contextKey struct{}
 func New(ctx context.Context) (context.Context, *Request) {
 	r := &Request{stages: make([]timed, 0, stagesRoom)}
 	return context.WithValue(ctx, contextKey{}, r), r
+}
+
+// In returns a context whose stages are those of r.
+func (r *Request) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, r)
 }
 
 // Beginning describes the beginning of a request on a node.
@@ -197,6 +209,9 @@ func (s Stage) attributes() (list []attribute.KeyValue) {
 	}
 	if s.Group != 0 || s.Method != "" {
 		list = append(list, attribute.Int("facet.group", int(s.Group)))
+	}
+	if s.More > 0 {
+		list = append(list, attribute.Int("facet.groups", s.More+1))
 	}
 	if s.Member != "" {
 		list = append(list, attribute.String("facet.member", string(s.Member)))

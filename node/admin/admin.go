@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"facet/internal/id"
+	"facet/node/audit"
 	"facet/node/cert"
 	"facet/node/loop"
 	"facet/node/membership"
@@ -76,6 +77,8 @@ type Config struct {
 	Alarms func() []string
 	// Parts returns the states of the node's loops.
 	Parts func() []loop.State
+	// Audit records the orders about a tenant.
+	Audit *audit.Recorder
 	// IsRemoved reports whether a node was removed from the cluster.
 	IsRemoved func(id.Node) bool
 	// Fail ends the node because of an error.

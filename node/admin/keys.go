@@ -3,8 +3,12 @@ package admin
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
+	"time"
 
+	"facet/internal/id"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -32,7 +36,7 @@ var tenantStates = map[metafsm.TenantState]string{
 }
 
 func wireTenant(t router.TenantUse) wire.Tenant {
-	out := wire.Tenant{Tenant: t.ID, Name: t.Name, State: tenantStates[t.State]}
+	out := wire.Tenant{Tenant: t.ID, Name: t.Name, State: tenantStates[t.State], Audit: wire.Audit{Mode: t.Audit.Mode.String(), Days: t.Audit.Retention()}}
 	for _, q := range t.Quotas {
 		out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own, Incomplete: q.Incomplete})
 	}
@@ -42,7 +46,11 @@ func wireTenant(t router.TenantUse) wire.Tenant {
 // setTenant sets quotas of a tenant, and returns all of them. It does not ask the shards for
 // their use.
 func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Tenant, err error) {
-	tenant, err := p.cfg.Router.TenantNamed(ctx, body.Name)
+	about := slices.Sorted(maps.Keys(body.Quotas))
+	if body.Audit != nil {
+		about = append(about, "audit "+body.Audit.Mode)
+	}
+	tenant, err := p.ordered(ctx, body.Name, "set tenant", strings.Join(about, ", "))
 	if err != nil {
 		return none, err
 	}
@@ -53,6 +61,15 @@ func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Te
 			return none, router.Errorf(router.InvalidRequest, "", "there is no quota %q; facet tenant show lists them", name)
 		}
 		values = append(values, metafsm.QuotaValue{Quota: q, Most: body.Quotas[name]})
+	}
+	if a := body.Audit; a != nil {
+		mode, ok := metafsm.AuditModeNamed(a.Mode)
+		if !ok {
+			return none, router.Errorf(router.InvalidRequest, "", "an audit is best-effort, strict or off, not %q", a.Mode)
+		}
+		if err := p.cfg.Router.SetAudit(ctx, tenant, mode, a.Days); err != nil {
+			return none, err
+		}
 	}
 	t, err := p.cfg.Router.SetQuotas(ctx, tenant, values)
 	if err != nil {
@@ -72,7 +89,7 @@ func (p *Port) setTenantState(ctx context.Context, o wire.SetTenantState) error 
 	default:
 		return router.Errorf(router.InvalidRequest, "", "a tenant is active or disabled, not %q", o.State)
 	}
-	tenant, err := p.cfg.Router.TenantNamed(ctx, o.Name)
+	tenant, err := p.ordered(ctx, o.Name, "set a tenant's state", o.State)
 	if err == nil {
 		err = p.cfg.Router.SetTenantState(ctx, tenant, state)
 	}
@@ -84,7 +101,7 @@ func (p *Port) setTenantState(ctx context.Context, o wire.SetTenantState) error 
 
 // deleteTenant deletes a tenant, or continues to.
 func (p *Port) deleteTenant(ctx context.Context, name string) (d wire.TenantDeletion, err error) {
-	tenant, err := p.cfg.Router.TenantNamed(ctx, name)
+	tenant, err := p.ordered(ctx, name, "delete tenant", "")
 	if err != nil {
 		return d, err
 	}
@@ -104,10 +121,15 @@ func (p *Port) keys(ctx context.Context, name string) ([]wire.Key, error) {
 	list := make([]wire.Key, 0, len(records))
 	for _, k := range records {
 		state := wire.KeyLive
-		if k.Revoked {
+		switch {
+		case k.Revoked:
 			state = wire.KeyRevoked
+		case !k.Ends.IsZero() && !time.Now().Before(k.Ends):
+			state = wire.KeyEnded
 		}
-		list = append(list, wire.Key{AccessKey: k.ID, Role: k.Role.String(), State: state, Created: k.Created})
+		list = append(list, wire.Key{
+			AccessKey: k.ID, Role: k.Role.String(), State: state, Created: k.Created, KeyTerms: wireTerms(p.cfg.Router, &k.KeyTerms), Used: k.Used,
+		})
 	}
 	return list, err
 }
@@ -119,27 +141,67 @@ func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair,
 	if err != nil {
 		return pair, err
 	}
-	tenant, err := p.cfg.Router.TenantNamed(ctx, body.Tenant)
+	tenant, err := p.ordered(ctx, body.Tenant, "create access key", body.Role+" "+body.Holder)
+	if err != nil {
+		return pair, err
+	}
+	terms, err := routerTerms(p.cfg.Router, tenant, role, &body.KeyTerms)
 	if err != nil {
 		return pair, err
 	}
 	var key router.AccessKey
 	if body.Rotate {
-		key, pair.Old, err = p.cfg.Router.RotateAccessKey(ctx, tenant, role)
+		key, pair.Old, err = p.cfg.Router.RotateAccessKey(ctx, tenant, terms)
 	} else {
-		key, err = p.cfg.Router.CreateAccessKey(ctx, tenant, role)
+		key, err = p.cfg.Router.CreateAccessKey(ctx, tenant, terms)
 	}
 	if err != nil {
 		return pair, err
 	}
 	p.cfg.Log.InfoContext(ctx, "access key made", "key", key.ID)
 	pair.Tenant, pair.Role, pair.AccessKey, pair.SecretKey = body.Tenant, key.Role.String(), key.ID, key.Secret
+	pair.KeyTerms = wireTerms(p.cfg.Router, &key.KeyTerms)
 	return pair, nil
+}
+
+// routerTerms returns the terms of an order for an access key of a tenant.
+func routerTerms(r *router.Router, tenant id.Tenant, role router.Role, t *wire.KeyTerms) (terms router.KeyTerms, err error) {
+	terms = router.KeyTerms{Role: role, Holder: t.Holder, Ends: t.Ends}
+	for _, name := range t.Galleries {
+		g, err := r.GalleryNamed(tenant, name)
+		if err != nil {
+			return terms, err
+		}
+		terms.Galleries = append(terms.Galleries, g)
+	}
+	for _, text := range t.Networks {
+		n, err := netip.ParsePrefix(text)
+		if address, wrong := netip.ParseAddr(text); wrong == nil {
+			n, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return terms, router.Errorf(router.InvalidRequest, "", "%q is no network such as 10.0.0.0/8 or 10.1.2.3", text)
+		}
+		terms.Networks = append(terms.Networks, n)
+	}
+	return terms, nil
+}
+
+// wireTerms returns terms for people: a gallery by its name, or by its id when it is deleted.
+func wireTerms(r *router.Router, t *router.KeyTerms) (terms wire.KeyTerms) {
+	terms = wire.KeyTerms{Holder: t.Holder, Ends: t.Ends}
+	for _, g := range t.Galleries {
+		terms.Galleries = append(terms.Galleries, r.GalleryName(g))
+	}
+	for _, n := range t.Networks {
+		terms.Networks = append(terms.Networks, n.String())
+	}
+	return terms
 }
 
 // revokeKey revokes an access key of a tenant.
 func (p *Port) revokeKey(ctx context.Context, name, key string) (map[string]string, error) {
-	tenant, err := p.cfg.Router.TenantNamed(ctx, name)
+	tenant, err := p.ordered(ctx, name, "revoke access key", key)
 	if err == nil {
 		err = p.cfg.Router.RevokeAccessKey(ctx, tenant, key)
 	}

@@ -177,35 +177,36 @@ func (p *Port) routes() http.Handler {
 // handle adds a handler for the callers that mayOrder allows.
 func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFunc) {
 	routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		if why := p.mayOrder(r.TLS, pattern); why != "" {
+		name, why := p.mayOrder(r.TLS, pattern)
+		if why != "" {
 			refuse(w, http.StatusForbidden, why)
 			return
 		}
-		next(w, r)
+		next(w, withOperator(r, name))
 	})
 }
 
-// mayOrder returns why the holder of a certificate may not make a request, or "". It checks
-// each request, because a connection may outlive the validity of its certificate.
-func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) string {
+// mayOrder returns the name of the holder of a certificate, and why it may not make a request, or "". It
+// checks each request, because a connection may outlive the validity of its certificate.
+func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) (name, why string) {
 	if c == nil || len(c.PeerCertificates) == 0 {
-		return "this needs the cluster's admin certificate"
+		return "", "this needs the cluster's admin certificate"
 	}
 	role, name, err := p.cfg.Keys.Node().Holder(c.PeerCertificates[0])
 	switch {
 	case err != nil:
-		return "the certificate is not trusted any more"
+		return "", "the certificate is not trusted any more"
 	case role == cert.RoleAdmin:
-		return ""
+		return name, ""
 	case role == cert.RoleNode:
-		return "this is the certificate of a node, which may give no orders: " + wire.RenewForStatus
+		return name, "this is the certificate of a node, which may give no orders: " + wire.RenewForStatus
 	case !statusRequests[pattern]:
-		return "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"
+		return name, "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"
 	}
 	if u, err := id.Parse(name); err != nil || p.cfg.IsRemoved(id.Node{UUID: u}) {
-		return "the certificate is of a node that was removed"
+		return name, "the certificate is of a node that was removed"
 	}
-	return ""
+	return name, ""
 }
 
 // respond returns a handler that answers with the result of do or its error.

@@ -13,17 +13,19 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
+	"facet/shard/job"
 	"facet/shard/seal"
 )
 
 // The records of a part. A shard's part has slices; each slice is followed by its entries
-// and its end. Meta's part has records of metafsm.Copied. The last record of every part is
+// and its end, and the slices by pairs of different subjects and cases. Meta's part has records of metafsm.Copied. The last record of every part is
 // headEnd. The codes are stored and never reused; codes from 32 on belong to metafsm.
 var (
 	headSlice    = codec.Head{Code: 1, Version: 1}
 	headEntry    = codec.Head{Code: 2, Version: 1}
 	headSliceEnd = codec.Head{Code: 3, Version: 1}
 	headEnd      = codec.Head{Code: 4, Version: 1}
+	headItem     = codec.Head{Code: 5, Version: 1}
 )
 
 // Slice is the description of one gallery's events in a part.
@@ -146,7 +148,7 @@ type copier struct {
 func copyShard(out *partWriter, s State, want chosen, end partEnd) (Part, error) {
 	c := &copier{out: out, want: want}
 	err := stream(s, func(r io.Reader) (err error) {
-		end.Moment, err = shardfsm.ReadCopied(r, c.slice, c.entry)
+		end.Moment, err = shardfsm.ReadCopied(r, shardfsm.Copying{Slice: c.slice, Entry: c.entry, Item: c.item})
 		return err
 	})
 	if err == nil {
@@ -177,6 +179,13 @@ func (c *copier) entry(e *shard.CopiedEntry) error {
 	}
 	c.cur.add(e)
 	return c.record(headEntry, e)
+}
+
+func (c *copier) item(p *job.CopiedItem) error {
+	if err := c.endSlice(); err != nil || !c.want.has(p.Gallery) {
+		return err
+	}
+	return c.record(headItem, p)
 }
 
 func (c *copier) endSlice() error {
@@ -210,14 +219,14 @@ func Sums(s State) ([]Slice, error) {
 		}
 	}
 	err := stream(s, func(r io.Reader) error {
-		_, err := shardfsm.ReadCopied(r, func(s *shard.CopiedSlice) error {
+		_, err := shardfsm.ReadCopied(r, shardfsm.Copying{Slice: func(s *shard.CopiedSlice) error {
 			end()
 			cur = newTally(s)
 			return nil
-		}, func(e *shard.CopiedEntry) error {
+		}, Entry: func(e *shard.CopiedEntry) error {
 			cur.add(e)
 			return nil
-		})
+		}})
 		return err
 	})
 	end()
@@ -230,6 +239,7 @@ type visit struct {
 	slice func(*shard.CopiedSlice) error
 	entry func(*shard.CopiedEntry) error
 	end   func(Slice) error
+	item  func(*job.CopiedItem) error
 	meta  func(metafsm.Copied) error
 }
 
@@ -302,6 +312,15 @@ func (r *reader) record(b []byte) error {
 		return do(r.visit.entry, &e)
 	case headSliceEnd.Code:
 		return r.sliceEnd(m)
+	case headItem.Code:
+		var p job.CopiedItem
+		if err := m.Decode(headItem, &p); err != nil {
+			return err
+		}
+		if r.cur != nil {
+			return fmt.Errorf("%w: an item of a job inside a slice", codec.ErrMalformed)
+		}
+		return do(r.visit.item, &p)
 	case headEnd.Code:
 		r.part.Records--
 		r.done = true

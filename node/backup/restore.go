@@ -347,15 +347,16 @@ type loader struct {
 	bytes int
 	noted []shard.NotedSubject // whose external ids are to be claimed
 	sums  []Slice
+	items map[itemsOf]uint32 // how many items were loaded
 }
 
 // shard restores the slices of one shard and verifies them afterwards.
 func (r *restoration) shard(ctx context.Context, s id.Shard) error {
-	l := &loader{restoration: r, ctx: ctx, shard: s}
+	l := &loader{restoration: r, ctx: ctx, shard: s, items: map[itemsOf]uint32{}}
 	if err := l.readSince(); err != nil {
 		return fmt.Errorf("restore shard %d: read who was erased since: %w", s, err)
 	}
-	v := visit{slice: l.begin, entry: l.entry, end: func(Slice) error { return l.end() }}
+	v := visit{slice: l.begin, entry: l.entry, end: func(Slice) error { return l.end() }, item: l.item}
 	if _, err := visitPart(ctx, r.folder, r.key, place{r.Name, PartName(s)}, v); err != nil {
 		return fmt.Errorf("restore shard %d: %w", s, err)
 	}

@@ -113,9 +113,17 @@ func (f *Folder) Remove(ctx context.Context, folder, first string) error {
 		return err
 	}
 	for _, name := range append([]string{folder + "/" + first}, names...) {
-		if err := f.bucket.Delete(ctx, name); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
-			return fmt.Errorf("remove %s: %w", name, err)
+		if err := f.Delete(ctx, name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// Delete removes an object, if it is there.
+func (f *Folder) Delete(ctx context.Context, name string) error {
+	if err := f.bucket.Delete(ctx, name); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/node/loop"
 	"facet/node/peer"
 )
@@ -108,7 +109,7 @@ func (h *Holder) Run(ctx context.Context) {
 		began, pause := time.Now(), askInterval
 		switch err := h.Err(); {
 		case err == nil:
-			pause = holdInterval
+			pause = tick.Until(holdInterval)
 			h.hold(ctx)
 		case errors.Is(err, ErrWaiting):
 			h.seek(ctx)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/id"
 	"facet/router"
 )
 
@@ -25,14 +26,15 @@ type duplicatesBody struct {
 	Found       int        `json:"found"`
 	Incomplete  bool       `json:"incomplete"`
 	Reason      string     `json:"reason,omitzero"`
+	Different   int        `json:"different,omitzero"`
 	Groups      int        `json:"groups"`
 	Pairs       []pairBody `json:"pairs"`
 	Next        string     `json:"next,omitzero"`
 }
 
 type pairBody struct {
-	Group    int               `json:"group"`
-	Score    int               `json:"score"`
+	Group    int               `json:"group,omitzero"` // not of different subjects
+	Score    int               `json:"score,omitzero"`
 	Subjects []pairSubjectBody `json:"subjects"`
 }
 
@@ -61,17 +63,9 @@ func postDuplicates(ctx context.Context, c *call) (answer, error) {
 
 // getDuplicates serves GET jobs/duplicates.
 func getDuplicates(ctx context.Context, c *call) (answer, error) {
-	all, err := parameters(c.query)
+	after, length, err := pairsPage(c)
 	if err != nil {
 		return answer{}, err
-	}
-	length, err := wholeParameter(all, "length", bounds{1, router.DuplicatesPageMax}, router.DuplicatesPageMax)
-	if err != nil {
-		return answer{}, err
-	}
-	after, follows := all["after"]
-	if follows && after == "" {
-		return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
 	}
 	d, err := c.service.Duplicates(ctx, c.access, after, length)
 	if err != nil {
@@ -79,22 +73,84 @@ func getDuplicates(ctx context.Context, c *call) (answer, error) {
 	}
 	body := duplicatesBody{
 		BatchID: d.Batch.String(), Status: duplicatesRunning, Threshold: d.Threshold, Total: d.Blocks, Done: d.Compared,
-		LastUpdated: wireTime(d.LastUpdated), Found: d.Found, Incomplete: d.Incomplete, Reason: d.Reason, Groups: d.Groups,
-		Pairs: make([]pairBody, len(d.Pairs)), Next: d.Next,
+		LastUpdated: wireTime(d.LastUpdated), Found: d.Found, Incomplete: d.Incomplete, Reason: d.Reason,
+		Different: d.Different, Groups: d.Groups, Pairs: wirePairs(d.Pairs), Next: d.Next,
 	}
 	if d.Compared == d.Blocks {
 		body.Status = duplicatesDone
 	}
-	for i, p := range d.Pairs {
-		body.Pairs[i] = pairBody{Group: p.Group, Score: p.Score}
+	return answer{fasthttp.StatusOK, body}, nil
+}
+
+// pairsPage reads which page of pairs is wanted: query after and length.
+func pairsPage(c *call) (after string, length int, err error) {
+	all, err := parameters(c.query)
+	if err != nil {
+		return "", 0, err
+	}
+	length, err = wholeParameter(all, "length", bounds{1, router.DuplicatesPageMax}, router.DuplicatesPageMax)
+	after, follows := all["after"]
+	if err == nil && follows && after == "" {
+		err = invalid("", "after must not be empty; leave it out for the first page.")
+	}
+	return after, length, err
+}
+
+func wirePairs(pairs []router.DuplicatePair) []pairBody {
+	list := make([]pairBody, len(pairs))
+	for i, p := range pairs {
+		list[i] = pairBody{Group: p.Group, Score: p.Score}
 		for _, s := range p.Subjects {
-			body.Pairs[i].Subjects = append(body.Pairs[i].Subjects, pairSubjectBody{s.Subject.String(), wireNote(s.Note)})
+			list[i].Subjects = append(list[i].Subjects, pairSubjectBody{s.Subject.String(), wireNote(s.Note)})
 		}
 	}
-	return answer{fasthttp.StatusOK, body}, nil
+	return list
 }
 
 // deleteDuplicates serves DELETE jobs/duplicates.
 func deleteDuplicates(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusNoContent, nil}, c.service.EndDuplicates(ctx, c.access)
+}
+
+// differentBody is a page of the pairs of subjects that are different people.
+type differentBody struct {
+	Total int        `json:"total"`
+	Pairs []pairBody `json:"pairs"`
+	Next  string     `json:"next,omitzero"`
+}
+
+// getDifferent serves GET jobs/duplicates/different.
+func getDifferent(ctx context.Context, c *call) (answer, error) {
+	after, length, err := pairsPage(c)
+	if err != nil {
+		return answer{}, err
+	}
+	list, total, next, err := c.service.Different(ctx, c.access, after, length)
+	return answer{fasthttp.StatusOK, differentBody{total, wirePairs(list), next}}, err
+}
+
+// putDifferent serves PUT jobs/duplicates/different/{subjectId}/{otherId}.
+func putDifferent(ctx context.Context, c *call) (answer, error) {
+	a, b, err := c.twoSubjects(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, c.service.SetDifferent(ctx, c.access, a, b)
+}
+
+// deleteDifferent serves DELETE jobs/duplicates/different/{subjectId}/{otherId}.
+func deleteDifferent(ctx context.Context, c *call) (answer, error) {
+	a, b, err := c.twoSubjects(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, c.service.UnsetDifferent(ctx, c.access, a, b)
+}
+
+// twoSubjects returns the subjects that a path names.
+func (c *call) twoSubjects(ctx context.Context) (a, b id.Subject, err error) {
+	if a, err = c.subject(ctx, c.parameters[0]); err == nil {
+		b, err = c.subject(ctx, c.parameters[1])
+	}
+	return a, b, err
 }

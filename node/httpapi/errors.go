@@ -77,6 +77,8 @@ type errorBody struct {
 	// Score and ID come with a verification below its threshold (D24).
 	ID    string `json:"id,omitzero"`
 	Score *int   `json:"score,omitzero"`
+	// CaseID comes with a score in the review band.
+	CaseID string `json:"caseId,omitzero"`
 }
 
 // failure is an error together with its HTTP answer.
@@ -118,6 +120,13 @@ func forbidden() *failure { return gateway(fasthttp.StatusForbidden, messageForb
 func disabled() *failure {
 	f := gateway(fasthttp.StatusForbidden, "The tenant is disabled; the operators of the service can enable it.")
 	f.body.Reason = "TenantDisabled"
+	return f
+}
+
+// outsideTerms returns the answer to a request with an access key that has ended, or from another network.
+func outsideTerms(message string) *failure {
+	f := gateway(fasthttp.StatusForbidden, message)
+	f.body.Reason = "KeyTerms"
 	return f
 }
 

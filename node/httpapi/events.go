@@ -77,7 +77,7 @@ func deleteEvent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.UnregisterEvent(ctx, c.access, subject, event)
+	return answer{status: fasthttp.StatusNoContent}, c.service.UnregisterEvent(ctx, c.access, subject, event, id.Operation(c.requestBytes()))
 }
 
 // enrolment reads a write to the subject that the path names first.
@@ -119,6 +119,7 @@ func (c *call) registered(status int, r router.Registered, err error) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
+	c.trail.named = append(c.trail.named, r.Subject)
 	text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), Ignored: c.ignored(r.Ignored)}
 	if c.version != v1 {
 		text.EventID = r.Event.String()

@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
 	"facet/engine"
+	"facet/internal/trace"
 	"facet/node/httpapi/openapi"
 	"facet/router"
 )
@@ -90,7 +92,7 @@ func postVerify(ctx context.Context, c *call) (answer, error) {
 // readVerify reads the body of a verification. It checks the API key when the body
 // has an id.
 func readVerify(ctx context.Context, c *call) (object, error) {
-	o, err := readObject(c.body.bytes, "probe", "probes", "face", "id")
+	o, err := readObject(c.body.bytes, "probe", "probes", "face", "id", "reference")
 	if err != nil {
 		return nil, err
 	}
@@ -134,56 +136,87 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	verified, err := c.service.VerifySubject(ctx, c.access, subject, probe)
+	q := router.SubjectVerification{Access: c.access, Subject: subject, Probe: probe}
+	if q.Doubt, err = c.doubt(o); err != nil {
+		return answer{}, err
+	}
+	verified, err := c.service.VerifySubject(ctx, q)
 	if err != nil {
 		if f, _ := failureOf(err, c.version, c.requestID); router.KindOf(err) == router.NotVerified {
 			f.body.ID = subject.String()
+			if f.body.Score != nil {
+				c.found(subject, *f.body.Score, verified.Note)
+			}
+			if !verified.Case.IsZero() {
+				f.body.CaseID, c.trail.review = verified.Case.String(), verified.Case
+			}
 			return answer{}, f
 		}
 		return answer{}, err
 	}
+	c.found(subject, verified.Score, verified.Note)
 	return answer{fasthttp.StatusOK, verifiedBody{
 		subject.String(), verified.Score, c.probed(verified.Probes), c.note(verified.Note), c.ignored(verified.Ignored),
 	}}, nil
 }
 
 // postSearch serves POST face/search: body probe, threshold, limit, and in version 1.1
-// tags, and probes instead of probe.
+// tags, receipt, and probes instead of probe.
 func postSearch(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "probe", "probes", "threshold", "limit", "tags")
+	_, parsing := trace.Start(ctx, trace.Stage{Name: trace.Parse})
+	q, err := readSearch(c)
+	parsing.End(err)
 	if err != nil {
-		return answer{}, err
-	}
-	q := router.SearchQuery{Access: c.access, Count: router.CountEvents}
-	var errs [4]error
-	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
-	q.Limit, errs[1] = o.integer("limit", bounds{1, router.SearchLimitMax}, router.SearchLimitDefault)
-	if c.version == v1 {
-		q.Count = router.CountSubjects
-	} else {
-		q.Tags, errs[2] = o.tags()
-	}
-	q.Probe, errs[3] = c.probe(o)
-	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
 	result, err := c.service.Search(ctx, q)
 	if err != nil {
 		return answer{}, err
 	}
+	for _, found := range slices.Concat(result.Candidates, result.Doubtful) {
+		c.found(found.Subject, found.Score, found.Note)
+	}
+	c.trail.result = &result
 	c.miss = c.server.cfg.Miss()
 	text := searchBody{
 		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
 		Probes: c.probed(result.Probes),
 	}
+	if q.Receipt {
+		text.Receipt = wireReceipt(result.Receipt)
+	}
 	for i, found := range result.Candidates {
 		text.Candidates[i] = wireCandidate(found, c.version)
+	}
+	for _, found := range result.Doubtful {
+		text.Doubtful = append(text.Doubtful, wireCandidate(found, c.version))
 	}
 	if len(text.Candidates) == 0 {
 		text.Message = "Candidates not found."
 		return answer{fasthttp.StatusNotFound, text}, nil
 	}
 	return answer{fasthttp.StatusOK, text}, nil
+}
+
+// readSearch reads the body of a search.
+func readSearch(c *call) (router.SearchQuery, error) {
+	o, err := readObject(c.body.bytes, "probe", "probes", "threshold", "limit", "tags", "receipt")
+	if err != nil {
+		return router.SearchQuery{}, err
+	}
+	q := router.SearchQuery{Access: c.access, Count: router.CountEvents, Audited: c.recorded()}
+	var errs [5]error
+	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
+	q.Limit, errs[1] = o.integer("limit", bounds{1, router.SearchLimitMax}, router.SearchLimitDefault)
+	if c.version == v1 {
+		q.Count = router.CountSubjects
+	} else {
+		q.Tags, errs[2] = o.tags()
+		q.Receipt, errs[3] = o.boolean("receipt")
+	}
+	q.Probe, errs[4] = c.probe(o)
+	c.trail.threshold, c.trail.limit, c.trail.searched = q.Threshold, q.Limit, true
+	return q, firstOf(errs[:]...)
 }
 
 // postMatches serves POST face/matches: body probe, threshold, length and after.
@@ -209,8 +242,11 @@ func postMatches(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.trail.threshold, c.trail.limit, c.trail.searched = q.Threshold, q.Length, true
+	c.notePhotos(router.Probe{q.Probe})
 	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next, Ignored: wireIgnored(page.Ignored)}
 	for i, m := range page.Matches {
+		c.found(m.Subject, m.Score, m.Note)
 		text.Candidates[i] = matchBody{wireCandidate(m.Candidate, c.version), m.EventCount}
 	}
 	return answer{fasthttp.StatusOK, text}, nil

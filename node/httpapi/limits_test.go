@@ -89,8 +89,8 @@ var bounds = []bound{
 
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
-	"After": "TestTranscripts", "PairsAfter": "TestTranscripts", "PairsLength": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
-	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths", "CheckID": "idsInPaths",
+	"After": "TestTranscripts", "PairsAfter": "TestTranscripts", "PairsLength": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths", "OtherID": "TestTranscripts",
+	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths", "CheckID": "idsInPaths", "CaseID": "TestTranscripts", "CasesAfter": "TestTranscripts", "CasesLength": "TestTranscripts", "ApplicationCreate.reviewThreshold": "TestTranscripts", "ApplicationCreate.reviewVerdicts": "TestTranscripts", "ApplicationCreate.reviewDays": "TestTranscripts", "ApplicationUpdate.reviewThreshold": "TestTranscripts", "ApplicationUpdate.reviewVerdicts": "TestTranscripts", "ApplicationUpdate.reviewDays": "TestTranscripts",
 }
 
 // schema is the part of a schema that bounds its values.

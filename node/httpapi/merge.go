@@ -36,5 +36,8 @@ func postMerge(ctx context.Context, c *call) (answer, error) {
 	if m.Target, err = c.subject(ctx, c.parameters[0]); err != nil {
 		return answer{}, err
 	}
+	if err := c.name(ctx, m.Source); err != nil {
+		return answer{}, err
+	}
 	return answer{fasthttp.StatusOK, mergedBody{ID: m.Target.String()}}, c.service.Merge(ctx, m)
 }

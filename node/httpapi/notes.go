@@ -126,6 +126,14 @@ func (c *call) idText(o object) (string, error) {
 // subject returns the subject that text names, by its id or, in version 1.1, by its external
 // id.
 func (c *call) subject(ctx context.Context, text string) (id.Subject, error) {
+	subject, err := c.findSubject(ctx, text)
+	if err == nil {
+		err = c.name(ctx, subject)
+	}
+	return subject, err
+}
+
+func (c *call) findSubject(ctx context.Context, text string) (id.Subject, error) {
 	external, ok := strings.CutPrefix(text, externalPrefix)
 	if !ok || c.version == v1 {
 		return parseSubject(text)

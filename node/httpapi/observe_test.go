@@ -104,7 +104,13 @@ func TestSlowRequestIsAWarning(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	r.server.slow = time.Nanosecond
-	r.send(extraction("img alice"))
+	raw, c := extraction("img alice").raw(t), r.dial()
+	for _, part := range []string{raw[:len(raw)-1], raw[len(raw)-1:]} { // the body takes long
+		if _, err := c.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 	if line := logged(t, r, `msg="slow request"`, 1); !strings.Contains(line, "level=WARN") || !strings.Contains(line, " ms=") ||
 		!strings.Contains(line, "stages=\"") || !strings.Contains(line, trace.Body+" ") {
 		t.Errorf("got %s", line)

@@ -13,13 +13,13 @@ import (
 
 // postGalleries serves POST galleries: a gallery and its first application.
 func postGalleries(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates")
+	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates", "photoLink")
 	if err != nil {
 		return answer{}, err
 	}
 	var g router.NewGallery
 	var w router.Write
-	var errs [7]error
+	var errs [8]error
 	g.Name, errs[0] = o.name()
 	g.Description, errs[1] = o.description()
 	g.MinimumQuality, errs[2] = o.quality()
@@ -27,6 +27,7 @@ func postGalleries(ctx context.Context, c *call) (answer, error) {
 	w, errs[4] = c.write()
 	g.RetentionDays, errs[5] = o.retentionDays()
 	g.SubjectTemplates, errs[6] = o.subjectTemplates()
+	g.PhotoLink, errs[7] = o.photoLink()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -78,15 +79,16 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates")
+	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates", "photoLink")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.GalleryPatch
 	var w router.Write
-	var errs [6]error
+	var errs [7]error
 	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
 	p.SubjectTemplates, errs[5] = present(o, "subjectTemplates", o.subjectTemplates)
+	p.PhotoLink, errs[6] = present(o, "photoLink", o.photoLink)
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.Size, errs[2] = present(o, "size", o.size)
@@ -111,13 +113,13 @@ func deleteGallery(ctx context.Context, c *call) (answer, error) {
 // postApplications serves POST applications.
 func postApplications(ctx context.Context, c *call) (answer, error) {
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "galleryId",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces")
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays")
 	if err != nil {
 		return answer{}, err
 	}
 	var a router.NewApplication
 	var w router.Write
-	var errs [9]error
+	var errs [12]error
 	a.Name, errs[0] = o.name()
 	a.Description, errs[1] = o.description()
 	a.MinimumQuality, errs[2] = o.quality()
@@ -127,6 +129,9 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 	a.Gallery, errs[6] = o.gallery()
 	w, errs[7] = c.write()
 	a.MultipleFaces, errs[8] = o.multipleFaces()
+	a.ReviewThreshold, errs[9] = o.reviewThreshold()
+	a.ReviewVerdicts, errs[10] = o.reviewVerdicts()
+	a.ReviewDays, errs[11] = o.reviewDays()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -158,13 +163,13 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces")
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.ApplicationPatch
 	var w router.Write
-	var errs [8]error
+	var errs [11]error
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.MinimumQuality, errs[2] = present(o, "faceMinimumQualityScore", o.quality)
@@ -173,6 +178,9 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
 	w, errs[6] = c.write()
 	p.MultipleFaces, errs[7] = present(o, "multipleFaces", o.multipleFaces)
+	p.ReviewThreshold, errs[8] = present(o, "reviewThreshold", o.reviewThreshold)
+	p.ReviewVerdicts, errs[9] = present(o, "reviewVerdicts", o.reviewVerdicts)
+	p.ReviewDays, errs[10] = present(o, "reviewDays", o.reviewDays)
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}

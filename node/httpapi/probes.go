@@ -11,7 +11,8 @@ import (
 
 // probe reads the photos of a probe: exactly one of probe and, but in version 1, probes. Each photo
 // beyond the first counts as a request of its own.
-func (c *call) probe(o object) (router.Probe, error) {
+func (c *call) probe(o object) (p router.Probe, err error) {
+	defer func() { c.notePhotos(p) }()
 	_, one := o["probe"]
 	raw, several := o["probes"]
 	switch {

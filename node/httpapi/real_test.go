@@ -131,7 +131,7 @@ func (s *service) tenant(t *testing.T, name string, n int) tenant {
 	admin, who := s.ClientOf(name, nil)
 	allow(t, m.Node, who, metafsm.QuotaValue{Quota: metafsm.QuotaSubjects, Most: metafsm.QuotaMax})
 	key := func(role router.Role) router.AccessKey {
-		k, err := m.Node.Router().CreateAccessKey(t.Context(), who, role)
+		k, err := m.Node.Router().CreateAccessKey(t.Context(), who, router.KeyTerms{Role: role})
 		if err != nil {
 			t.Fatal(err)
 		}

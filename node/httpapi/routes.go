@@ -14,27 +14,31 @@ import (
 type right uint8
 
 const (
-	mayRead   right = iota // search, verify, list: every role
-	mayWrite               // change the subjects of a gallery
+	mayAsk    right = iota // for health: every role
+	maySearch              // a photo in a gallery
+	mayRead                // list, verify, extract, compare
+	mayFollow              // bulk registrations
+	mayEnrol               // register subjects, events and files
+	mayWrite               // change the subjects and tags of a gallery
+	mayReview              // see cases and give verdicts
 	mayManage              // manage the tenant
+	mayAudit               // read the audit log
 	anybody                // no signature is needed
 )
 
-// permits reports whether role has right r; an unknown role has none.
-func permits(role router.Role, r right) bool {
-	if r == anybody {
-		return true
-	}
-	switch role {
-	case router.RoleAdmin:
-		return true
-	case router.RoleBiometric:
-		return r != mayManage
-	case router.RoleReadOnly:
-		return r == mayRead
-	}
-	return false
+// rights has the rights of each role. An unknown role has none.
+var rights = map[router.Role][]right{
+	router.RoleAdmin:      {mayAsk, maySearch, mayRead, mayFollow, mayEnrol, mayWrite, mayReview, mayManage, mayAudit},
+	router.RoleBiometric:  {mayAsk, maySearch, mayRead, mayFollow, mayEnrol, mayWrite},
+	router.RoleReadOnly:   {mayAsk, maySearch, mayRead, mayFollow},
+	router.RoleEnrolOnly:  {mayAsk, mayFollow, mayEnrol},
+	router.RoleSearchOnly: {mayAsk, maySearch},
+	router.RoleReviewer:   {mayAsk, mayReview},
+	router.RoleAuditor:    {mayAsk, mayAudit},
 }
+
+// permits reports whether role has right r.
+func permits(role router.Role, r right) bool { return r == anybody || slices.Contains(rights[role], r) }
 
 // keyUse says how an operation uses the header x-api-key.
 type keyUse uint8
@@ -74,15 +78,15 @@ const healthPattern = "/v1.1/health"
 // operations lists every operation that is served.
 var operations = []operation{
 	{"GET", "/openapi.json", v11, anybody, keyIgnored, aLittle, getDocument},
-	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, aLittle, getHealth},
+	{"GET", "/v1.1/health", v11, mayAsk, keyIgnored, aLittle, getHealth},
 
 	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, aLittle, getSubjects},
-	{"POST", "/v1.1/subjects", v11, mayWrite, keyRequired, anImage, postSubjects},
+	{"POST", "/v1.1/subjects", v11, mayEnrol, keyRequired, anImage, postSubjects},
 	{"PUT", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, anImage, putSubject},
 	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, aLittle, deleteSubject},
 	{"POST", "/v1.1/subjects/{subjectId}/merge", v11, mayWrite, keyRequired, aLittle, postMerge},
 	{"GET", "/v1.1/subjects/{subjectId}/events", v11, mayRead, keyRequired, aLittle, getEvents},
-	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, anImage, postEvents},
+	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayEnrol, keyRequired, anImage, postEvents},
 	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, anImage, putEvent},
 	{"DELETE", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, aLittle, deleteEvent},
 	// A request with an empty name is refused; it does not match another route.
@@ -90,28 +94,34 @@ var operations = []operation{
 	{"POST", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, aLittle, postTag},
 	{"PUT", "/v1.1/tags/{oldName?}", v11, mayWrite, keyRequired, aLittle, putTag},
 	{"DELETE", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, aLittle, deleteTag},
-	{"POST", "/v1.1/jobs/bulkregister", v11, mayWrite, keyRequired, aLittle, postBulk},
-	{"GET", "/v1.1/jobs/bulkregister", v11, mayRead, keyRequired, aLittle, getJobs},
-	{"GET", "/v1.1/jobs/bulkregister/{batchId}", v11, mayRead, keyRequired, aLittle, getBulk},
-	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayRead, keyRequired, aLittle, getBulk},
+	{"POST", "/v1.1/jobs/bulkregister", v11, mayEnrol, keyRequired, aLittle, postBulk},
+	{"GET", "/v1.1/jobs/bulkregister", v11, mayFollow, keyRequired, aLittle, getJobs},
+	{"GET", "/v1.1/jobs/bulkregister/{batchId}", v11, mayFollow, keyRequired, aLittle, getBulk},
+	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayFollow, keyRequired, aLittle, getBulk},
 	{"POST", "/v1.1/jobs/duplicates", v11, mayManage, keyRequired, aLittle, postDuplicates},
 	{"GET", "/v1.1/jobs/duplicates", v11, mayManage, keyRequired, aLittle, getDuplicates},
 	{"DELETE", "/v1.1/jobs/duplicates", v11, mayManage, keyRequired, aLittle, deleteDuplicates},
+	{"GET", "/v1.1/jobs/duplicates/different", v11, mayManage, keyRequired, aLittle, getDifferent},
+	{"PUT", "/v1.1/jobs/duplicates/different/{subjectId}/{otherId}", v11, mayManage, keyRequired, aLittle, putDifferent},
+	{"DELETE", "/v1.1/jobs/duplicates/different/{subjectId}/{otherId}", v11, mayManage, keyRequired, aLittle, deleteDifferent},
+	{"GET", "/v1.1/cases", v11, mayReview, keyRequired, aLittle, getCases},
+	{"GET", "/v1.1/cases/{caseId}", v11, mayReview, keyRequired, aLittle, getCase},
+	{"PUT", "/v1.1/cases/{caseId}/verdict", v11, mayReview, keyRequired, aLittle, putVerdict},
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},
 	{"POST", "/v1.1/face/compare", v11, mayRead, keyIgnored, anImage, postCompare},
-	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, aSearch, postSearch},
+	{"POST", "/v1.1/face/search", v11, maySearch, keyRequired, aSearch, postSearch},
 	{"POST", "/v1.1/face/matches", v11, mayManage, keyRequired, aSearch, postMatches},
 	{"POST", "/v1.1/face/checks", v11, mayWrite, keyRequired, aLittle, postChecks},
 	{"POST", "/v1.1/face/checks/{checkId}", v11, mayWrite, keyRequired, aSearch, postCheck},
 	{"DELETE", "/v1.1/face/checks/{checkId}", v11, mayWrite, keyRequired, aLittle, deleteCheck},
 
-	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, anImage, postSubjects},
+	{"POST", "/v1/subjects", v1, mayEnrol, keyRequired, anImage, postSubjects},
 	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, anImage, putSubject},
 	{"DELETE", "/v1/subjects/{id}", v1, mayWrite, keyRequired, aLittle, deleteSubject},
 	{"POST", "/v1/face/extract", v1, mayRead, keyRequired, anImage, postExtract},
 	{"POST", "/v1/face/verify", v1, mayRead, keyRequired, anImage, postVerifyV1},
-	{"POST", "/v1/face/search", v1, mayRead, keyRequired, aSearch, postSearch},
+	{"POST", "/v1/face/search", v1, maySearch, keyRequired, aSearch, postSearch},
 
 	{"GET", "/api/galleries", v11, mayManage, keyIgnored, aLittle, getGalleries},
 	{"POST", "/api/galleries", v11, mayManage, keyIgnored, aLittle, postGalleries},
@@ -123,6 +133,10 @@ var operations = []operation{
 	{"GET", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, getApplication},
 	{"PATCH", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, patchApplication},
 	{"DELETE", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, deleteApplication},
+	{"GET", "/api/audit", v11, mayAudit, keyIgnored, aLittle, getAudit},
+	{"GET", "/api/audit/key", v11, mayAudit, keyIgnored, aLittle, getAuditKey},
+	{"GET", "/api/audit/checkpoint", v11, mayAudit, keyIgnored, aLittle, getCheckpoint},
+	{"GET", "/api/audit/tile/*", v11, mayAudit, keyIgnored, aLittle, getTile},
 }
 
 // find returns the operation for a method and a split path, and the segments that

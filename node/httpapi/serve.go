@@ -48,6 +48,7 @@ type call struct {
 	miss float64
 	// committed is where the log has an erasure, if its Index is not 0.
 	committed router.Committed
+	trail     trail // what the request's audit record says
 }
 
 // headerSearchBound is the header that says with what probability a search may have
@@ -85,7 +86,7 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 		a = s.explain(rc, c, err)
 	}
 	clear(c.body.bytes)
-	s.write(rc, c, a)
+	s.write(rc, c, s.audited(rc, c, a))
 	s.finish(rc, c)
 	forget(rc)
 	s.observe(rc, c)
@@ -182,10 +183,10 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	case op.key == keyByBody:
 		return nil // the handler counts the request
 	}
-	if err := c.count(); err != nil {
+	if err := firstOf(c.count(), refusal); err != nil {
 		return err
 	}
-	return refusal
+	return c.intend()
 }
 
 // count takes the request from the tenant's rate and, when the API key is known by
@@ -281,10 +282,17 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 		return refusal
 	}
 	s.failures.proved(pair)
+	c.claim, c.trail.signer, c.trail.source = claim, key, clientOf(rc).Unmap().AsSlice()
 	if key.Disabled {
 		return disabled()
 	}
-	c.key, c.claim = key, claim
+	if refusal := key.Allows(clientOf(rc), s.cfg.Now()); refusal != "" {
+		return outsideTerms(refusal)
+	}
+	c.key = key
+	if s.cfg.Used != nil {
+		s.cfg.Used(key.ID)
+	}
 	return nil
 }
 
@@ -348,6 +356,9 @@ func (c *call) authorize(ctx context.Context) error {
 	lookup.End(err)
 	if err != nil {
 		return err
+	}
+	if !c.key.Reaches(access.Gallery) {
+		return forbidden()
 	}
 	c.access = access
 	return nil

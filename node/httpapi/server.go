@@ -159,6 +159,10 @@ type Config struct {
 	Log *slog.Logger
 	// Meter gets the outcome of every answer. nil measures nothing.
 	Meter Meter
+	// Used gets the access key of each request with a right signature. It must be quick. nil: nobody asks.
+	Used func(accessKey string)
+	// Audit gets the record of each request with a right signature. nil keeps none.
+	Audit Auditor
 	// Now is the clock of signatures and rates. nil is time.Now.
 	Now func() time.Time
 }

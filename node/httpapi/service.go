@@ -12,6 +12,7 @@ import (
 // the client is a *router.Error; any other error is a fault of the service. A
 // Service may keep the images and texts passed to it.
 type Service interface {
+	AuditService
 	// AccessKey finds an access key. A key that is confirmed not to exist is
 	// NotFound.
 	AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error)
@@ -23,7 +24,8 @@ type Service interface {
 	Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error)
 
 	Register(ctx context.Context, r router.Registration) (router.Registered, error)
-	Unregister(ctx context.Context, access router.Access, subject id.Subject) (router.Committed, error)
+	// Unregister and UnregisterEvent carry out an operation, whose identity is new.
+	Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error)
 	Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error)
 	// SubjectWith finds the subject with an external id. No such subject is NotFound.
 	// SubjectsWith returns the list of that subject's active events, or an empty one.
@@ -40,7 +42,7 @@ type Service interface {
 	UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
 	// Events returns the subject's active events. An unknown subject is NotFound.
 	Events(ctx context.Context, access router.Access, subject id.Subject) (router.ActiveEvents, error)
-	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event) error
+	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error
 	// Merge moves the events of one subject to another.
 	Merge(ctx context.Context, m router.Merging) error
 
@@ -54,7 +56,8 @@ type Service interface {
 	// Extract returns at most limit faces, largest first.
 	Extract(ctx context.Context, image []byte, limit int) ([]router.Seen, error)
 	VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error)
-	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe router.Probe) (router.Verification, error)
+	// VerifySubject may open a case. It then returns its id beside the error.
+	VerifySubject(ctx context.Context, q router.SubjectVerification) (router.Verification, error)
 	// Compare compares photos and tokens of a tenant's earlier photos with each other.
 	Compare(ctx context.Context, tenant id.Tenant, faces []router.CompareFace) (router.Comparison, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
@@ -78,6 +81,17 @@ type Service interface {
 	BeginDuplicates(ctx context.Context, access router.Access, w router.Write, threshold int) (id.Batch, error)
 	Duplicates(ctx context.Context, access router.Access, after string, length int) (router.Duplicates, error)
 	EndDuplicates(ctx context.Context, access router.Access) error
+	// SetDifferent remembers that two subjects are different people, so that reports leave their pair out;
+	// UnsetDifferent takes it back, and Different lists them.
+	SetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error
+	UnsetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error
+	Different(ctx context.Context, access router.Access, after string, length int) (list []router.DuplicatePair, total int, next string, err error)
+
+	// Cases lists the cases of the gallery, and Case returns one. Decide gives a verdict on one and returns the
+	// case afterwards.
+	Cases(ctx context.Context, access router.Access, q router.CaseQuery) (router.CasePage, error)
+	Case(ctx context.Context, access router.Access, caseID id.UUID) (router.Case, error)
+	Decide(ctx context.Context, access router.Access, d router.Decision) (router.Case, error)
 
 	CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, g router.NewGallery) (router.Gallery, error)
 	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)

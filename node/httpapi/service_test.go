@@ -44,10 +44,10 @@ func keyOf(name string) string { return (name + strings.Repeat("x", 40))[:40] }
 func newStandIn() *standIn {
 	s := &standIn{keys: map[string]router.AccessKey{}, entered: make(chan struct{}, 100), release: make(chan struct{})}
 	for _, k := range []router.AccessKey{
-		{ID: "admin", Tenant: tenantA, Role: router.RoleAdmin},
-		{ID: "biometric", Tenant: tenantA, Role: router.RoleBiometric},
-		{ID: "reader", Tenant: tenantA, Role: router.RoleReadOnly},
-		{ID: "other", Tenant: tenantB, Role: router.RoleAdmin},
+		{ID: "admin", Tenant: tenantA, KeyTerms: router.KeyTerms{Role: router.RoleAdmin}},
+		{ID: "biometric", Tenant: tenantA, KeyTerms: router.KeyTerms{Role: router.RoleBiometric}},
+		{ID: "reader", Tenant: tenantA, KeyTerms: router.KeyTerms{Role: router.RoleReadOnly}},
+		{ID: "other", Tenant: tenantB, KeyTerms: router.KeyTerms{Role: router.RoleAdmin}},
 	} {
 		k.Secret = "secret of " + k.ID
 		s.keys[k.ID] = k

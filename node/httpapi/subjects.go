@@ -10,17 +10,30 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/id"
+	"facet/internal/trace"
 	"facet/router"
 )
 
 // postSubjects serves POST subjects: body face, and tags, externalId, userData and expires in
 // version 1.1.
 func postSubjects(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData", "expires")
+	_, parsing := trace.Start(ctx, trace.Stage{Name: trace.Parse})
+	r, err := readRegistration(c)
+	parsing.End(err)
 	if err != nil {
 		return answer{}, err
 	}
+	registered, err := c.service.Register(ctx, r)
+	return c.registered(fasthttp.StatusCreated, registered, err)
+}
+
+// readRegistration reads the body of a registration.
+func readRegistration(c *call) (router.Registration, error) {
 	r := router.Registration{Access: c.access}
+	o, err := readObject(c.body.bytes, "face", "tags", "externalId", "userData", "expires")
+	if err != nil {
+		return r, err
+	}
 	var errs [5]error
 	if c.version != v1 {
 		r.Tags, errs[0] = o.tags()
@@ -29,11 +42,7 @@ func postSubjects(ctx context.Context, c *call) (answer, error) {
 	}
 	r.Write, errs[2] = c.write()
 	r.Image, errs[3] = o.image("face")
-	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
-	}
-	registered, err := c.service.Register(ctx, r)
-	return c.registered(fasthttp.StatusCreated, registered, err)
+	return r, firstOf(errs[:]...)
 }
 
 // deleteSubject serves DELETE subjects/{subjectId}.
@@ -42,7 +51,7 @@ func deleteSubject(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	c.committed, err = c.service.Unregister(ctx, c.access, subject)
+	c.committed, err = c.service.Unregister(ctx, c.access, subject, id.Operation(c.requestBytes()))
 	return answer{status: fasthttp.StatusNoContent}, err
 }
 

@@ -28,7 +28,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the service answers into t
 //
 //	== what is shown
 //	as NAME                (admin, biometric, reader; biometric when left out. "other" is
-//	                       another tenant's admin, "nobody" sends no signature)
+//	                       another tenant's admin, "nobody" sends no signature, anna and
+//	                       ben are reviewers)
 //	key NAME               (x-api-key of the application NAME; none when left out)
 //	keep NAME              (the answer's "x" is {{=NAME.x}} from now on)
 //	again                  (sends the bytes of the step before)
@@ -42,7 +43,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the service answers into t
 //
 // In a request {{x.jpg}} stands for the base64 of a sample photo, another {{text}} for
 // the base64 of text, and {{=name}} for what an earlier answer had between "name":"
-// and ". In answers, ids, API keys, cursors, tokens and times have numbers in order of appearance.
+// and ". In answers, ids, API keys, cursors, tokens and times have numbers in order of appearance;
+// shards and indexes of logs are 1.
 // Scores and attributes may be a little off: processors round differently.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
@@ -102,6 +104,8 @@ func newScript(t *testing.T, s *service, n int) *script {
 		clients: map[string]*nodetest.Client{
 			"admin": own.admin, "biometric": own.biometric, "reader": own.reader, "other": other, "nobody": other,
 			"stranger": other.Keyed(router.AccessKey{ID: "stranger", Secret: "secret"}),
+			"anna":     own.keyed(t, s, own.admin, router.KeyTerms{Role: router.RoleReviewer, Holder: "anna"}),
+			"ben":      own.keyed(t, s, own.admin, router.KeyTerms{Role: router.RoleReviewer, Holder: "ben"}),
 		},
 	}
 }
@@ -139,6 +143,7 @@ var (
 	keyOfName    = regexp.MustCompile(`"name":"([^"]*)"[^{}]*?"apiKey":"(\w{40})"`)
 	requestID    = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 	changing     = regexp.MustCompile(`[0-9A-Za-z_-]{300,}|\bAQ[0-9A-Za-z_-]{46}|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9A-Za-z]{40}\b|\b\d{4}-\d\d-\d\dT[0-9:.]{12}\+00:00`)
+	places       = regexp.MustCompile(`("list":\[|"shard":|"index":)\d+`)
 	scores       = regexp.MustCompile(`\[[\d,nul]+\]`)
 	measured     = regexp.MustCompile(`(left|top|right|bottom|x|y|faceScore|frontalFaceScore|faceQualityScore|faceRoll|facePan|faceTilt|score|subjectScore|native|component)(\\?":\\?"?)([-+.e\d]+)`)
 )
@@ -250,6 +255,7 @@ func (s *script) shown(a nodetest.Answer) string {
 		return out
 	}
 	body := requestID.ReplaceAllString(string(a.Body), "REQUEST-ID")
+	body = places.ReplaceAllString(body, "${1}1")
 	return out + changing.ReplaceAllStringFunc(body, s.name) + "\n"
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -176,6 +177,9 @@ type searchBody struct {
 	Attributes attributesBody `json:"attributes"`
 	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
 	Probes     []probedBody   `json:"probes,omitzero"`
+	Receipt    *receiptBody   `json:"receipt,omitzero"`
+	// Doubtful are candidates in the review band of the application.
+	Doubtful []candidate `json:"doubtful,omitzero"`
 }
 
 // probedBody is one photo of a probe of several.
@@ -244,6 +248,7 @@ type galleryBody struct {
 	Size         int                `json:"size"`
 	Retention    int                `json:"retentionDays,omitzero"`
 	Averaged     bool               `json:"subjectTemplates,omitzero"`
+	PhotoLink    string             `json:"photoLink,omitzero"`
 	Count        *int               `json:"count,omitzero"`
 	Applications *[]applicationLine `json:"applications,omitzero"`
 	APIKey       string             `json:"apiKey,omitzero"`
@@ -251,7 +256,10 @@ type galleryBody struct {
 
 // wireGallery returns the fields that every view of a gallery has.
 func wireGallery(g router.Gallery) galleryBody {
-	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size, Retention: g.RetentionDays, Averaged: g.SubjectTemplates}
+	return galleryBody{
+		ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size,
+		Retention: g.RetentionDays, Averaged: g.SubjectTemplates, PhotoLink: g.PhotoLink,
+	}
 }
 
 type galleriesBody struct {
@@ -278,7 +286,7 @@ type applicationsBody struct {
 	Applications []applicationLine `json:"applications"`
 }
 
-// applicationBody is an application. The last four fields go beyond the interface
+// applicationBody is an application. The fields from VerifyThreshold on go beyond the interface
 // (D39).
 type applicationBody struct {
 	ID                      string  `json:"id"`
@@ -291,6 +299,10 @@ type applicationBody struct {
 	EnrolmentGuardThreshold int     `json:"enrolmentGuardThreshold"`
 	// MultipleFaces is empty for the default, refuse.
 	MultipleFaces string `json:"multipleFaces,omitzero"`
+	// ReviewThreshold is 0 for no review band. Then there are no other fields of reviews.
+	ReviewThreshold int `json:"reviewThreshold,omitzero"`
+	ReviewVerdicts  int `json:"reviewVerdicts,omitzero"`
+	ReviewDays      int `json:"reviewDays,omitzero"`
 }
 
 // wireApplication returns the wire form of a.
@@ -302,6 +314,11 @@ func wireApplication(a router.Application) applicationBody {
 	}
 	if a.MultipleFaces == portrait.Dominant {
 		text.MultipleFaces = facesDominant
+	}
+	if a.ReviewThreshold > 0 {
+		text.ReviewThreshold = a.ReviewThreshold
+		text.ReviewVerdicts = cmp.Or(a.ReviewVerdicts, router.ReviewVerdictsDefault)
+		text.ReviewDays = cmp.Or(a.ReviewDays, router.ReviewDaysDefault)
 	}
 	return text
 }

@@ -20,9 +20,10 @@ var (
 	storage  = &Section{Title: "Storage and memory"}
 	cluster  = &Section{Title: "Cluster"}
 	bulk     = &Section{Title: "Bulk registration"}
+	reviews  = &Section{Title: "Reviews"}
 
 	// Catalogue lists every metric of a node.
-	Catalogue = []*Section{requests, engine, searches, groups, storage, cluster, bulk}
+	Catalogue = []*Section{requests, engine, searches, groups, storage, cluster, bulk, reviews}
 )
 
 // Requests of clients.
@@ -145,4 +146,12 @@ var (
 	JobsQueued = bulk.gauge("facet_job_files_waiting", "Files of open bulk registrations that are not done, on the shards that this node leads.")
 	JobsLeased = bulk.gauge("facet_job_files_leased", "Files of bulk registrations that this node has lent to workers, as leader of their shard.")
 	JobFiles   = bulk.counter("facet_job_files_total", "Files of bulk registrations that this node worked on, by outcome: registered, refused (its record says why).", "outcome")
+)
+
+// Reviews of doubtful verifications.
+var (
+	CasesOpen    = reviews.gauge("facet_review_cases_open", "Open cases of the galleries whose home this node leads, as of the last change, or look within five minutes.")
+	CaseOldest   = reviews.gauge("facet_review_oldest_case_timestamp_seconds", "When the oldest of these cases was opened, in seconds since 1970; 0 is none.")
+	CasesClosed  = reviews.counter("facet_review_cases_closed_total", "Cases that this node closed, as leader of their gallery's home, by state: same, different, disputed, expired, erased.", "state")
+	CasesDropped = reviews.counter("facet_review_dropped_total", "Doubtful verifications of this node that opened no case: too many were open, a quota was used up, or the gallery's home did not answer. Their answers were given.")
 )

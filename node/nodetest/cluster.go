@@ -25,8 +25,9 @@ import (
 	"facet/shard/kernel"
 )
 
-// closeTimeout is the longest time for the stop of one node.
-const closeTimeout = 5 * time.Second
+// closeTimeout is the longest time for the stop of one node, as facet serve has it: fasthttp waits five
+// seconds for the first request of a new connection.
+const closeTimeout = 15 * time.Second
 
 // Options describes the cluster that a test needs. The comments give the defaults
 // of zero fields.

@@ -13,8 +13,8 @@ import (
 const methodBeats = "node.beats"
 
 // newBeats returns Beats that send the heartbeats of groups here to other nodes.
-func newBeats(p Peers) *raftfsm.Beats {
-	return raftfsm.NewBeats(func(ctx context.Context, to id.Member, q, a any) error { return p.Ask(ctx, to, methodBeats, q, a) })
+func newBeats(p Peers, t raftfsm.Timing) *raftfsm.Beats {
+	return raftfsm.NewBeats(func(ctx context.Context, to id.Member, q, a any) error { return p.Ask(ctx, to, methodBeats, q, a) }, t)
 }
 
 // takes returns the handler of the heartbeats of groups that another node leads.

@@ -49,6 +49,7 @@ type Config struct {
 	Self    id.Member
 	Mux     *transport.Mux
 	Peers   Peers
+	Beats   Peers // for heartbeats: requests may use up the connections of the other one
 	Resolve func(id.Member) (string, error)
 	// Holder decides which process acts for a member.
 	Holder raftfsm.Holder
@@ -80,6 +81,7 @@ type Replicas struct {
 	checks   chan struct{} // raftfsm.Config.Checks: one at a time, and none before all templates are open
 	orders   orders
 	beats    *raftfsm.Beats
+	proofs   *raftfsm.Proofs
 
 	meta  *raftfsm.Group
 	state *metafsm.Machine // meta's
@@ -98,8 +100,9 @@ type hosted struct {
 // Open opens this node's replica of meta. It closes c.Arena if it fails.
 func Open(c Config) (*Replicas, error) {
 	r := &Replicas{
-		cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), beats: newBeats(c.Peers), shards: map[id.Shard]hosted{},
+		cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), beats: newBeats(c.Beats, c.Timing), shards: map[id.Shard]hosted{},
 	}
+	r.proofs = newProofs(c.Peers, r.state)
 	r.checks <- struct{}{} // until a Warmer calls first
 	var err error
 	if r.outages, err = openOutages(c.Dir); err == nil {
@@ -107,6 +110,7 @@ func Open(c Config) (*Replicas, error) {
 	}
 	if err != nil {
 		r.beats.Close()
+		r.proofs.Close()
 		return nil, errors.Join(unlessRebuilt(err), c.Arena.Close())
 	}
 	return r, nil
@@ -145,7 +149,7 @@ func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group,
 	}
 	group, err := raftfsm.Open(raftfsm.Config{
 		Group: number, Self: r.cfg.Self, Dir: Folder(r.cfg.Dir, number), Prepared: true,
-		Stream: stream, Resolve: r.cfg.Resolve, Holder: r.cfg.Holder, Beats: r.beats, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
+		Stream: stream, Resolve: r.cfg.Resolve, Holder: r.cfg.Holder, Beats: r.beats, Proofs: r.proofs, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
 		Proposed: r.cfg.Meters.Proposed(number), Marks: r.cfg.Marks.Marks(number),
 		Log: r.cfg.Log.With("group", number), Fatal: func(err error) { r.Damage(number, err) },
 	}, state)
@@ -491,5 +495,6 @@ func (r *Replicas) Close() error {
 	work.Wait()
 	errs = append(errs, r.meta.Close(), r.cfg.Arena.Close())
 	r.beats.Close()
+	r.proofs.Close()
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/node/loop"
 	"facet/node/peer"
 )
@@ -91,7 +92,7 @@ func (w *Warmer) Run(ctx context.Context) {
 		case err != nil && warmed:
 			pause.Reset(warmPause)
 		case err != nil || warmed:
-			pause.Reset(warmInterval)
+			pause.Reset(tick.Until(warmInterval))
 		default:
 			pause.Reset(warmSoon)
 		}

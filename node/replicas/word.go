@@ -108,6 +108,7 @@ func (r *Replicas) Methods() map[string]peer.Handler {
 		methodDemote:  peer.Obeys(Repairer{r}.demote),
 		methodErasure: peer.Answers(Erasures{r}.own),
 		methodBeats:   takes(r.beats),
+		methodProofs:  proves(r.proofs),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/node/loop"
 	"facet/node/membership"
 	"facet/node/peer"
@@ -19,6 +20,8 @@ import (
 const (
 	// interval is how often the nodes exchange what they know, and how often it is written.
 	interval = time.Second
+	// due is when an exchange or a write is due again: the loop's tick may come early.
+	due = interval * 9 / 10
 	// askTimeout is how long one exchange may take.
 	askTimeout = 3 * time.Second
 	// A group that is not admitted yet is looked at every gatePoll. Until all groups are
@@ -142,7 +145,7 @@ func (d *Detector) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		waiting, err := d.step(ctx)
 		d.Done(err)
-		pause := interval
+		pause := tick.Until(interval)
 		if waiting {
 			pause = gatePoll
 		}
@@ -165,7 +168,7 @@ func (d *Detector) step(ctx context.Context) (waiting bool, err error) {
 			waiting = true
 		}
 	}
-	if time.Since(d.saved) >= interval {
+	if time.Since(d.saved) >= due {
 		d.saved = time.Now()
 		d.cfg.Table.Drop(d.removed)
 		err = d.cfg.Table.Save()
@@ -315,7 +318,7 @@ func (d *Detector) askAll(ctx context.Context) {
 			d.peers[m] = p
 		}
 		orders := slices.DeleteFunc(slices.Clone(lost), func(r Row) bool { return r.Member != m })
-		pause := interval * 9 / 10 // the loop's tick may come early
+		pause := due
 		if !p.answered && !d.all() {
 			pause = min(retryMin<<min(p.fails, 8), retryMax)
 		} else if len(orders) > 0 {

@@ -62,6 +62,12 @@ type Claim struct {
 	stated []string
 }
 
+// Signed reports whether the signature covers a header, whose name is in lower case.
+func (c *Claim) Signed(header string) bool {
+	_, ok := slices.BinarySearch(c.names, header)
+	return ok
+}
+
 // Parse reads the signature of r and checks everything that needs neither the
 // secret nor the body: grammar, scope, date against now, signed headers. Every
 // error is an *Error.

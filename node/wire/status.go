@@ -205,6 +205,14 @@ type Tenant struct {
 	Name   string    `json:"name"`
 	State  string    `json:"state"` // active, disabled or deleting
 	Quotas []Quota   `json:"quotas"`
+	Audit  Audit     `json:"audit"`
+}
+
+// Audit is how a tenant's audit log is kept.
+type Audit struct {
+	Mode string `json:"mode"` // best-effort, strict or off
+	// Days is how many days records keep their contents. In an order 0 stands for the default.
+	Days uint32 `json:"days"`
 }
 
 // The states of a Tenant.
@@ -240,10 +248,12 @@ type Quota struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
-// SetTenant orders quotas of a tenant (PATCH PathTenants). 0 stands for the default.
+// SetTenant orders quotas of a tenant, or how its audit log is kept (PATCH PathTenants). 0 stands for the
+// default.
 type SetTenant struct {
 	Name   string            `json:"name"`
-	Quotas map[string]uint64 `json:"quotas"`
+	Quotas map[string]uint64 `json:"quotas,omitempty"`
+	Audit  *Audit            `json:"audit,omitempty"`
 }
 
 // TenantKeys is a tenant's first access key pair. The secret is shown once.
@@ -257,9 +267,23 @@ type TenantKeys struct {
 // NewKey orders an access key of a tenant (POST PathKeys).
 type NewKey struct {
 	Tenant string `json:"tenant"` // its name
-	Role   string `json:"role"`   // admin, biometric or read-only
-	// Rotate orders a successor of the key in use, which must exist.
+	Role   string `json:"role"`
+	KeyTerms
+	// Rotate orders a successor of the key of that role and holder in use, which must exist. It has the
+	// same galleries and networks, and the same end unless Ends is set.
 	Rotate bool `json:"rotate"`
+}
+
+// KeyTerms bind an access key.
+type KeyTerms struct {
+	// Holder names the person or device that has the key.
+	Holder string `json:"holder,omitempty"`
+	// Galleries are the names of the only galleries that the key may use; none means all.
+	Galleries []string `json:"galleries,omitempty"`
+	// Networks are the only ones that requests may come from, such as 10.0.0.0/8; none means all.
+	Networks []string `json:"networks,omitempty"`
+	// Ends is when the key ends; the zero time means never.
+	Ends time.Time `json:"ends,omitzero"`
 }
 
 // KeyPair is a new access key. The secret is shown once.
@@ -268,7 +292,8 @@ type KeyPair struct {
 	Role      string `json:"role"`
 	AccessKey string `json:"access_key"`
 	SecretKey string `json:"secret_key,omitzero"`
-	// Old is the previous key of the same role, or empty. The operator revokes it when all
+	KeyTerms
+	// Old is the previous key of the same role and holder, or empty. The operator revokes it when all
 	// clients use the new one.
 	Old string `json:"old,omitempty"`
 }
@@ -278,12 +303,16 @@ type KeyPair struct {
 type Key struct {
 	AccessKey string    `json:"access_key"`
 	Role      string    `json:"role"`
-	State     string    `json:"state"` // live or revoked
+	State     string    `json:"state"` // live, ended or revoked
 	Created   time.Time `json:"created"`
+	KeyTerms
+	// Used is about when the key was used last, to a quarter of an hour; the zero time: never noted.
+	Used time.Time `json:"used,omitzero"`
 }
 
 // The states of a Key.
 const (
 	KeyLive    = "live"
+	KeyEnded   = "ended"
 	KeyRevoked = "revoked"
 )

@@ -1,12 +1,9 @@
 package calls
 
 import (
-	"context"
 	"math"
 	"sync"
 	"time"
-
-	"facet/internal/id"
 )
 
 // A read that takes longer than most is asked at a second replica as well. The first answer counts, and
@@ -41,105 +38,6 @@ type Meter interface {
 	HedgeWon()
 }
 
-// CallAny carries out a read at one of the replicas of group, or else at its leader.
-func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
-	r := read[H, Q, A]{c: c, m: m, group: group, q: q, answers: make(chan answer[A], readTries)}
-	if !r.start(ctx) {
-		return CallLeader(ctx, c, m, group, q)
-	}
-	a, err := r.wait(ctx)
-	if _, again := retryable(err); again && ctx.Err() == nil {
-		return CallLeader(ctx, c, m, group, q)
-	}
-	return a, err
-}
-
-// readTries is how many replicas a read asks before it asks the leader.
-const readTries = 2
-
-// read is a read that asks one replica, and perhaps a second one.
-type read[H, Q, A any] struct {
-	c       *Caller[H]
-	m       Method[H, Q, A]
-	group   id.Shard
-	q       Q
-	ends    []context.CancelFunc
-	asked   []id.Member
-	answers chan answer[A] // has room for all
-}
-
-type answer[A any] struct {
-	try int // index in asked
-	a   A
-	err error
-}
-
-// start asks one more replica, in a goroutine that the Caller owns. It returns false if there is none.
-func (r *read[H, Q, A]) start(ctx context.Context) bool {
-	member, ok := r.c.spread.choose(r.group, r.asked...)
-	if !ok {
-		return false
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	try := len(r.asked)
-	r.asked, r.ends = append(r.asked, member), append(r.ends, cancel)
-	r.c.reads.Go(func() {
-		defer cancel()
-		a, err := tryReplica(ctx, r.c, r.m, r.group, member, r.q)
-		r.answers <- answer[A]{try, a, err}
-	})
-	return true
-}
-
-// wait returns the first answer. An error that another replica may not have counts only if no replica
-// is left.
-func (r *read[H, Q, A]) wait(ctx context.Context) (a A, err error) {
-	defer func() {
-		for _, end := range r.ends {
-			end()
-		}
-	}()
-	r.c.hedges.earn()
-	usual := r.c.hedges.usual(r.m.Name)
-	late := time.NewTimer(usual)
-	defer late.Stop()
-	hedged := false
-	for running := 1; running > 0; {
-		select {
-		case got := <-r.answers:
-			running--
-			if got.err == nil && hedged && got.try > 0 {
-				r.c.meter.HedgeWon()
-			}
-			if got.err == nil || KindOf(got.err) != 0 && KindOf(got.err) != Unavailable || ctx.Err() != nil {
-				return got.a, got.err
-			}
-			err = got.err
-			if running == 0 && !Again(err) && len(r.asked) < readTries && r.start(ctx) {
-				running++
-			}
-		case <-late.C:
-			if len(r.asked) == readTries {
-				continue
-			}
-			if r.c.spread.late(r.asked[0], usual) {
-				r.ends[0] = func() {} // its answer shows that the replica is only slow
-			}
-			if !r.c.spread.quiet(r.asked[0], silenceMax) && !r.c.hedges.spend() {
-				late.Reset(silenceMax)
-				continue
-			}
-			if hedged = r.start(ctx); hedged {
-				running++
-				r.c.meter.Hedged()
-			}
-		case <-ctx.Done():
-			return a, ctx.Err()
-		}
-	}
-	return a, err
-}
-
 // hedges decides when a read is asked at a second replica.
 type hedges struct {
 	mu    sync.Mutex // guards parts and times
@@ -149,11 +47,11 @@ type hedges struct {
 
 func newHedges() *hedges { return &hedges{parts: hedgesMax * hedgeShare, times: map[string]*times{}} }
 
-// earn counts a read.
-func (h *hedges) earn() {
+// earn counts a read of so many groups. What it earns itself can be used, however much that is.
+func (h *hedges) earn(groups int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.parts = min(h.parts+1, hedgesMax*hedgeShare)
+	h.parts = max(h.parts, min(h.parts+groups, max(hedgesMax*hedgeShare, groups)))
 }
 
 // spend takes a hedge. It returns false if none is left.

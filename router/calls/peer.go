@@ -40,28 +40,46 @@ func Open[Q any](body []byte) (e Envelope[Q], err error) {
 	return e, err
 }
 
-// Handler carries out one method on encoded bytes.
-type Handler[H any] func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
+// Handler carries out one method for a peer.
+type Handler[H any] interface {
+	// one carries it out for the group of an Envelope.
+	one(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
+	// many carries it out for several groups at once.
+	many(ctx context.Context, c *Caller[H], q grouped) ([]groupAnswer, error)
+}
+
+// served is the Handler of a method.
+type served[H, Q, A any] struct{ Method[H, Q, A] }
 
 // Add adds m to the table of methods that New takes.
 func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
-	table[m.Name] = func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
-		e, err := Open[Q](body)
-		if err != nil {
-			return nil, fmt.Errorf("read %s request: %w", m.Name, err)
-		}
-		began := time.Now()
-		ctx, stages := trace.New(requestlog.With(ctx, e.Request))
-		if e.Trace != "" {
-			ctx = c.tracer.Sample(ctx, trace.Beginning{Name: m.Name, ID: e.Request, Parent: e.Trace, Peer: true, At: began})
-		}
-		a, err := runHere(ctx, c, m, e.Group, e.Query)
+	table[m.Name] = served[H, Q, A]{m}
+}
+
+func (m served[H, Q, A]) one(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
+	e, err := Open[Q](body)
+	if err != nil {
+		return nil, fmt.Errorf("read %s request: %w", m.Name, err)
+	}
+	ctx, end := c.begin(ctx, m.Name, e.Request, e.Trace)
+	a, err := runHere(ctx, c, m.Method, e.Group, e.Query)
+	end(e.Group, err)
+	if err != nil {
+		return nil, err
+	}
+	return wireEnc.Marshal(a)
+}
+
+// begin starts the stages of a peer's request. The caller calls end with its first group.
+func (c *Caller[H]) begin(ctx context.Context, method, request, parent string) (_ context.Context, end func(id.Shard, error)) {
+	began := time.Now()
+	ctx, stages := trace.New(requestlog.With(ctx, request))
+	if parent != "" {
+		ctx = c.tracer.Sample(ctx, trace.Beginning{Name: method, ID: request, Parent: parent, Peer: true, At: began})
+	}
+	return ctx, func(group id.Shard, err error) {
 		stages.End(0, err != nil)
-		c.logAnswered(ctx, m.Name, e.Group, time.Since(began), stages, err)
-		if err != nil {
-			return nil, err
-		}
-		return wireEnc.Marshal(a)
+		c.logAnswered(ctx, method, group, time.Since(began), stages, err)
 	}
 }
 
@@ -85,11 +103,14 @@ func CallMember[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 // Serve carries out a peer's request. EncodeFault turns its error into bytes for
 // the peer.
 func (c *Caller[H]) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+	if name == methodGrouped {
+		return c.serveGrouped(ctx, body)
+	}
 	h, ok := c.methods[name]
 	if !ok {
 		return nil, fmt.Errorf("router: unknown method %q", name)
 	}
-	return h(ctx, c, body)
+	return h.one(ctx, c, body)
 }
 
 // fault is an error on the wire.

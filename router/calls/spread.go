@@ -28,8 +28,9 @@ const (
 	lateMax = 5 * time.Second
 )
 
-// tryReplica tries m once at member, which choose has returned.
-func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+// tryReplica tries m once at member, which choose has returned for each of groups. It returns a reply for
+// each of them.
+func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	silent := time.AfterFunc(silenceMax, func() {
@@ -38,25 +39,25 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		}
 	})
 	defer silent.Stop()
-	began := time.Now()
-	a, err := CallAt(try, c, m, group, member, q)
-	if err != nil && try.Err() != nil && ctx.Err() == nil {
-		err = errSlow
+	replies := callGroups(try, c, m, groups, member, q)
+	for i := range replies {
+		err := replies[i].err
+		if err != nil && try.Err() != nil && ctx.Err() == nil {
+			err = errSlow
+			replies[i].err = err
+		}
+		out := answered
+		switch {
+		case err != nil && ctx.Err() != nil:
+			out = abandoned
+		case errors.Is(err, errSlow):
+			out = slow
+		case Again(err):
+			out = failed
+		}
+		c.spread.end(member, out)
 	}
-	out := answered
-	switch {
-	case err != nil && ctx.Err() != nil:
-		out = abandoned
-	case errors.Is(err, errSlow):
-		out = slow
-	case Again(err):
-		out = failed
-	}
-	c.spread.end(member, out)
-	if out == answered || out == abandoned && !c.spread.passed(member) {
-		c.hedges.took(m.Name, time.Since(began))
-	}
-	return a, err
+	return replies
 }
 
 // outcome is the end of a read at a member.
@@ -207,13 +208,6 @@ func (b *memberLoad) passOver(now time.Time) {
 	b.passed = now.Add(b.pass)
 }
 
-// passed reports whether others are called before m.
-func (s *spread) passed(m id.Member) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Now().Before(s.known[m].passed)
-}
-
 // silent reports whether another node has answered nothing for silenceMax.
 func (s *spread) silent(m id.Member) bool { return m != s.self && s.quiet(m, silenceMax) }
 
@@ -222,9 +216,4 @@ func (s *spread) quiet(m id.Member, d time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Since(s.known[m].since) >= d
-}
-
-// ScatterAny is Scatter for reads that any replica may answer.
-func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
-	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallAny(ctx, c, m, shards[i], q) })
 }

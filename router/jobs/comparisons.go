@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/router"
 )
 
@@ -95,7 +96,7 @@ func (c *Comparisons) run(ctx context.Context) {
 			}
 		}
 		if !worked {
-			_ = pause(ctx, idlePause) // the loop checks ctx
+			_ = tick.Pause(ctx, idlePause) // the loop checks ctx
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/router"
 )
 
@@ -134,7 +135,7 @@ func (w *Workers) run(ctx context.Context) {
 			}
 		}
 		if !worked {
-			_ = pause(ctx, idlePause) // the loop checks ctx
+			_ = tick.Pause(ctx, idlePause) // the loop checks ctx
 		}
 	}
 }

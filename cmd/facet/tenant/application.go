@@ -98,6 +98,7 @@ type thresholds struct {
 	verify, guard int
 	guarded       bool
 	faces         string
+	review        struct{ threshold, verdicts, days int }
 }
 
 func (t *thresholds) flags(cmd *cobra.Command) {
@@ -108,6 +109,9 @@ func (t *thresholds) flags(cmd *cobra.Command) {
 	f.BoolVar(&t.guarded, "guard", false, "refuse to enrol a person whom the gallery knows")
 	f.IntVar(&t.guard, "guard-threshold", client.ThresholdDefault, "the lowest score of the same person for --guard, 0 to 9999")
 	f.StringVar(&t.faces, "multiple-faces", client.FacesRefuse, facesHelp)
+	f.IntVar(&t.review.threshold, "review-threshold", 0, "the lowest score that people review, 0 to 9999; such a score is no match; 0: none")
+	f.IntVar(&t.review.verdicts, "review-verdicts", 1, "how many verdicts close a case, 1 or 2")
+	f.IntVar(&t.review.days, "review-days", 7, "how many days a case stays open, 1 to 365")
 }
 
 func newApplicationCreate() *cobra.Command {
@@ -123,11 +127,14 @@ func newApplicationCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		made, err := s.CreateApplication(ctx, client.NewApplication{
+		n := client.NewApplication{
 			Name: args[0], Description: t.description, GalleryID: g.ID, FaceMinimumQualityScore: t.quality,
 			VerifyThreshold: &t.verify, EnrolmentGuard: t.guarded, EnrolmentGuardThreshold: &t.guard,
-			MultipleFaces: t.faces,
-		})
+			MultipleFaces: t.faces, ReviewThreshold: t.review.threshold,
+		}
+		pick(&n.ReviewVerdicts, &t.review.verdicts, cmd.Flags().Changed("review-verdicts"))
+		pick(&n.ReviewDays, &t.review.days, cmd.Flags().Changed("review-days"))
+		made, err := s.CreateApplication(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -144,8 +151,16 @@ func (s *session) application(a client.Application) error {
 		}
 		return writePairs(w, "application", a.Name, "id", a.ID, "API key", a.APIKey, "description", a.Description,
 			"enrols from quality", strconv.FormatFloat(a.FaceMinimumQualityScore, 'g', 6, 64), "verifies from score", strconv.Itoa(a.VerifyThreshold), "guard", guard,
-			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse))
+			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse), "reviews", reviewed(a))
 	})
+}
+
+// reviewed returns for people which scores they review, or "".
+func reviewed(a client.Application) string {
+	if a.ReviewThreshold == 0 {
+		return ""
+	}
+	return fmt.Sprintf("scores from %d; verdicts: %d, within %d days", a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays)
 }
 
 func newApplicationShow() *cobra.Command {
@@ -184,11 +199,14 @@ func newApplicationUpdate() *cobra.Command {
 		pick(&c.EnrolmentGuard, &t.guarded, set("guard"))
 		pick(&c.EnrolmentGuardThreshold, &t.guard, set("guard-threshold"))
 		pick(&c.MultipleFaces, &t.faces, set("multiple-faces"))
+		pick(&c.ReviewThreshold, &t.review.threshold, set("review-threshold"))
+		pick(&c.ReviewVerdicts, &t.review.verdicts, set("review-verdicts"))
+		pick(&c.ReviewDays, &t.review.days, set("review-days"))
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description, --min-quality, --verify-threshold, --guard, --guard-threshold or --multiple-faces"))
+			return cli.Misuse(errors.New("name what changes: --name, --description, --min-quality, --verify-threshold, --guard, --guard-threshold, --multiple-faces, --review-threshold, --review-verdicts or --review-days"))
 		}
 		return nil
 	}

@@ -113,8 +113,23 @@ func (s *session) compared(ctx context.Context) (c comparison, err error) {
 	return c, nil
 }
 
+// inGroups and leftOut return for people how many pairs there are, and how many are left out.
+func inGroups(pairs, groups int) string {
+	if groups == 1 {
+		return fmt.Sprintf("%d in 1 group", pairs)
+	}
+	return fmt.Sprintf("%d in %d groups", pairs, groups)
+}
+
+func leftOut(different int) string {
+	if different == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of different people", different)
+}
+
 func writeComparison(w io.Writer, c comparison) error {
-	err := writePairs(w, "threshold", strconv.Itoa(c.Threshold), "pairs", fmt.Sprintf("%d in %d groups", len(c.Pairs), c.Groups))
+	err := writePairs(w, "threshold", strconv.Itoa(c.Threshold), "pairs", inGroups(len(c.Pairs), c.Groups), "left out", leftOut(c.Different))
 	if err != nil {
 		return err
 	}

@@ -94,6 +94,9 @@ const retentionHelp = "remove photos so many days after their last update; 0: ne
 // averagesHelp is the help of --subject-templates.
 const averagesHelp = "compare a person with several photos by the mean of their templates, too"
 
+// photoLinkHelp is the help of --photo-link.
+const photoLinkHelp = "where people see the photo of a subject: an https URL with {externalId}"
+
 // averaged returns for people whether a gallery has templates of subjects.
 func averaged(on bool) string {
 	if on {

@@ -60,6 +60,7 @@ func newGalleryCreate() *cobra.Command {
 	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", QualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
 	f.IntVar(&g.RetentionDays, "retention-days", 0, retentionHelp)
 	f.BoolVar(&g.SubjectTemplates, "subject-templates", false, averagesHelp)
+	f.StringVar(&g.PhotoLink, "photo-link", "", photoLinkHelp)
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		g.Name = args[0]
 		made, err := s.CreateGallery(ctx, g)
@@ -70,7 +71,7 @@ func newGalleryCreate() *cobra.Command {
 			return err
 		}
 		return s.print(made, func(w io.Writer) error {
-			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "subject templates", averaged(made.SubjectTemplates), "API key", made.APIKey,
+			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "subject templates", averaged(made.SubjectTemplates), "photo link", made.PhotoLink, "API key", made.APIKey,
 				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags()))
 		})
 	})
@@ -91,7 +92,7 @@ func newGalleryShow() *cobra.Command {
 			return err
 		}
 		return s.print(g, func(w io.Writer) error {
-			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "description", g.Description)
+			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink, "description", g.Description)
 			if err != nil {
 				return err
 			}
@@ -106,24 +107,27 @@ func newGalleryUpdate() *cobra.Command {
 		Use: "update NAME|ID", Short: "change a gallery; what no flag names stays", Args: cli.Args(cobra.ExactArgs(1)),
 		Long: "Change a gallery; what no flag names stays. With --retention-days, photos whose last update is that long ago\n" +
 			"are removed, those that exist now, too, within seconds. facet subject list --expires-before shows what would go.",
-		Example: "  facet gallery update visitors --retention-days 90\n  facet gallery update visitors --retention-days 0   # for ever",
+		Example: "  facet gallery update visitors --retention-days 90\n  facet gallery update visitors --retention-days 0   # for ever\n" +
+			"  facet gallery update staff --photo-link 'https://hr.example/photos/{externalId}.jpg'",
 	}
 	f := cmd.Flags()
 	name := f.String("name", "", "another name")
 	description := f.String("description", "", "what the gallery is for")
 	days := f.Int("retention-days", 0, retentionHelp)
 	averages := f.Bool("subject-templates", false, averagesHelp)
+	link := f.String("photo-link", "", photoLinkHelp+`; "": none`)
 	change := func() (c client.GalleryChange, some bool) {
 		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
 		pick(&c.Name, name, set("name"))
 		pick(&c.Description, description, set("description"))
 		pick(&c.RetentionDays, days, set("retention-days"))
 		pick(&c.SubjectTemplates, averages, set("subject-templates"))
+		pick(&c.PhotoLink, link, set("photo-link"))
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description, --retention-days or --subject-templates"))
+			return cli.Misuse(errors.New("name what changes: --name, --description, --retention-days, --subject-templates or --photo-link"))
 		}
 		return nil
 	}
@@ -139,7 +143,7 @@ func newGalleryUpdate() *cobra.Command {
 		}
 		g.Count = entry.Count // the answer has none
 		return s.print(g, func(w io.Writer) error {
-			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "description", g.Description)
+			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink, "description", g.Description)
 		})
 	})
 }

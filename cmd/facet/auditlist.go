@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"facet.internal/client"
+	"facet/cmd/facet/cli"
+	"facet/cmd/facet/tenant"
+)
+
+// tailInterval is how often facet audit tail looks for new records.
+const tailInterval = time.Second
+
+// auditQuery has the flags that choose records.
+type auditQuery struct {
+	where        tenant.Connection
+	q            client.AuditQuery
+	since, until string
+	json         *bool
+}
+
+func (a *auditQuery) flags(f *pflag.FlagSet) {
+	a.where.Flags(f)
+	f.StringVar(&a.q.Operation, "operation", "", "a part of the operation, such as search")
+	f.StringVar(&a.q.Holder, "holder", "", "who had the access key")
+	f.StringVar(&a.q.Key, "access-key", "", "the access key")
+	f.StringVar(&a.q.Kind, "kind", "", "request, intent, withheld, completed, act or command")
+	f.IntVar(&a.q.Status, "status", 0, "the status of the answer")
+	a.json = f.Bool("json", false, "print each record as a line of JSON")
+}
+
+func (a *auditQuery) open() (*client.Client, error) {
+	_, cfg, err := a.where.Read()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(cfg)
+}
+
+func newAuditSearch() *cobra.Command {
+	var a auditQuery
+	var most int
+	cmd := &cobra.Command{
+		Use: "search", Short: "print the records of the log, the newest first",
+		Long: "Print records of the tenant's audit log, the newest first. It needs an access key of the role auditor or admin.\n" +
+			"Reading is recorded, too. Subjects and probes are MACs under the tenant's audit key.",
+		Example: "  facet audit search --operation search --holder \"door 3\" --since 2026-11-01T00:00:00Z --profile auditor.json",
+		Args:    cli.Args(cobra.NoArgs),
+	}
+	a.flags(cmd.Flags())
+	cmd.Flags().StringVar(&a.since, "since", "", "records from this time on, such as 2026-11-27T15:04:05Z")
+	cmd.Flags().StringVar(&a.until, "until", "", "records before this time")
+	cmd.Flags().IntVar(&most, "most", 100, "the most records")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for text, at := range map[*string]*time.Time{&a.since: &a.q.Since, &a.until: &a.q.Until} {
+			if *text == "" {
+				continue
+			}
+			var err error
+			if *at, err = time.Parse(time.RFC3339, *text); err != nil {
+				return cli.Misuse(fmt.Errorf("give a time such as 2026-11-27T15:04:05Z, not %q", *text))
+			}
+		}
+		c, err := a.open()
+		if err != nil {
+			return err
+		}
+		const pageMax = 200
+		var list []client.AuditRecord
+		for len(list) < most {
+			a.q.Length = min(pageMax, most-len(list))
+			page, err := c.AuditRecords(cmd.Context(), a.q)
+			if err != nil {
+				return fmt.Errorf("read the audit log: %w", err)
+			}
+			list = append(list, page.Records...)
+			if a.q.Before = page.Next; page.Next == nil {
+				break
+			}
+		}
+		return a.print(cmd.OutOrStdout(), list, true)
+	}
+	return cmd
+}
+
+func newAuditTail() *cobra.Command {
+	var a auditQuery
+	cmd := &cobra.Command{
+		Use: "tail", Short: "print new records of the log as they come",
+		Long: "Print the newest ten records, and then new ones each second, until Ctrl-C. With --json a collector reads the lines.\n" +
+			"It needs an access key of the role auditor or admin. Its own requests are recorded, too, and are not printed.",
+		Example: "  facet audit tail --json --profile auditor.json",
+		Args:    cli.Args(cobra.NoArgs),
+	}
+	a.flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := a.open()
+		if err != nil {
+			return err
+		}
+		return a.tail(cmd.Context(), c, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// tail prints records as they come, the oldest first, until ctx ends.
+func (a *auditQuery) tail(ctx context.Context, c *client.Client, w io.Writer) error {
+	const reading = "GET /api/audit"
+	printed, first := uint64(0), true
+	for {
+		list, size, err := a.newer(ctx, c, printed, first)
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		list = slices.DeleteFunc(list, func(r client.AuditRecord) bool { return r.Operation == reading })
+		slices.Reverse(list)
+		if err := a.print(w, list, first); err != nil {
+			return err
+		}
+		printed, first = size, false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(tailInterval):
+		}
+	}
+}
+
+// newer returns the records from number printed on, or the newest ten, and the log's size.
+func (a *auditQuery) newer(ctx context.Context, c *client.Client, printed uint64, first bool) (list []client.AuditRecord, size uint64, err error) {
+	q := a.q
+	q.Length = 10
+	for {
+		page, err := c.AuditRecords(ctx, q)
+		if err != nil {
+			return nil, 0, err
+		}
+		if size == 0 {
+			size = page.Size // of a later page it would count records that came after the first one
+		}
+		for _, r := range page.Records {
+			if !first && r.Number < printed {
+				return list, size, nil
+			}
+			list = append(list, r)
+		}
+		if first || page.Next == nil || *page.Next <= printed {
+			return list, size, nil
+		}
+		q.Before, q.Length = page.Next, 200
+	}
+}
+
+// print prints records as a table or as lines of JSON.
+func (a *auditQuery) print(w io.Writer, list []client.AuditRecord, head bool) error {
+	if *a.json {
+		for _, r := range list {
+			if _, err := fmt.Fprintf(w, "%s\n", r.Text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if head {
+		fmt.Fprintln(rows, "NUMBER\tTIME\tKIND\tSTATUS\tHOLDER\tSOURCE\tOPERATION\tPURPOSE")
+	}
+	for _, r := range list {
+		holder := r.Holder
+		if holder == "" {
+			holder = r.Key
+		}
+		status := "-" // an intent, a command
+		if r.Status != 0 {
+			status = strconv.Itoa(r.Status)
+		}
+		fmt.Fprintf(rows, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Time.Format(time.RFC3339), r.Kind, status, holder, r.Source, r.Operation, r.Purpose)
+	}
+	return rows.Flush()
+}

@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// report is the answer about a comparison of a gallery with itself.
+type report struct {
+	BatchID, Status, Next string
+	Total, Done, Found    int
+	Incomplete            bool
+	Pairs                 []struct {
+		Score    int
+		Subjects []struct{ ID string }
+	}
+}
+
+// flood sends more photos to each node than it has workers for, so that comparisons rest between their pieces.
+func flood(ctx context.Context, t *testing.T, k *client) (wait func()) {
+	t.Helper()
+	r, err := k.sign("POST", "/v1.1/face/extract", "", map[string]any{"face": encoded(t, obama)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 6 * len(k.info.Nodes) {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := k.send(i%len(k.info.Nodes), r); err != nil { // the node is dead
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+		})
+	}
+	return all.Wait
+}
+
+// killWorker returns the whole report of a comparison, during which it kills a node while each node works
+// on a part. chosen reports whether the node may be killed; it gets the leader of the comparison's shard.
+func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader int) bool) (report, int) {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	wait := flood(ctx, t, k)
+	var begun struct{ BatchID string }
+	var leader, victim int
+	var at int // who is asked
+	var r report
+	for try := 1; ; try++ { // a comparison may end before it is looked at
+		k.post(t, 0, "/v1.1/jobs/duplicates", map[string]any{"threshold": 9500}).want(t, 200, &begun)
+		var shard int
+		if _, err := fmt.Sscanf(strings.Split(begun.BatchID, "-")[2], "8%03x", &shard); err != nil {
+			t.Fatal(err)
+		}
+		leader, victim = c.leader(t, shard), 0
+		for !chosen(victim, leader) {
+			victim++
+		}
+		at, r = (victim+1)%len(c.info.Nodes), report{}
+		for late := time.Now().Add(time.Minute); r.Done == 0; time.Sleep(5 * time.Millisecond) {
+			if r = progress(t, k, at, late); time.Now().After(late) {
+				t.Fatalf("nobody works: %+v", r)
+			}
+		}
+		if r.Total-r.Done >= len(c.info.Nodes) {
+			break
+		}
+		if try == 10 {
+			t.Fatalf("the comparison is too quick: %d of %d parts are done", r.Done, r.Total)
+		}
+	}
+	kill(t, c.info.Nodes[victim], &crash{})
+	left := r.Total - r.Done
+	end()
+	wait()
+	for late := time.Now().Add(time.Minute); r.Status != "Done"; time.Sleep(50 * time.Millisecond) {
+		before := r.Done
+		if r = progress(t, k, at, late); r.Done < before || time.Now().After(late) {
+			t.Fatalf("after %d parts: %+v", before, r)
+		}
+	}
+	t.Logf("%d of %d parts were left when node %d died; node %d led", left, r.Total, victim, leader)
+	if r.BatchID != begun.BatchID {
+		t.Errorf("batch %s, want %s", r.BatchID, begun.BatchID)
+	}
+	return r, victim
+}
+
+// registerAs registers a photo once for each key.
+func registerAs(t *testing.T, k *client, node int, photo, key string) string {
+	t.Helper()
+	r, err := k.sign("POST", "/v1.1/subjects", key, map[string]any{"face": encoded(t, photo)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := k.send(node, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made registered
+	a.want(t, 201, &made)
+	return made.ID
+}
+
+// progress returns how far a comparison is, when a node has an answer: one is dead, and the others are busy.
+func progress(t *testing.T, k *client, node int, late time.Time) (r report) {
+	t.Helper()
+	for {
+		q, err := k.sign("GET", "/v1.1/jobs/duplicates", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := k.send(node, q)
+		if err == nil && a.status == 200 {
+			a.want(t, 200, &r)
+			return r
+		}
+		if time.Now().After(late) {
+			t.Fatalf("node %d: %d %s, %v", node, a.status, a.body, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// A node dies while it compares a part of a gallery: once the one that lent the parts, once another one. Each
+// planted pair is found, once, and nothing else.
+func TestKilledNodeLosesNoPair(t *testing.T) {
+	c := own(t, "--shards", "8")
+	k := c.client(t, 400_000) // on all shards
+	want := map[[2]string]bool{}
+	for photo, n := range map[string]int{obama: 8, collins: 6, biden: 4} {
+		var same []string
+		for i := range n {
+			id := registerAs(t, k, i%len(c.info.Nodes), photo, fmt.Sprint(photo, i))
+			for _, other := range same {
+				want[[2]string{min(id, other), max(id, other)}] = true
+			}
+			same = append(same, id)
+		}
+	}
+	f := func(name string, chosen func(node, leader int) bool) {
+		t.Run(name, func(t *testing.T) {
+			r, victim := killWorker(t, c, k, chosen)
+			found := map[[2]string]bool{}
+			for _, p := range r.Pairs {
+				a, b := p.Subjects[0].ID, p.Subjects[1].ID
+				if pair := [2]string{min(a, b), max(a, b)}; !want[pair] || found[pair] || p.Score != 9999 {
+					t.Errorf("%+v was not planted, or is there twice", p)
+				} else {
+					found[pair] = true
+				}
+			}
+			if len(found) != len(want) || r.Found != len(want) || r.Incomplete || r.Next != "" {
+				t.Errorf("%d of %d pairs: %+v", len(found), len(want), r)
+			}
+			startAgain(t, c, victim)
+			c.waitCaughtUp(t)
+			now, err := readInfo(c.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.info, k.info = now, now
+		})
+	}
+	f("a borrower dies", func(node, leader int) bool { return node != leader })
+	f("the lender dies", func(node, leader int) bool { return node == leader })
+}

@@ -1,0 +1,200 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/audit/entry"
+	"facet/node/loop"
+	"facet/shard/auditlog"
+	"facet/shard/seal"
+)
+
+const (
+	// settleInterval is how often the bytes of records in memory are compared with tailBytesMax.
+	settleInterval = 5 * time.Second
+	tailBytesMax   = 16 << 20
+	// expireInterval is how often records are looked for whose retention has passed.
+	expireInterval = time.Hour
+	expireTimeout  = time.Minute
+	// intentAge is how old an open intent must be: every request has ended by then. intentsMost is the most
+	// that are completed at once. remembered is how long every shard remembers an operation.
+	intentAge   = time.Minute
+	intentsMost = 256
+	remembered  = 9 * time.Minute
+	// slack is how much longer than its days a record may stay. Records of several nodes are not quite in
+	// the order of their times.
+	slack = time.Hour
+)
+
+// errExpired is returned for a record without contents.
+var errExpired = errors.New("audit: the contents of the record are gone")
+
+// Logs are the audit logs of a cluster. *router.Router is one.
+type Logs interface {
+	AuditLogs() []id.Tenant
+	AuditDays(tenant id.Tenant) (days uint32, ok bool)
+	AuditKey(tenant id.Tenant) (*seal.Key, error)
+	AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error)
+	AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error)
+	ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error
+	SettleAudit(most int64) error
+	OpenIntents(tenant id.Tenant, most int) []auditlog.Intent
+	Remembers(ctx context.Context, op id.Operation) (bool, error)
+}
+
+// Keeper keeps the records on this node's shards out of memory. In the logs that this node leads it lets
+// contents expire and completes the intents whose nodes gave no outcome.
+type Keeper struct {
+	*loop.Loop
+	logs Logs
+	now  func() (now time.Time, agrees bool)
+	// add adds a record without waiting for it.
+	add func(tenant id.Tenant, e Event)
+	// expired is when contents were last looked for.
+	expired time.Time
+}
+
+// NewKeeper returns a Keeper; Run does its work. now returns the time, and whether a majority of nodes has
+// about the same. add is Correct of the node's Recorder.
+func NewKeeper(logs Logs, now func() (time.Time, bool), add func(id.Tenant, Event)) *Keeper {
+	return &Keeper{Loop: loop.New("audit logs"), logs: logs, now: now, add: add}
+}
+
+// Run works until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	k.Every(ctx, settleInterval, func(ctx context.Context) error {
+		err := k.logs.SettleAudit(tailBytesMax)
+		now, agrees := k.now()
+		if !agrees {
+			return err
+		}
+		err = errors.Join(err, k.Complete(ctx, now))
+		if time.Since(k.expired) >= expireInterval {
+			k.expired = time.Now()
+			err = errors.Join(err, k.Expire(ctx, now))
+		}
+		return err
+	})
+}
+
+// Complete adds an outcome to each intent that is open and older than intentAge at a time.
+func (k *Keeper) Complete(ctx context.Context, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, expireTimeout)
+	defer cancel()
+	var failed []error
+	for _, tenant := range k.logs.AuditLogs() {
+		for _, open := range k.logs.OpenIntents(tenant, intentsMost) {
+			r, err := k.record(ctx, tenant, open.Index)
+			if errors.Is(err, errExpired) {
+				r, err = &entry.Record{ID: open.Request}, nil
+			}
+			if err == nil && now.Sub(time.UnixMilli(r.Time)) < intentAge {
+				break // and so are those after it
+			}
+			if err == nil {
+				err = k.complete(ctx, tenant, r, now)
+			}
+			if err != nil {
+				failed = append(failed, fmt.Errorf("complete an intent of tenant %s: %w", tenant, err))
+				break
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// complete adds an outcome to an intent.
+func (k *Keeper) complete(ctx context.Context, tenant id.Tenant, intent *entry.Record, now time.Time) error {
+	out := entry.New(entry.Completed, now)
+	out.ID, out.Operation, out.Application, out.Gallery = intent.ID, intent.Operation, intent.Application, intent.Gallery
+	out.Key, out.Holder = intent.Key, intent.Holder
+	out.Reason = entry.ReasonUnknown
+	if intent.Doing != (id.Operation{}) {
+		done, err := k.logs.Remembers(ctx, intent.Doing)
+		switch {
+		case err != nil:
+			return err
+		case done:
+			out.Reason = entry.ReasonCarriedOut
+		case now.Sub(time.UnixMilli(intent.Time)) < remembered:
+			out.Reason = entry.ReasonNotCarriedOut
+		}
+	}
+	k.add(tenant, Event{Record: out})
+	return nil
+}
+
+// Expire removes the contents whose retention has passed at a time.
+func (k *Keeper) Expire(ctx context.Context, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, expireTimeout)
+	defer cancel()
+	var failed []error
+	for _, tenant := range k.logs.AuditLogs() {
+		days, ok := k.logs.AuditDays(tenant)
+		if !ok {
+			continue
+		}
+		if err := k.expire(ctx, tenant, now.Add(-time.Duration(days)*24*time.Hour-slack)); err != nil {
+			failed = append(failed, fmt.Errorf("expire records of tenant %s: %w", tenant, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// expire removes the contents of a tenant's records that are older than a time.
+func (k *Keeper) expire(ctx context.Context, tenant id.Tenant, before time.Time) error {
+	head, err := k.logs.AuditHead(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	from, to := head.Bare, head.Size // all before from are older, the one at to is not
+	for from < to {
+		middle := (from + to) / 2
+		at, err := k.timeOf(ctx, tenant, middle)
+		switch {
+		case err != nil:
+			return err
+		case at.Before(before):
+			from = middle + 1
+		default:
+			to = middle
+		}
+	}
+	if from == head.Bare {
+		return nil
+	}
+	return k.logs.ExpireAudit(ctx, tenant, from)
+}
+
+// timeOf returns the time of a record.
+func (k *Keeper) timeOf(ctx context.Context, tenant id.Tenant, number uint64) (time.Time, error) {
+	r, err := k.record(ctx, tenant, number)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(r.Time), nil
+}
+
+// record returns a record of a log.
+func (k *Keeper) record(ctx context.Context, tenant id.Tenant, number uint64) (*entry.Record, error) {
+	key, err := k.logs.AuditKey(tenant)
+	if err != nil {
+		return nil, err
+	}
+	list, err := k.logs.AuditEntries(ctx, tenant, number, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || len(list[0].Sealed) == 0 {
+		return nil, fmt.Errorf("%w: record %d", errExpired, number)
+	}
+	content, err := key.Open(list[0].Sealed, tenant.UUID[:])
+	if err != nil {
+		return nil, err
+	}
+	return entry.Decode(content)
+}

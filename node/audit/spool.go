@@ -1,0 +1,315 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/shard/auditlog"
+)
+
+// The spool is a folder of files, each a sequence of frames:
+//
+//	length 4 │ CRC-32C of the body 4 │ body: code 2 │ version 1 │ CBOR of a batch
+//
+// A file goes when the logs have all its batches. A torn frame ends a file: its batch was not durable.
+const (
+	spoolFileBytes = 16 << 20
+	frameHead      = 8
+	frameMax       = codec.MessageMax
+)
+
+var (
+	headBatch  = codec.Head{Code: 2, Version: 1}
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// spooledBatch is a batch in a file.
+type spooledBatch struct {
+	Tenant  id.Tenant       `cbor:"1,keyasint"`
+	Writer  auditlog.Writer `cbor:"2,keyasint"`
+	Number  uint64          `cbor:"3,keyasint"`
+	Entries []auditlog.New  `cbor:"4,keyasint"`
+}
+
+// spool keeps batches on the node's disk.
+type spool struct {
+	folder string
+	signal chan struct{}
+
+	mu sync.Mutex // guards the fields below
+	// waiting are frames of records that wait for the disk, also after it failed.
+	waiting []*frame
+	// files has the number of frames of each file with records that the logs do not have yet.
+	files   map[*spoolFile]int
+	places  map[*frame]*spoolFile
+	current *spoolFile
+	next    int
+	old     []string // the files of former processes
+}
+
+type spoolFile struct {
+	*os.File
+	bytes int64
+}
+
+// openSpool opens the folder, which it makes if need be.
+func openSpool(folder string) (*spool, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	old, err := filepath.Glob(filepath.Join(folder, "*.spool"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(old)
+	s := &spool{folder: folder, signal: make(chan struct{}, 1), files: make(map[*spoolFile]int), places: make(map[*frame]*spoolFile), old: old}
+	if len(old) > 0 {
+		if _, err := fmt.Sscanf(filepath.Base(old[len(old)-1]), "%d.spool", &s.next); err != nil {
+			return nil, fmt.Errorf("a file of the audit spool has another name than facet gives: %s", old[len(old)-1])
+		}
+	}
+	return s, nil
+}
+
+// wake makes keepSpool look for records.
+func (s *spool) wake() {
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// done forgets frames of records that their logs have.
+func (s *spool) done(frames []*frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range frames {
+		f.gone = true
+		if i := slices.Index(s.waiting, f); i >= 0 {
+			s.waiting = slices.Delete(s.waiting, i, i+1)
+		}
+		if file := s.places[f]; file != nil {
+			delete(s.places, f)
+			s.files[file]--
+			s.collect(file)
+		}
+	}
+}
+
+// collect removes a full file without batches. The caller holds s.mu.
+func (s *spool) collect(f *spoolFile) {
+	if s.files[f] > 0 || f == s.current && f.bytes < spoolFileBytes {
+		return
+	}
+	if f == s.current {
+		s.current = nil
+	}
+	delete(s.files, f)
+	_ = f.Close()           // nothing of it is needed any more
+	_ = os.Remove(f.Name()) // a file that stays is sent again after a restart, without effect
+}
+
+// keepSpool writes records to the disk until no more come.
+func (r *Recorder) keepSpool(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.spool.signal:
+		}
+		r.mu.Lock()
+		var frames []*frame
+		for _, l := range r.dirty {
+			frames = append(frames, l.frames()...)
+		}
+		r.dirty = nil
+		r.mu.Unlock()
+		frames, err := r.spool.take(frames)
+		if err == nil && len(frames) > 0 {
+			err = r.spool.write(frames)
+		}
+		if err != nil {
+			r.cfg.Logger.WarnContext(ctx, "the disk keeps no audit records; requests wait for a majority instead", "err", err)
+			continue
+		}
+		for _, f := range frames {
+			for _, w := range f.waiters {
+				close(w.spooled)
+			}
+		}
+	}
+}
+
+// take adds frames to those that wait, and returns all to be written. done finds them in their file. After
+// an error they wait on.
+func (s *spool) take(frames []*frame) ([]*frame, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.DeleteFunc(append(s.waiting, frames...), func(f *frame) bool { return f.gone })
+	s.waiting = nil
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if s.current == nil || s.current.bytes >= spoolFileBytes {
+		s.next++
+		f, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d.spool", s.next)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			s.waiting = list
+			return nil, err
+		}
+		s.current = &spoolFile{File: f}
+	}
+	for _, b := range list {
+		s.places[b] = s.current
+		s.files[s.current]++
+	}
+	return list, nil
+}
+
+// write writes frames to the current file and waits for the disk.
+func (s *spool) write(list []*frame) error {
+	s.mu.Lock()
+	f := s.current
+	s.mu.Unlock()
+	var frames []byte
+	for _, b := range list {
+		frames = appendFrame(frames, codec.Encode(headBatch, spooledBatch(b.Batch)))
+	}
+	begins := f.bytes == 0
+	_, err := f.Write(frames)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil && begins {
+		err = syncFolder(s.folder)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.bytes += int64(len(frames))
+	if err != nil {
+		s.current = nil // what the file has after a failed write is unknown; the next batches get another one
+	}
+	return err
+}
+
+func appendFrame(b, body []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(body)))
+	return append(binary.BigEndian.AppendUint32(b, crc32.Checksum(body, castagnoli)), body...)
+}
+
+func syncFolder(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// resend sends the batches that former processes left, and removes their files.
+func (r *Recorder) resend(ctx context.Context) {
+	for _, name := range r.spool.old {
+		f, err := os.Open(name)
+		if err != nil {
+			r.cfg.Logger.ErrorContext(ctx, "records of former requests can't be read", "file", name, "err", err)
+			continue
+		}
+		err = readFrames(f, r.redeliver)
+		_ = f.Close() // it was only read
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errTorn):
+			r.cfg.Logger.WarnContext(ctx, "a file of the audit spool ends in a torn batch, as after a loss of power; it is kept beside", "file", name+damaged)
+			err = os.Rename(name, name+damaged)
+		case err == nil:
+			err = os.Remove(name)
+		}
+		if err != nil {
+			r.cfg.Logger.ErrorContext(ctx, "a file of the audit spool stays; it is sent again after a restart, without effect", "file", name, "err", err)
+		}
+	}
+}
+
+// redeliver appends a batch of a former process, and reports whether the log has it. If the log has forgotten
+// that process, the batch comes under another name.
+func (r *Recorder) redeliver(b auditlog.Batch) bool {
+	err := r.deliver(b)
+	if errors.Is(err, auditlog.ErrWriter) {
+		l := newLine(b.Tenant)
+		b.Writer, b.Number = l.writer, l.number
+		err = r.deliver(b)
+	}
+	return err == nil
+}
+
+// errTorn is returned for a frame that is cut short or damaged.
+var errTorn = errors.New("audit: a torn batch in the spool")
+
+// damaged is the ending of a file that had a torn batch.
+const damaged = ".damaged"
+
+// readFrames calls take with each batch of a file, until take returns false. The error is errTorn or the
+// disk's.
+func readFrames(f io.Reader, take func(auditlog.Batch) bool) error {
+	in := bufio.NewReader(f)
+	for {
+		var head [frameHead]byte
+		if _, err := io.ReadFull(in, head[:]); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return torn(err)
+		}
+		n := binary.BigEndian.Uint32(head[:])
+		if n > frameMax {
+			return errTorn
+		}
+		body := make([]byte, n)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return torn(err)
+		}
+		if crc32.Checksum(body, castagnoli) != binary.BigEndian.Uint32(head[4:]) {
+			return errTorn
+		}
+		var b spooledBatch
+		if err := codec.Decode(body, headBatch, &b); err != nil {
+			return err
+		}
+		if !take(auditlog.Batch(b)) {
+			return nil
+		}
+	}
+}
+
+// torn returns errTorn for the end of a file.
+func torn(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errTorn
+	}
+	return err
+}
+
+// close closes the files. The batches that the logs do not have stay.
+func (s *spool) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for f, batches := range s.files {
+		errs = append(errs, f.Close())
+		if batches == 0 {
+			errs = append(errs, os.Remove(f.Name()))
+		}
+	}
+	clear(s.files)
+	return errors.Join(errs...)
+}

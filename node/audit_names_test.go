@@ -1,0 +1,149 @@
+package node_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/audit"
+	"facet/node/audit/entry"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+)
+
+// Records name a subject by its id and a salt, always the same, until the subject is gone with its salt.
+// Then nobody can find the name again.
+func TestErasedSubjectCannotBeNamed(t *testing.T) {
+	a := startAudited(t)
+	gallery(t, a.client, a.url(0), "staff", 400)
+	register := func(i int, person string) id.Subject {
+		t.Helper()
+		var made struct{ ID string }
+		expect(t, a.client, http.StatusCreated, a.url(i), http.MethodPost, "/v1.1/subjects", face(person)).Decode(t, &made)
+		subject, err := id.Parse(made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id.Subject{UUID: subject}
+	}
+	subject, source := register(0, "alice"), register(1, "bob")
+	path := "/v1.1/subjects/" + subject.String()
+	verify := probe("alice")
+	delete(verify, "threshold")
+	verify["id"] = subject.String()
+	other := map[string]any{"probe": probe("carol")["probe"], "id": subject.String()}
+	for i, call := range []struct {
+		want           int
+		method, target string
+		body           any
+	}{
+		{200, http.MethodPost, "/v1.1/face/search", probe("alice")},
+		{200, http.MethodPost, "/v1/face/search", probe("alice")},
+		{200, http.MethodPost, "/v1.1/face/matches", probe("alice")},
+		{200, http.MethodPost, "/v1.1/face/verify", verify},
+		{404, http.MethodPost, "/v1.1/face/verify", other},
+		{200, http.MethodGet, path + "/events", nil},
+		{200, http.MethodPut, path, face("alice")},
+		{200, http.MethodPost, path + "/merge", map[string]any{"source": source.String()}},
+		{204, http.MethodDelete, path, nil},
+		{404, http.MethodDelete, path, nil},
+	} {
+		if answer := a.call(t, i%3, call.method, call.target, call.body); answer.Status != call.want {
+			t.Fatalf("%s %s: %d %s", call.method, call.target, answer.Status, answer.Body)
+		}
+	}
+	names := map[entry.Name][]string{}
+	var search *entry.Record
+	for _, r := range a.readAll(t, 2) {
+		for _, c := range r.List() {
+			names[c.Subject] = append(names[c.Subject], r.Operation)
+		}
+		for b := r.Subjects; len(b) > 0; b = b[entry.NameBytes:] {
+			names[entry.Name(b)] = append(names[entry.Name(b)], r.Operation)
+		}
+		if r.Operation == "POST /v1.1/face/search" {
+			search = r
+		}
+	}
+	if len(names) != 2 {
+		t.Fatalf("two subjects have %d names: %v", len(names), names)
+	}
+	key, err := a.cluster.Nodes[0].Node.Router().AuditKey(a.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []id.Subject{subject, source} {
+		mac := key.MAC(append([]byte("subject "), s.UUID[:]...))
+		if of := names[entry.Name(mac[:entry.NameBytes])]; of != nil {
+			t.Errorf("whoever has the id and the key finds the subject in the records of %v", of)
+		}
+	}
+	counts := []int{}
+	for _, of := range names {
+		counts = append(counts, len(of))
+	}
+	if slices.Sort(counts); counts[0] != 2 || counts[1] != 12 { // a verification names its subject twice
+		t.Errorf("the names are in %v", names)
+	}
+	if search == nil || search.Generation == 0 || len(search.Searched) != 8 || slices.Max(search.Searched) < 5 || search.Pack == "" || search.Quality == 0 {
+		t.Errorf("the record of a search is %+v", search)
+	}
+}
+
+// The cluster completes the intents of a node that died before it gave an outcome.
+func TestOpenIntentsAreCompleted(t *testing.T) {
+	a := startAudited(t)
+	gallery(t, a.client, a.url(0), "staff", 100)
+	r := a.cluster.Nodes[0].Node.Router()
+	if err := r.SetAudit(t.Context(), a.tenant, metafsm.AuditStrict, 0); err != nil {
+		t.Fatal(err)
+	}
+	access, err := r.Access(t.Context(), a.tenant, a.client.APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Register(t.Context(), router.Registration{Access: access, Write: write(1), Image: []byte("alice")}); err != nil {
+		t.Fatal(err)
+	}
+	dead, err := audit.New(audit.Config{Log: r, Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, die := context.WithCancel(t.Context())
+	var runs sync.WaitGroup
+	runs.Go(func() { dead.Run(ctx) })
+	intend := func(id byte, at time.Time, of router.Write) {
+		t.Helper()
+		e := entry.New(entry.Intent, at)
+		e.ID, e.Doing, e.Operation = [16]byte{id}, of.Operation, "POST /v1.1/subjects"
+		if err := dead.Record(t.Context(), a.tenant, audit.Event{Record: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	intend(1, now.Add(-2*time.Minute), write(1))
+	intend(2, now.Add(-2*time.Minute), write(2))
+	intend(3, now.Add(-2*time.Minute), router.Write{})
+	intend(4, now.Add(-time.Hour), write(2))
+	intend(5, now, write(1)) // its request may still be under way
+	die()
+	runs.Wait()
+	want := map[byte]string{1: entry.ReasonCarriedOut, 2: entry.ReasonNotCarriedOut, 3: entry.ReasonUnknown, 4: entry.ReasonUnknown}
+	got := map[byte]string{}
+	for late := now.Add(20 * time.Second); len(got) < len(want) && time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
+		for _, r := range a.read(t, 1) {
+			if r.Kind == entry.Completed {
+				got[r.ID[0]] = r.Reason
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("intents were completed as %v, want %v", got, want)
+	}
+}

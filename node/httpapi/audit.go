@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/internal/id"
+	"facet/internal/trace"
+	"facet/node/audit"
+	"facet/node/audit/entry"
+	"facet/router"
+	"facet/router/calls"
+)
+
+// auditTimeout is how long a request waits for its record.
+const auditTimeout = 5 * time.Second
+
+// headerPurpose is the header in which a caller states the ground of a request.
+const headerPurpose = "x-purpose"
+
+// Auditor makes the records of requests durable. *audit.Recorder is one.
+type Auditor interface {
+	// Keeps reports whether the requests of a tenant have records. It must be quick.
+	Keeps(tenant id.Tenant) bool
+	// Record returns when the record is as durable as the tenant asks for.
+	Record(ctx context.Context, tenant id.Tenant, e audit.Event) error
+	// Correct adds a record without waiting.
+	Correct(tenant id.Tenant, e audit.Event)
+}
+
+// trail has what the record of a request says beside its head.
+type trail struct {
+	signer    router.AccessKey // the key, once the signature is verified
+	source    []byte
+	found     []audit.Found
+	named     []id.Subject
+	salted    []audit.Subject // those of named that are looked up
+	threshold int
+	limit     int
+	searched  bool // threshold and limit are set
+	probe     [sha256.Size]byte
+	result    *router.SearchResult
+	// review is the case that the request opened or is about, and verdict what it says of the case.
+	review  id.UUID
+	verdict entry.Verdict
+}
+
+// salted returns a subject with the salt of its note, which may be nil.
+func salted(subject id.Subject, note *router.Note) audit.Subject {
+	if note == nil {
+		return audit.Subject{ID: subject}
+	}
+	return audit.Subject{ID: subject, Salt: note.Salt}
+}
+
+// found notes a subject that the answer names. note is the subject's, or nil.
+func (c *call) found(subject id.Subject, score int, note *router.Note) {
+	c.trail.found = append(c.trail.found, audit.Found{Subject: salted(subject, note), Score: score})
+}
+
+// name notes a subject that the request names. Before a write it looks up the salt, which may be gone
+// afterwards.
+func (c *call) name(ctx context.Context, subject id.Subject) error {
+	if !c.recorded() {
+		return nil
+	}
+	c.trail.named = append(c.trail.named, subject)
+	if !c.writes() {
+		return nil
+	}
+	return c.lookUp(ctx)
+}
+
+// lookUp finds the salts of the subjects that the request names. Those that are unknown have no names in
+// records.
+func (c *call) lookUp(ctx context.Context) error {
+	for _, subject := range c.trail.named {
+		at := func(s audit.Subject) bool { return s.ID == subject }
+		if slices.ContainsFunc(c.trail.salted, at) {
+			continue
+		}
+		if i := slices.IndexFunc(c.trail.found, func(f audit.Found) bool { return at(f.Subject) }); i >= 0 {
+			c.trail.salted = append(c.trail.salted, c.trail.found[i].Subject)
+			continue
+		}
+		events, err := c.service.Events(ctx, c.access, subject)
+		if err == nil {
+			c.trail.salted = append(c.trail.salted, salted(subject, events.Note))
+		}
+		if err != nil && router.KindOf(err) != router.NotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// recorded reports whether the request has a record: its signature is right, and its tenant's requests have.
+func (c *call) recorded() bool {
+	a, signer := c.server.cfg.Audit, &c.trail.signer
+	return a != nil && signer.ID != "" && a.Keeps(signer.Tenant)
+}
+
+// notePhotos notes the photos of a probe.
+func (c *call) notePhotos(p router.Probe) {
+	if !c.recorded() {
+		return
+	}
+	hash := sha256.New()
+	for _, photo := range p {
+		sum := sha256.Sum256(photo)
+		hash.Write(sum[:])
+	}
+	hash.Sum(c.trail.probe[:0])
+}
+
+// event returns a record of the request.
+func (c *call) event(kind entry.Kind) audit.Event {
+	e := entry.New(kind, c.began)
+	e.Key, e.Holder, e.Source = c.trail.signer.ID, c.trail.signer.Holder, c.trail.source
+	e.Application, e.Gallery = c.access.Application, c.access.Gallery
+	e.Operation = c.op.name()
+	if purpose, ok := c.header(headerPurpose); ok && c.claim.Signed(headerPurpose) {
+		e.Purpose = entry.Text(purpose)
+	}
+	e.ID, e.Case, e.Verdict = c.requestBytes(), c.trail.review, c.trail.verdict
+	return audit.Event{Record: e, Found: c.trail.found, Named: c.trail.salted, Probe: c.trail.probe}
+}
+
+// audited returns the answer when the request's record is durable, or the error that the client gets
+// instead. Unauthenticated requests have no record.
+func (s *Server) audited(rc *fasthttp.RequestCtx, c *call, a answer) answer {
+	if !c.recorded() {
+		return a
+	}
+	if err := c.lookUpLate(); err != nil {
+		s.cfg.Log.Warn("the audit record of a request does not name its subject", "req", c.requestID, "err", err)
+	}
+	e := c.event(entry.Request)
+	e.Status, e.Micros = a.status, uint64(time.Since(c.began).Microseconds())
+	if body, ok := a.body.(errorBody); ok {
+		e.Reason = body.Reason
+	}
+	c.trail.describe(e.Record)
+	err := s.record(c, e)
+	if err == nil {
+		return a
+	}
+	withheld := c.event(entry.Withheld)
+	withheld.Found, withheld.Named, withheld.Probe = nil, nil, [sha256.Size]byte{}
+	withheld.Status = fasthttp.StatusInternalServerError
+	s.cfg.Audit.Correct(c.trail.signer.Tenant, withheld)
+	s.cfg.Log.Error("an answer is withheld: its audit record is not durable", "req", c.requestID, "err", err)
+	return s.explain(rc, c, unrecorded(err))
+}
+
+// lookUpLate is lookUp after the handler's context may have ended.
+func (c *call) lookUpLate() error {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	defer cancel()
+	return c.lookUp(ctx)
+}
+
+// describe adds to a record what was searched, and how.
+func (t *trail) describe(e *entry.Record) {
+	if t.searched {
+		e.Threshold, e.Limit = uint32(t.threshold)+1, uint32(t.limit)
+	}
+	if t.result == nil {
+		return
+	}
+	e.Generation, e.Quality = t.result.Generation, uint32(math.Round(1000*float64(t.result.Attributes.Quality)))
+	if !t.result.Model.IsZero() {
+		e.Pack = t.result.Model.String()
+	}
+	if t.result.Receipt != nil {
+		for _, s := range t.result.Receipt.Shards {
+			e.Searched = append(e.Searched, uint64(s.Shard), s.Index)
+		}
+	}
+}
+
+// record waits for a record of the request.
+func (s *Server) record(c *call, e audit.Event) error {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	defer cancel()
+	ctx, waiting := trace.Start(c.stages.In(ctx), trace.Stage{Name: trace.Audit})
+	err := s.cfg.Audit.Record(ctx, c.trail.signer.Tenant, e)
+	waiting.End(err)
+	return err
+}
+
+// unrecorded returns the answer to a request whose record is not durable.
+func unrecorded(err error) error {
+	kind := router.Unavailable
+	if errors.Is(err, audit.ErrFull) {
+		kind = router.Busy
+	}
+	return &router.Error{Kind: kind, Message: "the audit log did not record the request in time; try again", RetryAfter: calls.RetryLater}
+}
+
+// writes reports whether the request is a write.
+func (c *call) writes() bool {
+	return c.method != fasthttp.MethodGet && slices.Contains([]right{mayEnrol, mayWrite, mayReview, mayManage}, c.op.right)
+}
+
+// requestBytes returns the request id. It is new, so it is the identity of a removal, too.
+func (c *call) requestBytes() (b [16]byte) {
+	if raw, err := hex.DecodeString(c.requestID); err == nil {
+		copy(b[:], raw)
+	}
+	return b
+}
+
+// remembered returns the operation of a write whose outcome a shard remembers: writes of faces and
+// subjects. It is zero for others.
+func (c *call) remembered() id.Operation {
+	switch {
+	case !strings.Contains(c.op.pattern, "/subjects"):
+		return id.Operation{}
+	case c.method == fasthttp.MethodDelete:
+		return c.requestBytes()
+	}
+	w, _ := c.write() // without a valid Idempotency-Key nothing is carried out
+	return w.Operation
+}
+
+// intend records the intent of a write before it is carried out.
+func (c *call) intend() error {
+	if !c.writes() || !c.recorded() {
+		return nil
+	}
+	e := c.event(entry.Intent)
+	e.Doing = c.remembered()
+	if err := c.server.record(c, e); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+
+	"facet/internal/id"
+	"facet/node/peer"
+	"facet/node/transport"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+)
+
+const methodProofs = "node.proofs"
+
+// errOlder is returned while some nodes don't know a message.
+var errOlder = errors.New("some nodes don't know proofs of several groups yet")
+
+// newProofs returns Proofs that send the proofs of groups here to other nodes, once all nodes know
+// them.
+func newProofs(p Peers, meta *metafsm.Machine) *raftfsm.Proofs {
+	return raftfsm.NewProofs(func(ctx context.Context, to id.Member, q, a any) error {
+		if meta.Level() < metafsm.LevelGrouped {
+			return errOlder
+		}
+		return p.Ask(ctx, to, methodProofs, q, a)
+	})
+}
+
+// proves returns the handler of the proofs of another node's groups.
+func proves(p *raftfsm.Proofs) peer.Handler {
+	return peer.Answers(func(ctx context.Context, q raftfsm.ProofsQuestion) (raftfsm.ProofsAnswer, error) {
+		from, known := transport.Caller(ctx)
+		if !known {
+			return raftfsm.ProofsAnswer{}, errors.New("proofs of no node")
+		}
+		return p.Serve(from, q)
+	})
+}

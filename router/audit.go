@@ -1,0 +1,223 @@
+package router
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+	"facet/shard/auditlog"
+	"facet/shard/seal"
+)
+
+// AuditReadMax is the most entries of an audit log that one call returns.
+const AuditReadMax = 256
+
+// auditRequests serves requests about the audit logs of tenants. A tenant's log has one home shard.
+type auditRequests struct {
+	*cluster
+	cached auditKeys
+}
+
+// auditKeys caches the keys of tenants.
+type auditKeys struct {
+	mu sync.Mutex // guards of
+	of map[id.Tenant]*seal.Key
+}
+
+// auditHome returns the shard that has the audit log of a tenant. It depends on nothing that changes.
+func (r *auditRequests) auditHome(tenant id.Tenant) id.Shard {
+	cluster, _ := r.groups.Meta().Cluster()
+	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), cluster.Shards) + 1)
+}
+
+// Audit returns how a tenant's audit log is kept. Mode is AuditOff while a node of the cluster runs
+// software without audit logs.
+func (r *auditRequests) Audit(tenant id.Tenant) metafsm.Audit {
+	if r.groups.Meta().Level() < metafsm.LevelAudit {
+		return metafsm.Audit{Mode: metafsm.AuditOff}
+	}
+	return metafsm.AuditOf(r.groups.Meta(), tenant)
+}
+
+// AuditKey returns the key that seals a tenant's records and names subjects in them. The error is NotFound
+// if the tenant has no log.
+func (r *auditRequests) AuditKey(tenant id.Tenant) (*seal.Key, error) {
+	return r.auditKey(tenant, func() ([]byte, error) { return nil, auditError(auditlog.ErrUnknown) })
+}
+
+// BeginAudit returns the key as AuditKey does. It begins the log if the tenant has none.
+func (r *auditRequests) BeginAudit(ctx context.Context, tenant id.Tenant) (*seal.Key, error) {
+	return r.auditKey(tenant, func() ([]byte, error) { return r.beginAudit(ctx, tenant) })
+}
+
+// auditKey unwraps the key of a tenant, or the one that missing returns if the tenant has none.
+func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error)) (*seal.Key, error) {
+	r.cached.mu.Lock()
+	known, ok := r.cached.of[tenant]
+	r.cached.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	wrapped := r.Audit(tenant).WrappedKey
+	if len(wrapped) == 0 {
+		var err error
+		if wrapped, err = missing(); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := r.master.Unwrap(wrapped, []byte(purposeAudit+tenant.String()))
+	if err != nil {
+		return nil, fmt.Errorf("unwrap the audit key of tenant %s: %w", tenant, err)
+	}
+	k, err := seal.NewKey(raw)
+	if err != nil {
+		return nil, err
+	}
+	r.cached.mu.Lock()
+	defer r.cached.mu.Unlock()
+	if r.cached.of == nil || len(r.cached.of) >= keysMax {
+		r.cached.of = make(map[id.Tenant]*seal.Key)
+	}
+	r.cached.of[tenant] = k
+	return k, nil
+}
+
+// beginAudit gives a tenant its audit key and begins its log. It returns the wrapped key.
+func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
+	begun, err := calls.CallLeader(ctx, r.calls, auditBegin, r.auditHome(tenant), shardfsm.BeginLog{Tenant: tenant})
+	if err == nil && begun.Status != shardfsm.Done {
+		err = fmt.Errorf("begin the audit log of tenant %s: the shard answered %v", tenant, begun.Status)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var raw [32]byte
+	mustRandom(raw[:])
+	set := metafsm.SetAuditKey{Tenant: tenant, WrappedKey: r.master.Wrap(raw[:], []byte(purposeAudit+tenant.String()))}
+	clear(raw[:])
+	a, err := proposeMeta(ctx, r.cluster, metafsm.SetAuditKeyOp, set)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Status == metafsm.Done:
+		return set.WrappedKey, nil
+	case a.Status == metafsm.OtherKey:
+		return nil, errRetired
+	case a.Status != metafsm.Exists:
+		return nil, tenantError("give a tenant its audit key", a.Status)
+	}
+	if err := r.sync.Join(ctx); err != nil { // another node was first
+		return nil, err
+	}
+	return r.Audit(tenant).WrappedKey, nil
+}
+
+// AppendAudit appends a batch to its tenant's audit log. A batch that comes again has no second
+// effect. After an error the batch may be in the log, and the writer sends it again. The error wraps
+// auditlog.ErrWriter if the log does not know the writer's entries before the batch.
+func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error) {
+	a, err := calls.CallLeader(ctx, r.calls, auditAppend, r.auditHome(b.Tenant), shardfsm.AppendLog(b))
+	switch {
+	case err != nil:
+		return 0, err
+	case a.Status == shardfsm.Done, a.Status == shardfsm.Replayed:
+		return a.First, nil
+	case a.Status == shardfsm.UnknownLog:
+		return 0, Errorf(NotFound, "", "the tenant has no audit log")
+	case a.Status == shardfsm.WriterGap:
+		return 0, fmt.Errorf("append to the audit log of tenant %s: %w", b.Tenant, auditlog.ErrWriter)
+	case a.Status == shardfsm.LogsFull:
+		return 0, &Error{Kind: Busy, Message: "the tenant has too many writes of unknown outcome", RetryAfter: calls.RetryLater}
+	default:
+		return 0, fmt.Errorf("append to the audit log of tenant %s: the shard answered %v", b.Tenant, a.Status)
+	}
+}
+
+// AuditHead returns the head of a tenant's log. The error is NotFound if there is none.
+func (r *auditRequests) AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error) {
+	return calls.CallLeader(ctx, r.calls, auditHead, r.auditHome(tenant), tenant)
+}
+
+// AuditEntries returns entries of a tenant's log from number first on, at most AuditReadMax.
+func (r *auditRequests) AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error) {
+	return calls.CallLeader(ctx, r.calls, auditRead, r.auditHome(tenant), auditRange{Tenant: tenant, First: first, Most: most})
+}
+
+// AuditHashes returns the hashes of a tile of a tenant's log, as auditlog.Book.Hashes does.
+func (r *auditRequests) AuditHashes(ctx context.Context, tenant id.Tenant, level int, first uint64, most int) ([]auditlog.Hash, error) {
+	return calls.CallLeader(ctx, r.calls, auditHashes, r.auditHome(tenant), auditRange{tenant, first, most, level})
+}
+
+// auditRange names entries or hashes of a log.
+type auditRange struct {
+	Tenant id.Tenant `cbor:"1,keyasint"`
+	First  uint64    `cbor:"2,keyasint,omitempty"`
+	Most   int       `cbor:"3,keyasint"`
+	Level  int       `cbor:"4,keyasint,omitempty"`
+}
+
+var (
+	auditBegin  = shardCommand("audit.begin", shardfsm.BeginLogOp, nil)
+	auditAppend = shardCommand("audit.append", shardfsm.AppendLogOp, nil)
+	auditHead   = bookRead("audit.head", func(k *auditlog.Book, tenant id.Tenant) (auditlog.Head, error) { return k.Head(tenant) })
+	auditRead   = bookRead("audit.read", func(k *auditlog.Book, q auditRange) ([]auditlog.Entry, error) {
+		return k.Read(q.Tenant, q.First, min(q.Most, AuditReadMax))
+	})
+	auditHashes = bookRead("audit.hashes", func(k *auditlog.Book, q auditRange) ([]auditlog.Hash, error) {
+		return k.Hashes(q.Tenant, q.Level, q.First, min(q.Most, auditlog.TileWidth))
+	})
+)
+
+// addAudit adds the methods of audit logs.
+func addAudit(table map[string]handler) {
+	calls.Add(table, auditBegin)
+	calls.Add(table, auditAppend)
+	calls.Add(table, auditExpire)
+	calls.Add(table, shardRemembers)
+	calls.Add(table, auditHead)
+	calls.Add(table, auditRead)
+	calls.Add(table, auditHashes)
+}
+
+// bookRead returns the method that reads the audit logs of a shard on its leader.
+func bookRead[Q, A any](name string, read func(*auditlog.Book, Q) (A, error)) method[Q, A] {
+	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (a A, err error) {
+		m, err := r.leaderMachine(ctx, group)
+		if err != nil {
+			return a, err
+		}
+		a, err = read(m.Audit(), q)
+		return a, auditError(err)
+	}}
+}
+
+// auditError returns the error of a read of an audit log as the router's callers know it.
+func auditError(err error) error {
+	switch {
+	case errors.Is(err, auditlog.ErrUnknown):
+		return Errorf(NotFound, "", "the tenant has no audit log yet")
+	case errors.Is(err, auditlog.ErrNoTile):
+		return Errorf(NotFound, "", "the audit log has no such tile")
+	default:
+		return err
+	}
+}
+
+// SetAudit sets when the records of a tenant's requests are durable, and for how many days they keep their
+// contents. 0 days stand for the default. The errors are those of SetTenantState.
+func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode metafsm.AuditMode, days uint32) error {
+	if r.groups.Meta().Level() < metafsm.LevelAudit {
+		return errOlderNode
+	}
+	a, err := proposeMeta(ctx, r.cluster, metafsm.SetAuditOp, metafsm.SetAudit{Tenant: tenant, Mode: mode, Days: days})
+	if err != nil {
+		return err
+	}
+	return tenantError("set a tenant's audit", a.Status)
+}

@@ -1,0 +1,89 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+	"facet/shard/auditlog"
+)
+
+// AuditLogs returns the tenants whose audit logs this node leads.
+func (r *auditRequests) AuditLogs() (list []id.Tenant) {
+	cluster, _ := r.groups.Meta().Cluster()
+	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
+		m, here := r.groups.Shard(s)
+		if g, err := r.localGroup(s); err == nil && here && g.IsLeader() {
+			list = append(list, m.Audit().Tenants()...)
+		}
+	}
+	return list
+}
+
+// OpenIntents returns the oldest open intents of a log that this node leads, at most most.
+func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Intent {
+	m, here := r.groups.Shard(r.auditHome(tenant))
+	if !here {
+		return nil
+	}
+	return m.Audit().Intents(tenant, most)
+}
+
+// Remembers reports whether a shard remembers an operation: a write of faces or subjects that it has
+// carried out or refused in the last minutes.
+func (r *auditRequests) Remembers(ctx context.Context, op id.Operation) (bool, error) {
+	cluster, _ := r.groups.Meta().Cluster()
+	var all []id.Shard
+	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
+		all = append(all, s)
+	}
+	found, err := calls.Scatter(ctx, r.calls, shardRemembers, all, op)
+	return slices.Contains(found, true), err
+}
+
+var shardRemembers = method[id.Operation, bool]{Name: "shard.remembers", Run: func(ctx context.Context, r *Router, group id.Shard, op id.Operation) (bool, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
+		return false, err
+	}
+	return m.Remembers(op), nil
+}}
+
+// AuditDays returns how many days the records of a tenant keep their contents. ok is false without
+// the tenant.
+func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
+	if r.groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
+		return 0, false // or meta does not have the tenant
+	}
+	return metafsm.AuditOf(r.groups.Meta(), tenant).Retention(), true
+}
+
+// ExpireAudit removes the contents of a log's first entries, up to and without the one at before.
+func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error {
+	a, err := calls.CallLeader(ctx, r.calls, auditExpire, r.auditHome(tenant), shardfsm.ExpireLog{Tenant: tenant, Before: before})
+	if err == nil && a.Status != shardfsm.Done {
+		err = fmt.Errorf("expire records of tenant %s: the shard answered %v", tenant, a.Status)
+	}
+	return err
+}
+
+var auditExpire = shardCommand("audit.expire", shardfsm.ExpireLogOp, nil)
+
+// SettleAudit writes the snapshots of the shards on this node whose audit logs have more than most bytes
+// of records in memory. The records are in files then.
+func (r *auditRequests) SettleAudit(most int64) error {
+	cluster, _ := r.groups.Meta().Cluster()
+	var failed []error
+	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
+		m, here := r.groups.Shard(s)
+		if g, err := r.localGroup(s); err == nil && here && m.Audit().TailBytes() > most {
+			failed = append(failed, g.Snapshot())
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,292 @@
+package router
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+	"facet/shard/job"
+)
+
+// A verification with a score in the review band of its application opens a case, which people close with
+// their verdicts. The gallery's home keeps the cases in a job of its own (job.Cases), as it does the pairs of
+// different subjects. An item of it is one case, or free. The home's leader changes one at a time
+// (cases_work.go).
+
+const (
+	// CasesMax is the most cases of a gallery. The case that was closed first gives way to a new one; open
+	// ones never do.
+	CasesMax = job.CasesMax
+	// CasesPageMax is the most cases in a page.
+	CasesPageMax = 1000
+	// CasesPageDefault is the most cases in a page whose request has no length.
+	CasesPageDefault = 100
+	// ReferenceMax is the most bytes of a reference.
+	ReferenceMax = 256
+
+	// caseWait is how long a verification waits for its case.
+	caseWait    = 2 * time.Second
+	purposeCase = "case"
+)
+
+// caseRequests serves cases.
+type caseRequests struct{ *cluster }
+
+// Case is a doubtful verification.
+type Case struct {
+	job.Case
+	// Note is that of the subject, or nil.
+	Note *Note
+	// PhotoLink is that of the gallery.
+	PhotoLink string
+}
+
+// CaseFilter selects cases by whether they are open.
+type CaseFilter uint8
+
+// The filters of cases.
+const (
+	AnyCase CaseFilter = iota
+	OpenCases
+	ClosedCases
+)
+
+func (f CaseFilter) admits(s job.CaseState) bool {
+	return f == AnyCase || (f == OpenCases) == (s == job.CaseOpen)
+}
+
+// CaseQuery asks for a page of the cases of a gallery.
+type CaseQuery struct {
+	Filter CaseFilter
+	// After is the Next of an earlier page, or empty.
+	After  string
+	Length int // 1 to CasesPageMax
+}
+
+// CasePage is a page of cases, the oldest first.
+type CasePage struct {
+	Cases []Case
+	// Total counts all cases that the filter admits, those of subjects that went since included.
+	Total     int
+	Next      string
+	PhotoLink string // that of the gallery
+}
+
+// Decision is the verdict of the holder of an access key, who may have no name.
+type Decision struct {
+	Case   id.UUID
+	Same   bool
+	Holder string
+}
+
+// inReview reports whether a score is in the review band of an application.
+func inReview(app *metafsm.Application, score, threshold int) bool {
+	return app.ReviewThreshold > 0 && score >= app.ReviewThreshold && score < threshold
+}
+
+// doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
+// be opened is counted; the answer stays the same.
+func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application, c job.Case, d *Doubt) (opened id.UUID, err error) {
+	refused := &Error{
+		Kind: NotVerified, Reason: ReasonDoubtful, Score: c.Score,
+		Message: "the subject was not verified: the score is in the review band below the threshold",
+	}
+	c.ID = id.Derive(g.IDKey[:], purposeCase, d.Operation, g.shards[0])
+	c.Application, c.Threshold, c.Reference = app.ID, app.VerifyThreshold, d.Reference
+	c.Needed = cmp.Or(app.ReviewVerdicts, ReviewVerdictsDefault)
+	wait, cancel := context.WithTimeout(ctx, caseWait)
+	defer cancel()
+	a, err := calls.CallLeader(wait, r.calls, caseOpen, g.shards[0], openCaseQuery{
+		Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, ReviewDaysDefault), Share: r.jobShare(g.Tenant),
+	})
+	if err != nil || a.Case.IsZero() {
+		r.cases.dropped.Add(1)
+	}
+	if err != nil {
+		r.log.WarnContext(ctx, "no case was opened for a doubtful verification", "gallery", g.ID, "err", err)
+	}
+	return a.Case, refused
+}
+
+func casesName(g enrolment) shardfsm.JobName { return ItemsName(g.Gallery, job.Cases, g.shards[0]) }
+
+// reviewed returns the gallery of an access.
+func (r *caseRequests) reviewed(access Access) (enrolment, error) {
+	if err := reviewable(r.cluster); err != nil {
+		return enrolment{}, err
+	}
+	g, _, err := r.enrolment(access)
+	return g, err
+}
+
+// Cases returns a page of the cases of a gallery.
+func (r *caseRequests) Cases(ctx context.Context, access Access, q CaseQuery) (CasePage, error) {
+	g, err := r.reviewed(access)
+	if err != nil {
+		return CasePage{}, err
+	}
+	query := listCasesQuery{Name: casesName(g), Filter: q.Filter, Length: q.Length}
+	if q.After != "" {
+		if query.After, err = readCaseCursor(query.Name.Batch, q.After); err != nil {
+			return CasePage{}, err
+		}
+	}
+	a, err := calls.CallLeader(ctx, r.calls, caseList, g.shards[0], query)
+	if err != nil {
+		return CasePage{}, err
+	}
+	page := CasePage{Total: a.Total, PhotoLink: g.PhotoLink}
+	if a.More && len(a.Cases) > 0 {
+		page.Next = caseCursor(query.Name.Batch, placeOf(a.Cases[len(a.Cases)-1]))
+	}
+	page.Cases, err = r.present(ctx, g, a.Cases)
+	page.Cases = slices.DeleteFunc(page.Cases, func(c Case) bool { return !q.Filter.admits(c.State) })
+	return page, err
+}
+
+// Case returns one case. The error is NotFound if there is no such case.
+func (r *caseRequests) Case(ctx context.Context, access Access, caseID id.UUID) (Case, error) {
+	g, err := r.reviewed(access)
+	if err != nil {
+		return Case{}, err
+	}
+	a, err := calls.CallLeader(ctx, r.calls, caseList, g.shards[0], listCasesQuery{Name: casesName(g), Only: caseID, Length: 1})
+	if err != nil {
+		return Case{}, err
+	}
+	return r.presentOne(ctx, g, a.Cases)
+}
+
+// Decide adds a verdict to a case and returns the case. The same verdict of the same holder has no further
+// effect. The error is NotFound if there is no such case, and InvalidRequest if the case is closed, the holder
+// has said otherwise, or two people decide and the holder has no name.
+func (r *caseRequests) Decide(ctx context.Context, access Access, d Decision) (Case, error) {
+	found, err := r.Case(ctx, access, d.Case)
+	if err == nil && found.State == job.CaseErased { // perhaps a moment ago
+		err = caseClosed(&found.Case)
+	}
+	if err != nil {
+		return Case{}, err
+	}
+	g, err := r.reviewed(access)
+	if err != nil {
+		return Case{}, err
+	}
+	a, err := calls.CallLeader(ctx, r.calls, caseDecide, g.shards[0], decideQuery{
+		Name: casesName(g), Case: d.Case, Verdict: job.Verdict{Same: d.Same, Holder: d.Holder}, Share: r.jobShare(g.Tenant),
+	})
+	if err != nil {
+		return Case{}, err
+	}
+	return r.presentOne(ctx, g, []job.Case{a})
+}
+
+func caseNotFound() error { return Errorf(NotFound, "", "there is no case with this id") }
+
+func caseClosed(c *job.Case) error {
+	return Errorf(InvalidRequest, ReasonCaseClosed, "the case was closed before, as %s", StateName(c.State))
+}
+
+// StateName returns the name of a state of cases.
+func StateName(s job.CaseState) string {
+	names := [...]string{"open", "same", "different", "disputed", "expired", "erased"}
+	if int(s) >= len(names) {
+		return "unknown"
+	}
+	return names[s]
+}
+
+// presentOne returns the only case of a list as clients see it.
+func (r *caseRequests) presentOne(ctx context.Context, g enrolment, list []job.Case) (Case, error) {
+	if len(list) == 0 {
+		return Case{}, caseNotFound()
+	}
+	shown, err := r.present(ctx, g, list[:1])
+	if err != nil {
+		return Case{}, err
+	}
+	return shown[0], nil
+}
+
+// present returns cases with the notes of their subjects. A case whose subject is gone is erased.
+func (r *caseRequests) present(ctx context.Context, g enrolment, list []job.Case) ([]Case, error) {
+	var subjects []id.Subject
+	for _, c := range list {
+		if !c.Subject.IsZero() {
+			subjects = append(subjects, c.Subject)
+		}
+	}
+	there, err := subjectsOf(ctx, r.cluster, g, subjects, true)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Case, len(list))
+	for i, c := range list {
+		shown[i] = Case{Case: c, PhotoLink: g.PhotoLink}
+		noted, ok := there[c.Subject]
+		switch {
+		case c.State == job.CaseErased:
+		case !ok:
+			shown[i].Case = c.Erased(time.Now().UnixMilli())
+		default:
+			if shown[i].Note, err = openNote(g, key, c.Subject, noted); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return shown, nil
+}
+
+// casePlace is the place of a case in the order of all.
+type casePlace struct {
+	Created int64   `cbor:"1,keyasint"`
+	Case    id.UUID `cbor:"2,keyasint"`
+}
+
+func placeOf(c job.Case) casePlace { return casePlace{c.Created, c.ID} }
+
+func (p casePlace) compare(q casePlace) int {
+	return cmp.Or(cmp.Compare(p.Created, q.Created), bytes.Compare(p.Case[:], q.Case[:]))
+}
+
+// A cursor of cases has a version and the place of the last case of a page. Bytes of a hash detect a mistyped
+// cursor, and one of another gallery.
+const (
+	caseCursorVersion = 1
+	caseCursorBytes   = 36
+)
+
+func caseCursor(of id.Batch, p casePlace) string {
+	b := binary.BigEndian.AppendUint64([]byte{caseCursorVersion}, uint64(p.Created))
+	b = append(b, p.Case[:]...)
+	h := sha256.New()
+	h.Write([]byte("facet cases 1"))
+	h.Write(of.UUID[:])
+	h.Write(b)
+	return base64.RawURLEncoding.EncodeToString(append(b, h.Sum(nil)[:caseCursorBytes-len(b)]...))
+}
+
+func readCaseCursor(of id.Batch, text string) (p casePlace, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil && len(b) == caseCursorBytes {
+		p.Created = int64(binary.BigEndian.Uint64(b[1:]))
+		copy(p.Case[:], b[9:])
+	}
+	if caseCursor(of, p) != text {
+		return p, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of a list of cases; read the list from its start")
+	}
+	return p, nil
+}

@@ -1,0 +1,125 @@
+package router
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+const (
+	holderMax       = 128
+	keyGalleriesMax = 64
+	keyNetworksMax  = 16
+)
+
+// KeyTerms say what an access key may do, from where and how long, and who holds it.
+type KeyTerms struct {
+	Role Role
+	// Holder names the person or device that has the key, or is empty. Keys of one role and
+	// holder succeed each other.
+	Holder string
+	// Galleries are the only ones that the key may use. None means all of the tenant.
+	Galleries []id.Gallery
+	// Networks are the only ones that requests may come from. None means all.
+	Networks []netip.Prefix
+	// Ends is when the key ends, to the millisecond. The zero time means never.
+	Ends time.Time
+}
+
+// check returns an error for terms that no access key can have.
+func (t *KeyTerms) check() error {
+	switch {
+	case len(t.Holder) > holderMax || !utf8.ValidString(t.Holder) || slices.ContainsFunc([]rune(t.Holder), unicode.IsControl):
+		return Errorf(InvalidRequest, "", "a holder's name has at most %d bytes of text", holderMax)
+	case len(t.Galleries) > keyGalleriesMax:
+		return Errorf(InvalidRequest, "", "an access key is bound to at most %d galleries", keyGalleriesMax)
+	case len(t.Networks) > keyNetworksMax:
+		return Errorf(InvalidRequest, "", "an access key is bound to at most %d networks", keyNetworksMax)
+	case len(t.Galleries) > 0 && t.Role == RoleAdmin:
+		return Errorf(InvalidRequest, "", "an access key of the role %s can't be bound to galleries: it manages all of them", t.Role)
+	}
+	for i, n := range t.Networks {
+		if !n.IsValid() {
+			return Errorf(InvalidRequest, "", "%d. network: not a network such as 10.0.0.0/8", i+1)
+		}
+		t.Networks[i] = n.Masked()
+	}
+	return nil
+}
+
+// plain reports whether nodes below metafsm.LevelKeys know the terms.
+func (t *KeyTerms) plain() bool {
+	return t.Role <= RoleReadOnly && t.Holder == "" && len(t.Galleries) == 0 && len(t.Networks) == 0 && t.Ends.IsZero()
+}
+
+// record returns the terms as meta keeps them.
+func (t *KeyTerms) record() metafsm.AccessKey {
+	k := metafsm.AccessKey{Role: metafsm.Role(t.Role), Holder: t.Holder, Galleries: t.Galleries}
+	for _, n := range t.Networks {
+		k.Networks = append(k.Networks, n.String())
+	}
+	if !t.Ends.IsZero() {
+		k.Ends = t.Ends.UnixMilli()
+	}
+	return k
+}
+
+func termsOf(k *metafsm.AccessKey) KeyTerms {
+	t := KeyTerms{Role: Role(k.Role), Holder: k.Holder, Galleries: k.Galleries, Ends: timeOf(k.Ends)}
+	for _, text := range k.Networks {
+		n, _ := netip.ParsePrefix(text) // the zero network, which has no address, if it is none
+		t.Networks = append(t.Networks, n)
+	}
+	return t
+}
+
+// timeOf returns the time of milliseconds since 1970, or the zero time for 0.
+func timeOf(millis int64) time.Time {
+	if millis == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(millis).UTC()
+}
+
+// Allows returns why a request from an address may not use the key, or "". The message is for the
+// key's holder.
+func (t *KeyTerms) Allows(from netip.Addr, now time.Time) (refusal string) {
+	if !t.Ends.IsZero() && !now.Before(t.Ends) {
+		return fmt.Sprintf("The access key ended at %s.", t.Ends.Format(time.RFC3339))
+	}
+	from = from.Unmap()
+	if len(t.Networks) > 0 && !slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool { return n.Contains(from) }) {
+		return fmt.Sprintf("The access key may not be used from the address %s.", from)
+	}
+	return ""
+}
+
+// Reaches reports whether the key may use a gallery of its tenant.
+func (t *KeyTerms) Reaches(g id.Gallery) bool {
+	return len(t.Galleries) == 0 || slices.Contains(t.Galleries, g)
+}
+
+// GalleryNamed returns the gallery of a tenant with a name. The error is NotFound when there is none.
+// The caller has asked for the tenant, so this node has caught up with meta's leader.
+func (r *accessRequests) GalleryNamed(tenant id.Tenant, name string) (id.Gallery, error) {
+	for _, g := range r.groups.Meta().Galleries(tenant) {
+		if g.Name == name {
+			return g.ID, nil
+		}
+	}
+	return id.Gallery{}, Errorf(NotFound, "", "the tenant has no gallery %q", name)
+}
+
+// GalleryName returns the name of a gallery, or its id if there is no such gallery.
+func (r *accessRequests) GalleryName(g id.Gallery) string {
+	if found, ok := r.groups.Meta().Gallery(g); ok {
+		return found.Name
+	}
+	return g.String()
+}
