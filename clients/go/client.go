@@ -19,7 +19,8 @@ import (
 // Client calls a cluster. It is safe for concurrent use.
 type Client struct {
 	*core
-	apiKey string
+	apiKey   string
+	receipts receipts
 }
 
 // core is the part that a Client shares with the clients of its WithAPIKey.

@@ -20,6 +20,8 @@ import (
 	"facet.internal/client"
 )
 
+const photoLink = "https://hr.example/photos/{externalId}.jpg"
+
 // openapi is the description of the interface, read by TestMain.
 var openapi []byte
 
@@ -253,10 +255,10 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	score := func(n int, err error) (any, error) { return object{"id": s, "score": n}, err }
 	query := client.SearchQuery{Probe: image, Threshold: new(0), Limit: 3, Tags: []string{"night shift"}}
 	page := client.Page{Start: 1, Length: 2, Order: client.Descending}
-	application := client.NewApplication{Name: "n", FaceMinimumQualityScore: .5, GalleryID: "g", VerifyThreshold: new(1), EnrolmentGuard: true, EnrolmentGuardThreshold: new(2), MultipleFaces: client.FacesDominant}
-	change := client.ApplicationChange{Name: new("n"), Description: new(""), FaceMinimumQualityScore: new(.5), VerifyThreshold: new(1), EnrolmentGuard: new(false), EnrolmentGuardThreshold: new(2), MultipleFaces: new(client.FacesRefuse)}
+	application := client.NewApplication{Name: "n", FaceMinimumQualityScore: .5, GalleryID: "g", VerifyThreshold: new(1), EnrolmentGuard: true, EnrolmentGuardThreshold: new(2), MultipleFaces: client.FacesDominant, ReviewThreshold: 1, ReviewVerdicts: new(2), ReviewDays: new(3)}
+	change := client.ApplicationChange{Name: new("n"), Description: new(""), FaceMinimumQualityScore: new(.5), VerifyThreshold: new(1), EnrolmentGuard: new(false), EnrolmentGuardThreshold: new(2), MultipleFaces: new(client.FacesRefuse), ReviewThreshold: new(0), ReviewVerdicts: new(1), ReviewDays: new(7)}
 	v1 := c.V1()
-	return []func() (any, error){
+	return append([]func() (any, error){
 		func() (any, error) { return object{"status": "OK"}, c.Health(ctx) },
 		func() (any, error) { return c.Subjects(ctx, page) },
 		func() (any, error) { return c.SubjectsWith(ctx, "staff/4711") },
@@ -276,6 +278,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return faces(c.Extract(ctx, image, 5)) },
 		func() (any, error) { return score(c.VerifySubject(ctx, s, image)) },
 		func() (any, error) { return c.Verify(ctx, client.External("staff/4711"), image) },
+		func() (any, error) { return client.CasesOf(c).Verify(ctx, s, image, "visits/12") },
 		func() (any, error) { return score(c.VerifyFaces(ctx, image, image)) },
 		func() (any, error) { return c.VerifyProbes(ctx, s, [][]byte{image, image}) },
 		func() (any, error) { return c.VerifyFaceProbes(ctx, image, [][]byte{image, image}) },
@@ -306,6 +309,23 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		},
 		func() (any, error) { return c.Duplicates(ctx, "AQ", 7) },
 		func() (any, error) { return none(c.EndDuplicates(ctx)) },
+		func() (any, error) { return none(c.Different().Set(ctx, s, "externalId:staff/4711")) },
+		func() (any, error) { return none(c.Different().Unset(ctx, s, "b")) },
+		func() (any, error) {
+			pairs := []client.Pair{}
+			for p, err := range c.Different().All(ctx) {
+				if err != nil {
+					return nil, err
+				}
+				pairs = append(pairs, p)
+			}
+			return object{"total": len(pairs), "pairs": pairs}, nil
+		},
+		func() (any, error) {
+			return client.CasesOf(c).Page(ctx, client.CaseQuery{State: "open", Length: 7, After: "AQ"})
+		},
+		func() (any, error) { return client.CasesOf(c).Find(ctx, s) },
+		func() (any, error) { return client.CasesOf(c).Decide(ctx, s, client.CaseSame) },
 		func() (any, error) { return c.BulkProgress(ctx, s, "AAAD6A") },
 		func() (any, error) { return v1.Register(ctx, image) },
 		func() (any, error) { return v1.Update(ctx, s, image) },
@@ -316,10 +336,10 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { g, err := c.Galleries(ctx); return object{"galleries": g}, err },
 		func() (any, error) { return c.Gallery(ctx, "g") },
 		func() (any, error) {
-			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30, SubjectTemplates: true})
+			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30, SubjectTemplates: true, PhotoLink: photoLink})
 		},
 		func() (any, error) {
-			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0), SubjectTemplates: new(false)})
+			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0), SubjectTemplates: new(false), PhotoLink: new(photoLink)})
 		},
 		func() (any, error) { return none(c.DeleteGallery(ctx, "g")) },
 		func() (any, error) { a, err := c.Applications(ctx); return object{"applications": a}, err },
@@ -327,6 +347,23 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return c.CreateApplication(ctx, application) },
 		func() (any, error) { return c.UpdateApplication(ctx, "a", change) },
 		func() (any, error) { return none(c.DeleteApplication(ctx, "a")) },
+	}, auditCalls(ctx, c)...)
+}
+
+// auditCalls contains the operations on the audit log.
+func auditCalls(ctx context.Context, c *client.Client) []func() (any, error) {
+	return []func() (any, error){
+		func() (any, error) {
+			p, err := c.AuditRecords(ctx, client.AuditQuery{Operation: "search", Length: 7})
+			texts := []json.RawMessage{}
+			for _, r := range p.Records {
+				texts = append(texts, r.Text)
+			}
+			return map[string]any{"size": p.Size, "records": texts, "next": p.Next, "recording": p.Recording}, err
+		},
+		func() (any, error) { _, err := c.AuditFile(ctx, "key"); return nil, err },
+		func() (any, error) { _, err := c.AuditFile(ctx, "checkpoint"); return nil, err },
+		func() (any, error) { _, err := c.AuditFile(ctx, "tile/000"); return nil, err },
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 // Pair is two subjects that may show one person. Everybody who is in a pair with somebody is in one Group.
 type Pair struct {
-	Group    int           `json:"group"`
-	Score    int           `json:"score"`
+	Group    int           `json:"group,omitzero"`
+	Score    int           `json:"score,omitzero"`
 	Subjects []PairSubject `json:"subjects"` // two
 }
 
@@ -38,9 +38,11 @@ type Duplicates struct {
 	// Incomplete reports that pairs are missing: there are too many, or Reason says why.
 	Incomplete bool   `json:"incomplete"`
 	Reason     string `json:"reason,omitzero"`
-	Groups     int    `json:"groups"`
-	Pairs      []Pair `json:"pairs"`
-	Next       string `json:"next,omitzero"`
+	// Different is how many pairs are left out because of Different.Set.
+	Different int    `json:"different,omitzero"`
+	Groups    int    `json:"groups"`
+	Pairs     []Pair `json:"pairs"`
+	Next      string `json:"next,omitzero"`
 }
 
 // BeginDuplicates starts a job that looks for pairs of subjects with at least this score, nil for 9000,
@@ -92,4 +94,43 @@ func (c *Client) Pairs(ctx context.Context) iter.Seq2[Pair, error] {
 // EndDuplicates drops the report, and ends a comparison under way.
 func (c *Client) EndDuplicates(ctx context.Context) error {
 	return run(ctx, c, request{method: http.MethodDelete, path: "/v1.1/jobs/duplicates", repeat: repeatGone})
+}
+
+// Different says which subjects of a gallery are different people. It needs the role admin.
+type Different struct{ c *Client }
+
+// Different returns the pairs of different subjects.
+func (c *Client) Different() Different { return Different{c} }
+
+// Set notes that two subjects, by their ids or External, are different people. Reports leave their
+// pair out.
+func (d Different) Set(ctx context.Context, a, b string) error {
+	return run(ctx, d.c, request{method: http.MethodPut, path: join("v1.1", "jobs", "duplicates", "different", a, b), repeat: repeatFreely})
+}
+
+// Unset takes that back.
+func (d Different) Unset(ctx context.Context, a, b string) error {
+	return run(ctx, d.c, request{method: http.MethodDelete, path: join("v1.1", "jobs", "duplicates", "different", a, b), repeat: repeatGone})
+}
+
+// All iterates over the pairs, which have no group and no score. It ends after an error.
+func (d Different) All(ctx context.Context) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		for query := ""; ; {
+			page, err := call[Duplicates](ctx, d.c, request{method: http.MethodGet, path: "/v1.1/jobs/duplicates/different", query: query})
+			if err != nil {
+				yield(Pair{}, err)
+				return
+			}
+			for _, p := range page.Pairs {
+				if !yield(p, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			query = "after=" + escape(page.Next, "")
+		}
+	}
 }

@@ -24,7 +24,7 @@ var (
 	ErrUnknownTag     = errors.New("unknown tag")      // reason UnknownTag
 	ErrImage          = errors.New("unreadable image") // reason UnreadableImage
 	ErrUnknownCheck   = errors.New("unknown check")    // reason UnknownCheck: it ended, or its node stopped
-	ErrNotVerified    = errors.New("not verified")     // 404 of verify; Error.Score is set
+	ErrNotVerified    = errors.New("not verified")     // 404 of verify; Error.Score is set, and Error.CaseID if people review it
 	ErrMerged         = errors.New("merged")           // 404, reason SubjectMerged, of a removal: another subject has its faces
 	ErrNotFound       = errors.New("not found")        // other 404s
 	ErrForbidden      = errors.New("forbidden")        // 403: signature, role or API key
@@ -37,7 +37,7 @@ var (
 		"NoFace": ErrNoFace, "PoorQuality": ErrPoorQuality, "MultipleFaces": ErrMultipleFaces,
 	}
 	kindsByReason = map[string]error{
-		"GalleryFull": ErrGalleryFull, "UnknownTag": ErrUnknownTag, "UnreadableImage": ErrImage, "NotVerified": ErrNotVerified,
+		"GalleryFull": ErrGalleryFull, "UnknownTag": ErrUnknownTag, "UnreadableImage": ErrImage, "NotVerified": ErrNotVerified, "Doubtful": ErrNotVerified,
 		"UnknownCheck": ErrUnknownCheck, "SubjectMerged": ErrMerged,
 	}
 	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 429: ErrBusy}
@@ -53,6 +53,8 @@ type Error struct {
 	Reason    string // finer detail, "" if none
 	// Score is the score of a verification below its threshold, else nil.
 	Score *int
+	// CaseID is the case that a verification in the review band has opened (reason Doubtful), or "".
+	CaseID string
 	// Into is the id of the subject into which the subject was merged, of ErrMerged.
 	Into string
 	// RetryAfter is the wait that the service asks for, or 0.
@@ -78,7 +80,7 @@ func (e *Error) Is(target error) bool {
 	if target == nil {
 		return false
 	}
-	if target == ErrNotFound && (e.Reason == "NotVerified" || e.Reason == "SubjectMerged") {
+	if target == ErrNotFound && (kindsByReason[e.Reason] == ErrNotVerified || e.Reason == "SubjectMerged") {
 		return false
 	}
 	return kindsByType[e.Type] == target || kindsByReason[e.Reason] == target || kindsByStatus[e.Status] == target
@@ -102,9 +104,11 @@ func readError(operation string, a answer) *Error {
 		ErrorType string `json:"errorType"`
 		Reason    string `json:"reason"`
 		Score     *int   `json:"score"`
+		CaseID    string `json:"caseId"`
 	}
 	if json.Unmarshal(a.body, &body) == nil {
-		e.Message, e.Code, e.Type, e.Reason, e.Score = body.Message, body.ErrorCode, body.ErrorType, body.Reason, body.Score
+		e.Message, e.Code, e.Type, e.Reason = body.Message, body.ErrorCode, body.ErrorType, body.Reason
+		e.Score, e.CaseID = body.Score, body.CaseID
 	}
 	if e.Is(ErrMerged) {
 		e.Into = e.Message[strings.LastIndexByte(e.Message, ' ')+1:]

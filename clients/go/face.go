@@ -77,6 +77,8 @@ type verifyBody struct {
 	Face   []byte   `json:"face,omitzero"`
 	Probe  []byte   `json:"probe,omitzero"`
 	Probes [][]byte `json:"probes,omitzero"`
+	// Reference is the client's name of the probe.
+	Reference string `json:"reference,omitzero"`
 }
 
 type scored struct {
@@ -149,6 +151,9 @@ type SearchQuery struct {
 	// Tags limits the search to events with at least one of them. None means all
 	// events.
 	Tags []string
+	// Receipt asks for a receipt and checks it, also against those of this client's earlier searches. The
+	// error is ErrReceipt if it does not hold. Version 1 has none.
+	Receipt bool
 }
 
 type searchBody struct {
@@ -157,6 +162,7 @@ type searchBody struct {
 	Threshold *int     `json:"threshold,omitzero"`
 	Limit     int      `json:"limit,omitzero"`
 	Tags      []string `json:"tags,omitzero"`
+	Receipt   bool     `json:"receipt,omitzero"`
 }
 
 // Scored is an event and its similarity to the probe.
@@ -187,6 +193,10 @@ type SearchResult struct {
 	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 	// Probes has the attributes of each of several probes. Attributes are the first one's then.
 	Probes []Probed `json:"probes,omitzero"`
+	// Receipt is nil unless the query asks for one.
+	Receipt *Receipt `json:"receipt,omitzero"`
+	// Doubtful are candidates whose scores are in the application's review band, below the threshold.
+	Doubtful []Candidate `json:"doubtful,omitzero"`
 }
 
 // MatchQuery asks for a page of all subjects that a photo may show.
@@ -256,9 +266,14 @@ func (c *Client) Matches(ctx context.Context, q MatchQuery) iter.Seq2[Match, err
 
 // Search compares a probe with the whole gallery. An empty result is no error.
 func (c *Client) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
-	body := searchBody{Probes: q.Probes, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags}
+	body := searchBody{Probes: q.Probes, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, Receipt: q.Receipt}
 	if q.Probes == nil {
 		body.Probe = notNil(q.Probe)
 	}
-	return call[SearchResult](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/search", empty: "candidates", body: body})
+	before := c.receipts.now()
+	found, err := call[SearchResult](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/search", empty: "candidates", body: body})
+	if err == nil && q.Receipt {
+		err = c.receipts.check(found.Receipt, before)
+	}
+	return found, err
 }

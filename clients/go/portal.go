@@ -17,9 +17,11 @@ type Gallery struct {
 	RetentionDays int `json:"retentionDays,omitzero"`
 	// SubjectTemplates reports that a subject with two or more events is also compared by the mean of
 	// their templates.
-	SubjectTemplates bool               `json:"subjectTemplates,omitzero"`
-	Applications     []ApplicationEntry `json:"applications,omitzero"`
-	APIKey           string             `json:"apiKey,omitzero"`
+	SubjectTemplates bool `json:"subjectTemplates,omitzero"`
+	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty.
+	PhotoLink    string             `json:"photoLink,omitzero"`
+	Applications []ApplicationEntry `json:"applications,omitzero"`
+	APIKey       string             `json:"apiKey,omitzero"`
 }
 
 // ApplicationEntry is an application in a list.
@@ -42,6 +44,11 @@ type Application struct {
 	EnrolmentGuardThreshold int  `json:"enrolmentGuardThreshold"`
 	// MultipleFaces is FacesDominant, or empty for FacesRefuse.
 	MultipleFaces string `json:"multipleFaces,omitzero"`
+	// ReviewThreshold is the lowest score of the review band, 0 for none. ReviewVerdicts is how many verdicts
+	// close a case, and ReviewDays how long it stays open.
+	ReviewThreshold int `json:"reviewThreshold,omitzero"`
+	ReviewVerdicts  int `json:"reviewVerdicts,omitzero"`
+	ReviewDays      int `json:"reviewDays,omitzero"`
 }
 
 // The values of MultipleFaces: what happens to a photo with several faces where one is
@@ -59,6 +66,7 @@ type NewGallery struct {
 	Size                    int     `json:"size"`
 	RetentionDays           int     `json:"retentionDays,omitzero"` // 0 is for ever
 	SubjectTemplates        bool    `json:"subjectTemplates,omitzero"`
+	PhotoLink               string  `json:"photoLink,omitzero"` // an https URL with {externalId}
 }
 
 // GalleryChange contains changes to a gallery. A nil field changes nothing.
@@ -70,6 +78,8 @@ type GalleryChange struct {
 	RetentionDays *int `json:"retentionDays,omitzero"`
 	// SubjectTemplates counts for the subjects that exist, too.
 	SubjectTemplates *bool `json:"subjectTemplates,omitzero"`
+	// PhotoLink is an https URL with {externalId}; an empty one is none.
+	PhotoLink *string `json:"photoLink,omitzero"`
 }
 
 // NewApplication describes an application to create. A nil field takes the default.
@@ -82,6 +92,9 @@ type NewApplication struct {
 	EnrolmentGuard          bool    `json:"enrolmentGuard,omitzero"`
 	EnrolmentGuardThreshold *int    `json:"enrolmentGuardThreshold,omitzero"` // 7000
 	MultipleFaces           string  `json:"multipleFaces,omitzero"`           // FacesRefuse
+	ReviewThreshold         int     `json:"reviewThreshold,omitzero"`         // 0 is no review band
+	ReviewVerdicts          *int    `json:"reviewVerdicts,omitzero"`          // 1
+	ReviewDays              *int    `json:"reviewDays,omitzero"`              // 7
 }
 
 // ApplicationChange contains changes to an application. A nil field changes
@@ -94,6 +107,9 @@ type ApplicationChange struct {
 	EnrolmentGuard          *bool    `json:"enrolmentGuard,omitzero"`
 	EnrolmentGuardThreshold *int     `json:"enrolmentGuardThreshold,omitzero"`
 	MultipleFaces           *string  `json:"multipleFaces,omitzero"`
+	ReviewThreshold         *int     `json:"reviewThreshold,omitzero"`
+	ReviewVerdicts          *int     `json:"reviewVerdicts,omitzero"`
+	ReviewDays              *int     `json:"reviewDays,omitzero"`
 }
 
 // portal returns a request of tenant management.

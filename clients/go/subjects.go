@@ -231,16 +231,16 @@ type SubjectList struct {
 
 // Subjects returns a part of the subject list. An empty one is no error.
 func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
-	return c.list(ctx, p, nil)
+	return list(ctx, c, p, nil)
 }
 
 // Expiring returns a part of the list of what expires before a time, soonest first. Total
 // counts all of it. It changes nothing. p has no Start and no Order.
 func (c *Client) Expiring(ctx context.Context, before time.Time, p Page) (SubjectList, error) {
-	return c.list(ctx, p, wireTime(before))
+	return list(ctx, c, p, wireTime(before))
 }
 
-func (c *Client) list(ctx context.Context, p Page, expiresBefore *string) (SubjectList, error) {
+func list(ctx context.Context, c *Client, p Page, expiresBefore *string) (SubjectList, error) {
 	var query []string // in the order of the keys
 	if p.After != "" {
 		query = append(query, "after="+escape(p.After, ""))

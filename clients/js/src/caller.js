@@ -40,6 +40,7 @@ const BACKOFF_MAX_MS = 3000
  * @property {boolean} [portal]
  * @property {Repeat} [repeat]
  * @property {string} [empty] the member that a 404 contains when the answer is an empty list
+ * @property {boolean} [raw] the answer is bytes
  * @property {WriteOptions | undefined} [options]
  */
 
@@ -84,7 +85,7 @@ export class Caller {
   }
 
   /**
-   * Returns the answer's JSON, or undefined without a body.
+   * Returns the answer's JSON, or undefined without a body. Returns the bytes of a raw one.
    * @param {Operation} op
    * @returns {Promise<unknown>}
    */
@@ -103,7 +104,7 @@ export class Caller {
       try {
         const answer = await this.send(op, /** @type {string} */ (nodes.hosts[node]), headers, body)
         nodes.wake(node)
-        if (stands(answer, op)) return json(name, answer)
+        if (stands(answer, op)) return op.raw ? answer.body : json(name, answer)
         const refused = refusal(name, answer)
         if (doubt && doneBefore(op, refused)) return undefined
         if (!refused.again) throw refused
@@ -131,7 +132,7 @@ export class Caller {
    */
   prepare(op) {
     /** @type {Record<string, string>} */
-    const headers = { accept: 'application/json' }
+    const headers = { accept: op.raw ? '*/*' : 'application/json' }
     if (this.apiKey && !op.portal) headers['x-api-key'] = this.apiKey
     if (op.repeat === 'keyed') headers['idempotency-key'] = op.options?.idempotencyKey ?? crypto.randomUUID()
     if (!op.body) return { headers, body: new Uint8Array(0) }

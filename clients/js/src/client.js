@@ -3,6 +3,7 @@ import * as models from './models.js'
 import { GalleryOperations } from './operations/gallery.js'
 import { V1 } from './operations/v1.js'
 import { read } from './read.js'
+import { escape } from './sign.js'
 
 /** @typedef {import('./caller.js').Options} Options */
 /** @typedef {import('./caller.js').WriteOptions} WriteOptions */
@@ -16,11 +17,12 @@ import { read } from './read.js'
  * @property {string | undefined} [description]
  * @property {number | undefined} [retentionDays] events expire so long after their last update
  * @property {boolean | undefined} [subjectTemplates] compares subjects also by the mean of their templates
+ * @property {string | undefined} [photoLink] where people see the photo of a subject: an https URL with {externalId}
  */
 
 /**
  * Changes to a gallery. undefined changes nothing. size can only grow. retentionDays and
- * subjectTemplates count for what exists, too; 0 days are for ever.
+ * subjectTemplates count for what exists, too; 0 days are for ever. An empty photoLink is none.
  * @typedef {Partial<Omit<NewGallery, 'faceMinimumQualityScore'>>} GalleryChange
  */
 
@@ -35,11 +37,30 @@ import { read } from './read.js'
  * @property {number | undefined} [enrolmentGuardThreshold] 7000 by default
  * @property {'refuse' | 'dominant' | undefined} [multipleFaces] "refuse" by default; with "dominant" a photo of
  *   several faces shows the one that is clearly meant
+ * @property {number | undefined} [reviewThreshold] the lowest score of the review band; 0, the default, is none
+ * @property {1 | 2 | undefined} [reviewVerdicts] how many verdicts close a case, 1 by default
+ * @property {number | undefined} [reviewDays] how long a case stays open, 7 by default
  */
 
 /**
  * An application to create.
  * @typedef {{galleryId: string, name: string} & ApplicationChange} NewApplication
+ */
+
+/**
+ * Which records of the audit log a page has. before is the next of the page before.
+ * @typedef {object} AuditQuery
+ * @property {string | undefined} [operation] a part of it, such as "search"
+ * @property {string | undefined} [holder]
+ * @property {string | undefined} [key] the access key
+ * @property {string | undefined} [kind]
+ * @property {number | undefined} [status]
+ * @property {Date | undefined} [since]
+ * @property {Date | undefined} [until]
+ * @property {boolean | undefined} [reads] false leaves out reads of the log
+ * @property {boolean | undefined} [content] each record has its bytes
+ * @property {number | undefined} [before]
+ * @property {number | undefined} [length] 1 to 200, 50 by default
  */
 
 const QUALITY = 0.45 // the lowest one that the service takes
@@ -76,8 +97,9 @@ export class Client extends GalleryOperations {
    * @param {NewGallery & WriteOptions} gallery
    */
   async createGallery(gallery) {
-    const { name, size, faceMinimumQualityScore = QUALITY, description = '', retentionDays, subjectTemplates } = gallery
-    const body = { name, size, faceMinimumQualityScore, description, retentionDays, subjectTemplates }
+    const { name, size, faceMinimumQualityScore = QUALITY, description = '' } = gallery
+    const { retentionDays, subjectTemplates, photoLink } = gallery
+    const body = { name, size, faceMinimumQualityScore, description, retentionDays, subjectTemplates, photoLink }
     return read(models.gallery, await this.manage('POST', ['galleries'], gallery, body))
   }
 
@@ -87,8 +109,8 @@ export class Client extends GalleryOperations {
    * @param {GalleryChange & WriteOptions} change
    */
   async updateGallery(galleryId, change) {
-    const { name, description, size, retentionDays, subjectTemplates } = change
-    const body = { name, description, size, retentionDays, subjectTemplates }
+    const { name, description, size, retentionDays, subjectTemplates, photoLink } = change
+    const body = { name, description, size, retentionDays, subjectTemplates, photoLink }
     return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, body))
   }
 
@@ -148,6 +170,29 @@ export class Client extends GalleryOperations {
   }
 
   /**
+   * Returns a page of the tenant's audit log, the newest record first. Needs the role auditor or admin.
+   * @param {AuditQuery & Options} [query]
+   */
+  async auditRecords({ signal, ...asked } = {}) {
+    const query = Object.entries(asked)
+      .flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${escape(value instanceof Date ? value.toISOString() : String(value))}`]))
+      .sort()
+      .join('&')
+    return read(models.auditPage, await this.call({ method: 'GET', path: '/api/audit', query, portal: true, options: { signal } }))
+  }
+
+  /**
+   * Returns a file of the audit log by its path in C2SP's tlog-tiles: "checkpoint", a tile, or a bundle
+   * of entries. "key" is the log's verifier key. Needs the role auditor or admin.
+   * @param {string} file
+   * @param {Options} [options]
+   */
+  async auditFile(file, options) {
+    const at = path('api', 'audit', ...file.split('/'))
+    return /** @type {Uint8Array} */ (await this.call({ method: 'GET', path: at, portal: true, raw: true, options }))
+  }
+
+  /**
    * Calls tenant management.
    * @protected
    * @param {'GET' | 'POST' | 'PATCH' | 'DELETE'} method
@@ -169,6 +214,7 @@ export class Client extends GalleryOperations {
 function settings(given) {
   const { name, description, faceMinimumQualityScore, verifyThreshold } = given
   const { enrolmentGuard, enrolmentGuardThreshold, multipleFaces } = given
+  const { reviewThreshold, reviewVerdicts, reviewDays } = given
   return {
     name,
     description,
@@ -177,5 +223,8 @@ function settings(given) {
     enrolmentGuard,
     enrolmentGuardThreshold,
     multipleFaces,
+    reviewThreshold,
+    reviewVerdicts,
+    reviewDays,
   }
 }

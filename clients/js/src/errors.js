@@ -52,6 +52,11 @@ export class Refusal extends FacetError {
      * @type {number | undefined}
      */
     this.score = typeof body['score'] === 'number' ? body['score'] : undefined
+    /**
+     * The case that a verification in the review band has opened (reason Doubtful), else undefined.
+     * @type {string | undefined}
+     */
+    this.caseId = typeof body['caseId'] === 'string' ? body['caseId'] : undefined
     /** The wait in seconds that the service asks for, or 0. */
     this.retryAfter = seconds(header('retry-after'))
     /** Identifies the request in the service's logs. */
@@ -104,7 +109,7 @@ export class NotFound extends Refusal {}
 /** 404 of a removal: another subject, which the message names, has the faces. */
 export class SubjectMerged extends Refusal {}
 
-/** 404 of a verification below its threshold. `score` is set. */
+/** 404 of a verification below its threshold. `score` is set, and `caseId` if people review it. */
 export class NotVerified extends Refusal {}
 
 /** 429. */
@@ -118,6 +123,7 @@ const BY_REASON = new Map([
   ['400 UnknownTag', UnknownTag],
   ['400 UnreadableImage', UnreadableImage],
   ['404 NotVerified', NotVerified],
+  ['404 Doubtful', NotVerified],
   ['404 SubjectMerged', SubjectMerged],
 ])
 

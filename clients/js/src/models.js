@@ -157,10 +157,55 @@ export const verification = object({ score: integer })
 
 /**
  * The candidates, best first, and the attributes of the probe. With several photos, probes has
- * those of each, and attributes are those of the first.
+ * those of each, and attributes are those of the first. doubtful are candidates whose scores are in
+ * the application's review band, below the threshold.
  * @typedef {Read<typeof searchResult>} SearchResult
  */
-export const searchResult = object({ candidates: list(candidate), attributes, ignoredFaces, probes })
+export const searchResult = object({
+  candidates: list(candidate),
+  attributes,
+  ignoredFaces,
+  probes,
+  doubtful: or(list(candidate), none),
+})
+
+/**
+ * What the holder of an access key has said of a case: "same" or "different".
+ * @typedef {Read<typeof verdict>} Verdict
+ */
+const verdict = object({ verdict: string, holder: optional(string), time: date })
+
+/**
+ * A verification with a score in the review band of its application. state is "open", "same",
+ * "different", "disputed", "expired" or "erased". An open case has the caller's own verdict only.
+ * @typedef {Read<typeof reviewCase>} Case
+ */
+export const reviewCase = object({
+  id: string,
+  state: string,
+  applicationId: string,
+  subjectId: optional(string),
+  externalId: optional(string),
+  score: optional(integer),
+  threshold: optional(integer),
+  /** The client's name of the probe. */
+  reference: optional(string),
+  created: date,
+  /** Of an open case. */
+  expires: optional(date),
+  closed: optional(date),
+  verdictsNeeded: optional(integer),
+  verdictsGiven: integer,
+  verdicts: list(verdict),
+  /** That of the gallery. Not in a list. */
+  photoLink: optional(string),
+})
+
+/**
+ * A page of cases, the oldest first. total counts all that the wanted state selects.
+ * @typedef {Read<typeof casePage>} CasePage
+ */
+export const casePage = object({ total: integer, cases: list(reviewCase), photoLink: optional(string), next: optional(string) })
 
 /**
  * A face of a comparison. A photo has attributes and a token, or an error; a token has none.
@@ -274,6 +319,8 @@ export const bulkPage = object({ batchId: string, processed: list(bulkRecord), l
 const job = object({ batchId: string, total: integer, done: integer, lastUpdated: date })
 export const jobs = object({ jobs: list(job) })
 
+const twoSubjects = list(object({ id: string, externalId: optional(string), userData: optional(anyObject) }))
+
 /**
  * Two subjects that may show one person. Everybody who is in a pair with somebody is in one group.
  * @typedef {Read<typeof pair>} Pair
@@ -281,7 +328,13 @@ export const jobs = object({ jobs: list(job) })
 const pair = object({
   group: integer,
   score: integer,
-  subjects: list(object({ id: string, externalId: optional(string), userData: optional(anyObject) })),
+  subjects: twoSubjects,
+})
+
+export const differentPairs = object({
+  total: integer,
+  pairs: list(object({ subjects: twoSubjects })),
+  next: optional(string),
 })
 
 /**
@@ -301,6 +354,8 @@ export const duplicates = object({
   /** Pairs are missing: there are too many, or reason says why. */
   incomplete: boolean,
   reason: optional(string),
+  /** Pairs that are left out because of setDifferent. */
+  different: or(integer, () => 0),
   groups: integer,
   pairs: list(pair),
   next: optional(string),
@@ -333,6 +388,8 @@ export const gallery = object({
   retentionDays: or(integer, () => 0),
   /** A subject with two or more events is also compared by the mean of their templates. */
   subjectTemplates: or(boolean, () => false),
+  /** Where people see the photo of a subject: a URL with {externalId}. Empty is none. */
+  photoLink: or(string, () => ''),
 })
 export const galleries = object({ galleries: list(gallery) })
 
@@ -352,6 +409,46 @@ export const application = object({
   enrolmentGuardThreshold: or(integer, () => 7000),
   /** "refuse", or "dominant": a photo of several faces shows the one that is clearly meant. */
   multipleFaces: or(string, () => 'refuse'),
+  /** The lowest score of the review band. 0 is none. */
+  reviewThreshold: or(integer, () => 0),
+  /** How many verdicts close a case, and how long it stays open. */
+  reviewVerdicts: or(integer, () => 1),
+  reviewDays: or(integer, () => 7),
+})
+
+/**
+ * A record of the audit log. Subjects and probes are MACs. An expired one has its number only.
+ * @typedef {Read<typeof auditRecord>} AuditRecord
+ */
+const auditRecord = object({
+  number: integer,
+  time: date,
+  kind: string,
+  operation: or(string, () => ''),
+  status: optional(integer),
+  reason: optional(string),
+  holder: optional(string),
+  key: optional(string),
+  source: optional(string),
+  requestId: optional(string),
+  purpose: optional(string),
+  candidates: or(list(object({ subject: string, score: integer })), none),
+  expired: or(boolean, () => false),
+  /** The bytes of the record in base64, if they were asked for. */
+  content: optional(string),
+})
+
+/**
+ * A page of the audit log.
+ * @typedef {Read<typeof auditPage>} AuditPage
+ */
+export const auditPage = object({
+  /** The number of records in the log. */
+  size: integer,
+  /** Whether requests have records now. */
+  recording: boolean,
+  records: list(auditRecord),
+  next: optional(integer),
 })
 
 /** Whether the service is healthy. */

@@ -140,6 +140,14 @@ async function tagsAndJobs(c, made) {
   assert.deepEqual([(await c.duplicates({ after: 'AQ', length: 7 })).batchId, pair.group], [begun, 1])
   assert.deepEqual([pair.score, pair.subjects[0].externalId], [9731, 'staff/4711'])
   await c.endDuplicates()
+  await c.setDifferent('s', 'externalId:staff/4711')
+  assert.equal((await all(c.different()))[0].subjects[0].externalId, 'staff/4711')
+  await c.unsetDifferent('s', 'b')
+  const [open] = await all(c.cases({ state: 'open' }))
+  assert.deepEqual([open.reference, open.verdictsNeeded, open.verdicts], ['visits/12', 2, []])
+  assert.deepEqual((await c.casePage({ state: 'open', length: 7, after: 'AQ' })).cases, [open])
+  assert.ok((await c.case('k')).photoLink)
+  assert.equal((await c.decide('k', 'same')).verdicts[0].holder, 'anna')
   const batch = await c.bulkRegister([{ filename: 'f', ...EVERYTHING }, { filename: 'g' }])
   const [record] = await all(c.bulkRecords(batch))
   assert.deepEqual([facet.recordAttributes(record), record.attempts], [made.attributes, 1])
@@ -159,7 +167,8 @@ async function management(c) {
   const [listed] = await c.galleries()
   assert.equal(listed.count, 12)
   assert.deepEqual((await c.gallery('g')).applications, await c.applications())
-  const wanted = { name: 'n', size: 1, description: 'd', retentionDays: 3, subjectTemplates: true }
+  const photoLink = 'https://hr.example/{externalId}'
+  const wanted = { name: 'n', size: 1, description: 'd', retentionDays: 3, subjectTemplates: true, photoLink }
   assert.ok((await c.createGallery(wanted)).apiKey)
   assert.equal((await c.updateGallery('g', { ...wanted, size: 2 })).size, 2000)
   await c.deleteGallery('g')
@@ -171,6 +180,14 @@ async function management(c) {
   await c.deleteApplication('a')
 }
 
+async function audit(c) {
+  const query = { operation: 'search', holder: 'door 3', status: 200, since: EVERYTHING.expires, reads: false, content: true, before: 4711 }
+  const page = await c.auditRecords(query)
+  assert.deepEqual([page.size, page.recording, page.next], [4711, true, 4710])
+  assert.deepEqual([page.records[0].requestId.length, page.records[0].candidates[0].score, page.records[0].expired], [32, 9731, false])
+  for (const file of ['key', 'checkpoint', 'tile/0']) assert.ok((await c.auditFile(file)) instanceof Uint8Array)
+}
+
 test('operations match the document', async (t) => {
   const called = new Set()
   const c = await contract(t, called)
@@ -179,6 +196,7 @@ test('operations match the document', async (t) => {
   await tagsAndJobs(c, made)
   await version1(c, made)
   await management(c)
+  await audit(c)
   const described = Object.values(DOCUMENT.paths).flatMap((item) => Object.values(item).map((op) => op.operationId))
   assert.deepEqual([...called].sort(), described.sort())
 })

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -283,13 +284,46 @@ def test_all_subjects_follows_cursors(play: Callable[..., Script]) -> None:
         list(client.all_subjects())
 
 
+def test_failing_receipt_is_refused(play: Callable[..., Script]) -> None:
+    def shard(n: int, index: int, active: int, searched: int, tags: int) -> dict[str, Any]:
+        return {"shard": n, "index": index, "active": active, "searched": searched, "leftOut": {"tags": tags}}
+
+    def said(epoch: int = 2, shards: list[int] | None = None, *parts: dict[str, Any]) -> Answer:
+        found: dict[str, Any] = {"message": "none", "candidates": [], "attributes": ATTRIBUTES}
+        if shards is not None:
+            found["receipt"] = {"epoch": epoch, "list": shards, "shards": parts}
+        return say(404, json.dumps(found))
+
+    good = said(2, [1, 4], shard(1, 10, 5, 5, 0), shard(4, 20, 7, 3, 4))
+    with play(good, said(3, [1], shard(1, 11, 6, 6, 0)), good).client() as client:
+        first = client.search(b"x", receipt=True).receipt
+        assert first is not None and first.shards[1].left_out == {"tags": 4}
+        client.search(b"x", receipt=True)
+        with pytest.raises(facet_client.ReceiptError, match="earlier"):
+            client.search(b"x", receipt=True)
+        assert client.with_api_key("other").search(b"x", receipt=True).receipt == first
+    for wrong in (
+        said(2, [1, 4], shard(1, 10, 5, 4, 0), shard(4, 20, 7, 3, 4)),  # an event was skipped
+        said(2, [1, 4], shard(1, 10, 5, 5, 0)),  # a shard was skipped
+        said(2, [1, 4], shard(1, 10, 5, 5, 0), shard(1, 10, 5, 5, 0)),
+        said(2, []),
+        said(),
+        said(2, [1, 4], shard(1, 9, 5, 5, 0), shard(4, 20, 7, 3, 4)),  # a stale replica
+        said(1, [1], shard(1, 10, 5, 5, 0)),  # an old list
+        said(2, [1], shard(1, 10, 5, 5, 0)),  # another list of the epoch
+    ):
+        with play(good, wrong).client() as client:
+            client.search(b"x", receipt=True)
+            with pytest.raises(facet_client.ReceiptError):
+                client.search(b"x", receipt=True)
+
+
 def example(op: dict[str, Any]) -> Answer:
     """Returns the described answer of success."""
     status = next(s for s in op["responses"] if s.startswith("2"))
-    content = op["responses"][status].get("content")
-    if content is None:
+    media = op["responses"][status].get("content", {}).get("application/json")
+    if media is None:
         return say(int(status))
-    media = content["application/json"]
     value = media.get("example") or next(resolved(e)["value"] for e in media["examples"].values())
     return say(int(status), json.dumps(value))
 
@@ -347,6 +381,14 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert c.duplicates("AQ", 7).batch_id == begun and pair.group == 1 and pair.score == 9731
         assert [s.external_id for s in pair.subjects] == ["staff/4711", ""]
         c.end_duplicates()
+        c.set_different("s", "externalId:staff/4711")
+        assert [p.subjects[0].external_id for p in c.different()] == ["staff/4711"]
+        c.unset_different("s", "b")
+        assert c.verify("s", b"x", reference="visits/12").score == 8731
+        (case,) = c.cases("open")
+        assert (case.reference, case.verdicts_needed, case.verdicts) == ("visits/12", 2, [])
+        assert c.case_page("open", length=7, after="AQ").cases == [case]
+        assert c.case("k").photo_link and c.decide("k", "same").verdicts[0].holder == "anna"
         batch = c.bulk_register([facet_client.BulkItem("f", ["t"]), facet_client.BulkItem("g")])
         (record,) = c.bulk_records(batch)
         assert record.attributes == made.attributes and record.attempts == 1
@@ -359,4 +401,8 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert c.application("a") == c.create_application("g", "n", verify_threshold=1, enrolment_guard=True)
         assert c.update_application("a", name="n", face_minimum_quality_score=0.5).verify_threshold == 7500
         c.delete_application("a")
+        page = c.audit_records(operation="search", since=datetime(2026, 11, 1, tzinfo=timezone.utc), reads=False, content=True, before=4711)
+        assert (page.size, page.recording, page.next) == (4711, True, 4710)
+        assert page.records[0].request_id and page.records[0].candidates[0].score == 9731
+        assert [c.audit_file(name) for name in ("key", "checkpoint", "tile/0")] == [b""] * 3
     assert called == {op["operationId"] for item in DOCUMENT["paths"].values() for op in item.values()}

@@ -57,13 +57,14 @@ export class FaceOperations extends SubjectOperations {
   }
 
   /**
-   * Does what verifySubject does, and returns the subject, too.
+   * Does what verifySubject does, and returns the subject, too. reference names the probe, in at most
+   * 256 bytes, for people who review a doubtful score.
    * @param {string} subjectId
    * @param {Probe} probe
-   * @param {Options} [options]
+   * @param {Options & {reference?: string | undefined}} [options]
    */
   async verify(subjectId, probe, options) {
-    const body = { id: subjectId, ...(await probeMember(probe)) }
+    const body = { id: subjectId, ...(await probeMember(probe)), reference: options?.reference }
     return read(models.verified, await this.call({ method: 'POST', path: '/v1.1/face/verify', body, options }))
   }
 

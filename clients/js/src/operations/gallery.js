@@ -12,6 +12,8 @@ import { enrolmentFields } from './subjects.js'
  * @typedef {{filename: string} & import('./subjects.js').EventFields & import('./subjects.js').SubjectFields} BulkItem
  */
 
+const DIFFERENT = '/v1.1/jobs/duplicates/different'
+
 /** Tags of a gallery, and jobs that register photos of the object store. */
 export class GalleryOperations extends FaceOperations {
   /**
@@ -103,6 +105,86 @@ export class GalleryOperations extends FaceOperations {
    */
   async endDuplicates(options) {
     await this.call({ method: 'DELETE', path: '/v1.1/jobs/duplicates', repeat: 'gone', options })
+  }
+
+  /**
+   * Says that two subjects are different people, so that reports leave their pair out. Needs the role admin.
+   * @param {string} subjectId
+   * @param {string} otherId
+   * @param {Options} [options]
+   */
+  async setDifferent(subjectId, otherId, options) {
+    await this.call({ method: 'PUT', path: path('v1.1', 'jobs', 'duplicates', 'different', subjectId, otherId), repeat: 'freely', options })
+  }
+
+  /**
+   * Takes back that two subjects are different people.
+   * @param {string} subjectId
+   * @param {string} otherId
+   * @param {Options} [options]
+   */
+  async unsetDifferent(subjectId, otherId, options) {
+    await this.call({ method: 'DELETE', path: path('v1.1', 'jobs', 'duplicates', 'different', subjectId, otherId), repeat: 'gone', options })
+  }
+
+  /**
+   * Iterates over the pairs of different subjects.
+   * @param {Options} [options]
+   */
+  async *different(options) {
+    let page = read(models.differentPairs, await this.call({ method: 'GET', path: DIFFERENT, options }))
+    yield* page.pairs
+    while (page.next !== undefined) {
+      const query = `after=${encodeURIComponent(page.next)}`
+      page = read(models.differentPairs, await this.call({ method: 'GET', path: DIFFERENT, query, options }))
+      yield* page.pairs
+    }
+  }
+
+  /**
+   * Returns a page of the cases of the gallery, the oldest first: "open" or "closed" ones, or all. after
+   * is the next of the page before. Needs the role admin or reviewer, as the other calls on cases do.
+   * @param {Options & {state?: 'open' | 'closed' | undefined, after?: string | undefined, length?: number | undefined}} [options]
+   */
+  async casePage(options = {}) {
+    const { state, after, length } = options
+    const parts = Object.entries({ after, length, state }).filter(([, value]) => value !== undefined)
+    const query = parts.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&')
+    return read(models.casePage, await this.call({ method: 'GET', path: '/v1.1/cases', query, options }))
+  }
+
+  /**
+   * Iterates over the cases of a state, the oldest first.
+   * @param {Options & {state?: 'open' | 'closed' | undefined}} [options]
+   */
+  async *cases(options = {}) {
+    let page = await this.casePage(options)
+    yield* page.cases
+    while (page.next !== undefined) {
+      page = await this.casePage({ ...options, after: page.next })
+      yield* page.cases
+    }
+  }
+
+  /**
+   * Returns one case.
+   * @param {string} caseId
+   * @param {Options} [options]
+   */
+  async case(caseId, options) {
+    return read(models.reviewCase, await this.call({ method: 'GET', path: path('v1.1', 'cases', caseId), options }))
+  }
+
+  /**
+   * Says whether both photos of a case show one person, and returns the case.
+   * @param {string} caseId
+   * @param {'same' | 'different'} verdict
+   * @param {Options} [options]
+   */
+  async decide(caseId, verdict, options) {
+    const body = { verdict }
+    const answer = await this.call({ method: 'PUT', path: path('v1.1', 'cases', caseId, 'verdict'), body, repeat: 'freely', options })
+    return read(models.reviewCase, answer)
   }
 
   /**

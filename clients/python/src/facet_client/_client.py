@@ -15,12 +15,16 @@ from ._models import (
     Application,
     ApplicationEntry,
     Attributes,
+    AuditPage,
     BulkItem,
     BulkPage,
     BulkRecord,
+    Case,
+    CasePage,
     Check,
     CheckedRow,
     Comparison,
+    DifferentPairs,
     Duplicates,
     Entry,
     Event,
@@ -37,10 +41,12 @@ from ._models import (
     Verified,
     read,
 )
+from ._receipts import Receipts
 from ._sign import Signer, escape
 from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Operation, Transport, path
 
 Order = Literal["asc", "desc"]
+_DIFFERENT = "/v1.1/jobs/duplicates/different"
 _PAGE = 1000  # the longest page of the subject list
 _REGION, _SERVICE = "ap-southeast-2", "execute-api"  # of signatures
 
@@ -79,6 +85,7 @@ class Client:
             base, portal, Signer(access_key, secret_key, region, service), ca_file, max(1, tries), timeout
         )
         self._api_key = api_key
+        self._receipts = Receipts()
 
     @classmethod
     def from_profile(cls, file: str | Path, *, api_key: str | None = None) -> Client:
@@ -110,7 +117,7 @@ class Client:
     def with_api_key(self, api_key: str) -> Client:
         """Returns a client for another application, with the same connections."""
         other = object.__new__(type(self))
-        other._transport, other._api_key = self._transport, api_key
+        other._transport, other._api_key, other._receipts = self._transport, api_key, Receipts()
         return other
 
     def close(self) -> None:
@@ -300,9 +307,10 @@ class Client:
         photos of one person; each counts as a request."""
         return self.verify(subject_id, probe).score
 
-    def verify(self, subject_id: str, probe: bytes | Sequence[bytes]) -> Verified:
-        """Does what verify_subject does, and returns the subject, too."""
-        body = {"id": subject_id, **_probe(probe)}
+    def verify(self, subject_id: str, probe: bytes | Sequence[bytes], *, reference: str | None = None) -> Verified:
+        """Does what verify_subject does, and returns the subject, too. reference names the probe, in at
+        most 256 bytes, for people who review a doubtful score."""
+        body = _given(id=subject_id, **_probe(probe), reference=reference)
         return read(Verified, self._call(Operation("POST", "/v1.1/face/verify", body=body)))
 
     def verify_faces(self, face: bytes, probe: bytes | Sequence[bytes]) -> int:
@@ -318,15 +326,27 @@ class Client:
         threshold: int | None = None,
         limit: int | None = None,
         tags: Iterable[str] | None = None,
+        receipt: bool = False,
     ) -> SearchResult:
         """Returns the subjects that a photo may show. threshold is the lowest score of a
         candidate (by default 7000), limit the most events in the answer (by default 10).
         tags limits the search to events with at least one of them. The probe may be a list
-        of 2 to 10 photos of one person; each counts as a request."""
+        of 2 to 10 photos of one person; each counts as a request. With receipt it asks for
+        a receipt and checks it, also against those of this client's earlier searches.
+        Raises ReceiptError if it does not hold."""
         body = _given(
-            **_probe(probe), threshold=threshold, limit=limit, tags=None if tags is None else list(tags)
+            **_probe(probe),
+            threshold=threshold,
+            limit=limit,
+            tags=None if tags is None else list(tags),
+            receipt=receipt or None,
         )
-        return read(SearchResult, self._call(Operation("POST", "/v1.1/face/search", body=body, empty="candidates")))
+        before = self._receipts.now()
+        operation = Operation("POST", "/v1.1/face/search", body=body, empty="candidates")
+        found = read(SearchResult, self._call(operation))
+        if receipt:
+            self._receipts.check(found.receipt, before)
+        return found
 
     def match_page(
         self, probe: bytes, *, threshold: int | None = None, length: int | None = None, after: str | None = None
@@ -472,6 +492,50 @@ class Client:
         """Drops the report, and ends a comparison under way."""
         self._call(Operation("DELETE", "/v1.1/jobs/duplicates", repeat=GONE))
 
+    def set_different(self, subject_id: str, other_id: str) -> None:
+        """Says that two subjects are different people, so that reports leave their pair out. Needs the role admin."""
+        self._call(Operation("PUT", path("v1.1", "jobs", "duplicates", "different", subject_id, other_id), repeat=FREELY))
+
+    def unset_different(self, subject_id: str, other_id: str) -> None:
+        """Takes back that two subjects are different people."""
+        self._call(Operation("DELETE", path("v1.1", "jobs", "duplicates", "different", subject_id, other_id), repeat=GONE))
+
+    def different(self) -> Iterator[Pair]:
+        """Iterates over the pairs of different subjects."""
+        page = read(DifferentPairs, self._call(Operation("GET", _DIFFERENT)))
+        yield from page.pairs
+        while page.next is not None:
+            query = f"after={escape(page.next)}"
+            page = read(DifferentPairs, self._call(Operation("GET", _DIFFERENT, query=query)))
+            yield from page.pairs
+
+    def case_page(self, state: str | None = None, *, length: int | None = None, after: str | None = None) -> CasePage:
+        """Returns a page of the cases of the gallery that are "open" or "closed", the oldest first. after
+        is the next of the page before. Needs the role admin or reviewer, as the other calls on cases do."""
+        parts = [] if after is None else [f"after={escape(after)}"]  # in the order of the keys
+        if length is not None:
+            parts.append(f"length={length:d}")
+        if state is not None:
+            parts.append(f"state={escape(state)}")
+        return read(CasePage, self._call(Operation("GET", "/v1.1/cases", query="&".join(parts))))
+
+    def cases(self, state: str | None = None) -> Iterator[Case]:
+        """Iterates over the cases of a state, the oldest first."""
+        page = self.case_page(state)
+        yield from page.cases
+        while page.next is not None:
+            page = self.case_page(state, after=page.next)
+            yield from page.cases
+
+    def case(self, case_id: str) -> Case:
+        """Returns one case."""
+        return read(Case, self._call(Operation("GET", path("v1.1", "cases", case_id))))
+
+    def decide(self, case_id: str, verdict: str) -> Case:
+        """Says whether both photos of a case show one person, "same" or "different", and returns the case."""
+        body = {"verdict": verdict}
+        return read(Case, self._call(Operation("PUT", path("v1.1", "cases", case_id, "verdict"), body=body, repeat=FREELY)))
+
     # Tenant management
 
     def galleries(self) -> list[Gallery]:
@@ -491,11 +555,13 @@ class Client:
         description: str = "",
         retention_days: int | None = None,
         subject_templates: bool | None = None,
+        photo_link: str | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
         """Creates a gallery and an application for it. The answer contains its API key. Events
         expire retention_days after their last update; None is never. With subject_templates, a
-        subject with two or more events is also compared by the mean of their templates."""
+        subject with two or more events is also compared by the mean of their templates.
+        photo_link is where people see the photo of a subject: an https URL with {externalId}."""
         body = _given(
             name=name,
             size=size,
@@ -503,6 +569,7 @@ class Client:
             description=description,
             retentionDays=retention_days,
             subjectTemplates=subject_templates,
+            photoLink=photo_link,
         )
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
@@ -515,16 +582,19 @@ class Client:
         size: int | None = None,
         retention_days: int | None = None,
         subject_templates: bool | None = None,
+        photo_link: str | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
         """Changes the fields that are not None. size can only grow. retention_days and
-        subject_templates count for what exists, too; 0 days are for ever."""
+        subject_templates count for what exists, too; 0 days are for ever. An empty photo_link
+        is none."""
         body = _given(
             name=name,
             description=description,
             size=size,
             retentionDays=retention_days,
             subjectTemplates=subject_templates,
+            photoLink=photo_link,
         )
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
 
@@ -551,10 +621,15 @@ class Client:
         enrolment_guard: bool | None = None,
         enrolment_guard_threshold: int | None = None,
         multiple_faces: str | None = None,
+        review_threshold: int | None = None,
+        review_verdicts: int | None = None,
+        review_days: int | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
         """Creates an application of a gallery. multiple_faces is "refuse" (the default) or
-        "dominant": a photo of several faces shows the one that is clearly meant."""
+        "dominant": a photo of several faces shows the one that is clearly meant. Scores from
+        review_threshold on are no match and reviewed by people: review_verdicts (1 or 2) close a case,
+        which stays open for review_days."""
         body = _given(
             galleryId=gallery_id,
             name=name,
@@ -564,6 +639,9 @@ class Client:
             enrolmentGuard=enrolment_guard,
             enrolmentGuardThreshold=enrolment_guard_threshold,
             multipleFaces=multiple_faces,
+            reviewThreshold=review_threshold,
+            reviewVerdicts=review_verdicts,
+            reviewDays=review_days,
         )
         return read(Application, self._portal("POST", "applications", body=body, key=idempotency_key))
 
@@ -578,6 +656,9 @@ class Client:
         enrolment_guard: bool | None = None,
         enrolment_guard_threshold: int | None = None,
         multiple_faces: str | None = None,
+        review_threshold: int | None = None,
+        review_verdicts: int | None = None,
+        review_days: int | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
         """Changes the fields that are not None."""
@@ -589,12 +670,47 @@ class Client:
             enrolmentGuard=enrolment_guard,
             enrolmentGuardThreshold=enrolment_guard_threshold,
             multipleFaces=multiple_faces,
+            reviewThreshold=review_threshold,
+            reviewVerdicts=review_verdicts,
+            reviewDays=review_days,
         )
         return read(Application, self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key))
 
     def delete_application(self, application_id: str) -> None:
         """Deletes an application. The service then refuses its API key."""
         self._portal("DELETE", "applications", application_id)
+
+    def audit_records(
+        self,
+        *,
+        operation: str | None = None,
+        holder: str | None = None,
+        key: str | None = None,
+        kind: str | None = None,
+        status: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        reads: bool = True,
+        content: bool = False,
+        before: int | None = None,
+        length: int | None = None,
+    ) -> AuditPage:
+        """Returns a page of the tenant's audit log, the newest record first. operation is a part of it, such as "search". reads
+        False leaves out reads of the log. before is the next of the page before. Needs the role auditor or admin."""
+        given = _given(
+            operation=operation, holder=holder, key=key, kind=kind, status=status, before=before, length=length,
+            since=since and _time(since), until=until and _time(until),
+            reads=None if reads else "false", content="true" if content else None,
+        )  # fmt: skip
+        query = "&".join(f"{name}={escape(str(given[name]))}" for name in sorted(given))
+        return read(AuditPage, self._call(Operation("GET", "/api/audit", query=query, portal=True)))
+
+    def audit_file(self, name: str) -> bytes:
+        """Returns a file of the audit log by its path in C2SP's tlog-tiles: "checkpoint", a tile, or a bundle of entries. "key" is
+        the log's verifier key. Needs the role auditor or admin."""
+        at = path("api", "audit", *name.split("/"))
+        answer: bytes = self._call(Operation("GET", at, portal=True, raw=True))
+        return answer
 
     def _portal(self, method: str, *segments: str, body: dict[str, Any] | None = None, key: str | None = None) -> Any:
         repeat = {"GET": FREELY, "DELETE": GONE}.get(method, KEYED)

@@ -31,6 +31,8 @@ class Refusal(FacetError):
         self.reason: str = body.get("reason") or ""
         self.score: int | None = body.get("score")
         """The score of a verification below its threshold, else None."""
+        self.case_id: str = body.get("caseId") or ""
+        """The case that a verification in the review band has opened (reason "Doubtful"), or ""."""
         after = headers.get("Retry-After", "")
         self.retry_after: float = float(after) if after.isdecimal() else 0.0
         """The wait in seconds that the service asks for, or 0."""
@@ -101,7 +103,7 @@ class SubjectMerged(Refusal):
 
 
 class NotVerified(Refusal):
-    """404 of a verification below its threshold. score is set."""
+    """404 of a verification below its threshold. score is set, and case_id if people review it."""
 
 
 class Busy(Refusal):
@@ -113,6 +115,7 @@ _BY_REASON: dict[tuple[int, str], type[Refusal]] = {
     (400, "UnknownTag"): UnknownTag,
     (400, "UnreadableImage"): UnreadableImage,
     (404, "NotVerified"): NotVerified,
+    (404, "Doubtful"): NotVerified,
     (404, "SubjectMerged"): SubjectMerged,
 }
 _BY_TYPE: dict[str, type[Refusal]] = {

@@ -172,14 +172,42 @@ class Verified:
 
 
 @dataclass(frozen=True)
+class ShardReceipt:
+    """The statement of one shard: active events of the gallery at an index of its log, of which searched
+    were searched. left_out counts the others by reason: \"tags\" are those without a tag of the search."""
+
+    shard: int
+    index: int
+    active: int
+    searched: int
+    left_out: dict[str, int]
+
+
+_Numbers = list[int]
+_Statements = list[ShardReceipt]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a search went through. epoch numbers the gallery's lists of shards, and list is that list."""
+
+    epoch: int
+    list: _Numbers
+    shards: _Statements
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """The candidates, best first, and the attributes of the probe. With several photos, probes has
-    those of each, and attributes are those of the first."""
+    those of each, and attributes are those of the first. receipt is None unless the search asks for one.
+    doubtful are candidates whose scores are in the application's review band, below the threshold."""
 
     candidates: list[Candidate]
     attributes: Attributes
     ignored_faces: list[IgnoredFace] = field(default_factory=list)
     probes: list[Probed] = field(default_factory=list)
+    receipt: Receipt | None = None
+    doubtful: list[Candidate] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -338,17 +366,28 @@ class PairSubject:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two subjects that may show one person. Everybody who is in a pair with somebody is in one group."""
+    """Two subjects that may show one person. Everybody who is in a pair with somebody is in one group. A pair
+    of different subjects has no group and no score."""
 
-    group: int
-    score: int
     subjects: list[PairSubject]
+    group: int = 0
+    score: int = 0
+
+
+@dataclass(frozen=True)
+class DifferentPairs:
+    """A page of the pairs of different subjects."""
+
+    total: int
+    pairs: list[Pair]
+    next: str | None = None
 
 
 @dataclass(frozen=True)
 class Duplicates:
     """How far the comparison of a gallery with itself is: done of total parts were compared. status is
-    "Running" or "Done". incomplete says that pairs are missing: there are too many, or reason says why."""
+    "Running" or "Done". incomplete says that pairs are missing: there are too many, or reason says why. different
+    counts the pairs that are left out because of set_different."""
 
     batch_id: str
     status: str
@@ -361,6 +400,49 @@ class Duplicates:
     groups: int
     pairs: list[Pair]
     reason: str = ""
+    different: int = 0
+    next: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the holder of an access key has said of a case: "same" or "different"."""
+
+    verdict: str
+    time: datetime
+    holder: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A verification with a score in the review band of its application. state is "open", "same",
+    "different", "disputed", "expired" or "erased". An open case has the caller's own verdict only.
+    photo_link is that of the gallery; it is not set in a list."""
+
+    id: str
+    state: str
+    application_id: str
+    created: datetime
+    verdicts_given: int
+    verdicts: list[Verdict]
+    verdicts_needed: int = 0
+    subject_id: str = ""
+    external_id: str = ""
+    score: int = 0
+    threshold: int = 0
+    reference: str = ""
+    expires: datetime | None = None
+    closed: datetime | None = None
+    photo_link: str = ""
+
+
+@dataclass(frozen=True)
+class CasePage:
+    """A page of cases, the oldest first. total counts all that the wanted state selects."""
+
+    total: int
+    cases: list[Case]
+    photo_link: str = ""
     next: str | None = None
 
 
@@ -371,6 +453,45 @@ class ApplicationEntry:
     id: str
     name: str
     api_key: str
+
+
+@dataclass(frozen=True)
+class AuditCandidate:
+    """A candidate of an answer. subject is a MAC."""
+
+    subject: str
+    score: int
+
+
+@dataclass(frozen=True)
+class AuditRecord:
+    """A record of the audit log. Subjects and probes are MACs. An expired one has its number only. content is the
+    record's bytes in base64, if they were asked for."""
+
+    number: int
+    time: datetime
+    kind: str
+    operation: str = ""
+    status: int = 0
+    reason: str = ""
+    holder: str = ""
+    key: str = ""
+    source: str = ""
+    request_id: str = ""
+    purpose: str = ""
+    candidates: list[AuditCandidate] = field(default_factory=list)
+    expired: bool = False
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """A page of the audit log, which has size records. recording says whether requests have records now."""
+
+    size: int
+    recording: bool
+    records: list[AuditRecord]
+    next: int | None = None
 
 
 @dataclass(frozen=True)
@@ -387,12 +508,13 @@ class Gallery:
     api_key: str = ""
     retention_days: int = 0
     subject_templates: bool = False
+    photo_link: str = ""
 
 
 @dataclass(frozen=True)
 class Application:
-    """An API key for a gallery, with the settings of its use. The last four fields go
-    beyond the interface."""
+    """An API key for a gallery, with the settings of its use. The last seven fields go
+    beyond the interface. A review_threshold of 0 is no review band."""
 
     id: str
     name: str
@@ -403,6 +525,9 @@ class Application:
     enrolment_guard: bool = False
     enrolment_guard_threshold: int = 7000
     multiple_faces: str = "refuse"
+    review_threshold: int = 0
+    review_verdicts: int = 1
+    review_days: int = 7
 
 
 def camel(name: str) -> str:

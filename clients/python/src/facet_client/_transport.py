@@ -48,6 +48,8 @@ class Operation:
     """The Idempotency-Key of a write. None means a random one."""
     empty: str = ""
     """The member that a 404 contains when the answer is an empty list."""
+    raw: bool = False
+    """The answer is bytes."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Transport:
             else:
                 nodes.wake(node)
                 if _stands(answer, op):
-                    return _value(name, answer)
+                    return answer.text if op.raw else _value(name, answer)
                 refused = refusal(name, answer.status, answer.text, answer.headers)
                 if doubt and _done_before(op, refused):
                     return None
@@ -157,7 +159,7 @@ class Transport:
         raise error
 
     def _prepare(self, op: Operation, api_key: str | None) -> tuple[dict[str, str], bytes]:
-        headers = {"accept": "application/json"}
+        headers = {"accept": "*/*" if op.raw else "application/json"}
         if api_key and not op.portal:
             headers["x-api-key"] = api_key
         if op.repeat == KEYED:

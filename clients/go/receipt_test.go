@@ -1,0 +1,48 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"facet.internal/client"
+)
+
+func TestReceiptThatFailsIsRefused(t *testing.T) {
+	t.Parallel()
+	shard := func(n, index, active, searched, tags int) string {
+		return fmt.Sprintf(`{"shard":%d,"index":%d,"active":%d,"searched":%d,"leftOut":{"tags":%d}}`, n, index, active, searched, tags)
+	}
+	receipt := func(epoch int, list string, shards ...string) string {
+		return fmt.Sprintf(`,"receipt":{"epoch":%d,"list":[%s],"shards":[%s]}`, epoch, list, strings.Join(shards, ","))
+	}
+	good := receipt(2, "1,4", shard(1, 10, 5, 5, 0), shard(4, 20, 7, 3, 4))
+	f := func(what string, fails bool, answers ...string) {
+		t.Helper()
+		var steps []func(http.ResponseWriter)
+		for _, a := range answers {
+			steps = append(steps, say(http.StatusNotFound, `{"message":"none","candidates":[]`+a+`}`))
+		}
+		_, c := play(t, client.Config{APIKey: "key"}, steps...)
+		for i := range answers {
+			found, err := c.Search(t.Context(), client.SearchQuery{Probe: []byte("x"), Receipt: true})
+			if want := fails && i == len(answers)-1; errors.Is(err, client.ErrReceipt) != want || !want && (err != nil || found.Receipt == nil) {
+				t.Errorf("%s: answer %d: %+v, %v", what, i, found.Receipt, err)
+			}
+		}
+	}
+	f("complete", false, good, good)
+	f("later", false, good, receipt(3, "1,4,9", shard(9, 1, 0, 0, 0), shard(1, 11, 5, 5, 0), shard(4, 20, 7, 7, 0)))
+	f("an event was skipped", true, receipt(2, "1,4", shard(1, 10, 5, 4, 0), shard(4, 20, 7, 3, 4)))
+	f("an event counts twice", true, receipt(2, "1,4", shard(1, 10, 5, 5, 0), shard(4, 20, 7, 4, 4)))
+	f("a shard was skipped", true, receipt(2, "1,4", shard(1, 10, 5, 5, 0)))
+	f("a shard is twice in it", true, receipt(2, "1,4", shard(1, 10, 5, 5, 0), shard(1, 10, 5, 5, 0)))
+	f("a shard of no list", true, receipt(2, "1", shard(1, 10, 5, 5, 0), shard(4, 20, 7, 3, 4)))
+	f("no shard", true, receipt(2, ""))
+	f("none", true, "")
+	f("a stale replica", true, good, receipt(2, "1,4", shard(1, 9, 5, 5, 0), shard(4, 20, 7, 3, 4)))
+	f("an old list", true, good, receipt(1, "1", shard(1, 10, 5, 5, 0)))
+	f("another list of the epoch", true, good, receipt(2, "1", shard(1, 10, 5, 5, 0)))
+}
