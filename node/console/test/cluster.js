@@ -114,13 +114,24 @@ export async function startConsole(dir) {
 /**
  * createKey makes an access key of the cluster's tenant.
  * @param {string} dir
- * @param {"admin" | "biometric" | "read-only"} role
+ * @param {"admin" | "biometric" | "read-only" | "enrol-only" | "search-only" | "reviewer" | "auditor"} role
+ * @param {string} [holder]
  * @returns {Keys}
  */
-export function createKey(dir, role) {
+export function createKey(dir, role, holder) {
   const [{ name }] = JSON.parse(run("tenant", "list", "--dir", dir, "--json"));
-  const pair = JSON.parse(run("key", "create", "--dir", dir, "--tenant", name, "--role", role, "--json"));
+  const pair = JSON.parse(run("key", "create", "--dir", dir, "--tenant", name, "--role", role, ...(holder ? ["--holder", holder] : []), "--json"));
   return { accessKey: pair.access_key, secretKey: pair.secret_key };
+}
+
+/**
+ * setAudit sets how the audit log of the cluster's tenant is kept.
+ * @param {string} dir
+ * @param {"strict" | "off"} mode
+ */
+export function setAudit(dir, mode) {
+  const [{ name }] = JSON.parse(run("tenant", "list", "--dir", dir, "--json"));
+  run("tenant", "set", name, "--audit", mode, "--dir", dir);
 }
 
 /** @param {string[]} args */

@@ -1,9 +1,9 @@
 // Draws the pictures of docs/console.md from a cluster with the sample photos.
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { texts } from "../web/texts.js";
 import { choosePhoto, launch, photo, visit } from "./browser.js";
-import { startCluster } from "./cluster.js";
+import { setAudit, startCluster } from "./cluster.js";
 import { folderOf, go, importFolder, makeGallery } from "./steps.js";
 
 const out = join(import.meta.dirname, "../../../docs/pictures");
@@ -35,6 +35,84 @@ async function draw(page) {
   await page.getByText(texts.cluster.healthy).waitFor();
   await shot("cluster");
   rmSync(people, { recursive: true });
+  await drawDuplicates(page);
+  await shot("duplicates");
+  await drawReview(page);
+  await shot("review");
+  await drawAudit(page);
+  await shot("audit");
+}
+
+/**
+ * drawDuplicates shows pairs of a gallery, and the photos of one of them opened.
+ * @param {import("playwright-core").Page} page
+ */
+async function drawDuplicates(page) {
+  await makeGallery(page, "members");
+  const members = folderOf({
+    "M-1041/1.jpg": "face_recognition/obama.jpg", "M-2230/1.jpg": "face_recognition/obama3.jpg", "M-2231/1.jpg": "face_recognition/obama2.jpg",
+    "M-3307/1.jpg": "face_recognition/biden.jpg", "M-4410/1.jpg": "face_recognition/biden.jpg", "M-5002/1.png": "scikit-image/astronaut.png",
+  });
+  await page.evaluate(async () => {
+    const from = "/console/state.js"; // not known to the types
+    const { client, chosen, applications } = await import(from);
+    const { id } = (await client.value.galleries()).find((/** @type {{name: string}} */ g) => g.name === "members");
+    await client.value.updateGallery(id, { photoLink: "https://hr.example/photos/{externalId}.jpg" });
+    chosen.value = applications.value.find((/** @type {{name: string}} */ a) => a.name === "members").id;
+  });
+  await importFolder(page, members);
+  rmSync(members, { recursive: true });
+  await page.context().route("https://hr.example/**", (route) => route.fulfill({ path: photo("face_recognition/obama.jpg") }));
+  await go(page, "duplicates", texts.duplicates.title);
+  await page.getByLabel(texts.duplicates.gallery).selectOption("members");
+  await page.getByRole("slider").fill("8000");
+  await page.getByRole("button", { name: texts.duplicates.begin }).click();
+  await page.getByRole("heading", { name: /pairs? in/ }).waitFor();
+  for (const link of await page.locator("tbody tr").first().getByRole("link").all()) {
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
+    await tab.close();
+  }
+}
+
+/**
+ * drawReview shows cases of the gallery of drawDuplicates, and the photos of the first one opened.
+ * @param {import("playwright-core").Page} page
+ */
+async function drawReview(page) {
+  await page.evaluate(
+    async (face) => {
+      const from = "/console/state.js"; // not known to the types
+      const { client, application, inGallery } = await import(from);
+      await client.value.updateApplication(application.value.id, { verifyThreshold: 9990, reviewThreshold: 5000, reviewVerdicts: 2 });
+      const probe = new Blob([Uint8Array.from(atob(face), (x) => x.charCodeAt(0))]);
+      for (const reference of ["V-2026-0117", "V-2026-0121", undefined]) {
+        await inGallery.value.verify("externalId:M-1041", probe, { reference }).catch(() => undefined); // doubtful
+      }
+    },
+    readFileSync(photo("face_recognition/obama2.jpg")).toString("base64"),
+  );
+  await go(page, "review", texts.review.title);
+  for (const link of await page.locator("tbody tr").first().getByRole("link").all()) {
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
+    await tab.close();
+  }
+  await page.getByRole("button", { name: texts.review.same }).waitFor();
+}
+
+/**
+ * drawAudit shows records of a few requests.
+ * @param {import("playwright-core").Page} page
+ */
+async function drawAudit(page) {
+  setAudit(cluster.dir, "strict");
+  await go(page, "try", texts.try.title);
+  await choosePhoto(page, texts.try.choose, photo("face_recognition/obama2.jpg"));
+  await page.getByRole("button", { name: texts.try.search, exact: true }).click();
+  await page.getByRole("cell", { name: /./ }).first().waitFor();
+  for (const path of /** @type {const} */ (["galleries", "duplicates"])) await go(page, path, texts[path].title);
+  await page.waitForLoadState("networkidle");
+  await go(page, "audit", texts.audit.title);
+  await page.getByText(/in the log that the key has signed/).waitFor();
 }
 
 const browser = await launch();

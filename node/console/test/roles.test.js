@@ -59,7 +59,7 @@ test("an administrator sees all but the cluster", async () => {
   const v = await open();
   await signIn(v.page, admin);
   await makeGallery(v.page, "staff");
-  assert.deepEqual(await shown(v.page), [texts.frame.try, texts.frame.galleries, texts.frame.import, texts.frame.erase, texts.frame.lab]);
+  assert.deepEqual(await shown(v.page), [texts.frame.try, texts.frame.galleries, texts.frame.import, texts.frame.duplicates, texts.frame.review, texts.frame.erase, texts.frame.lab, texts.frame.audit]);
   await importFolder(v.page, people);
   assert.equal(await fact(v.page, texts.import.outcomes.registered ?? ""), "2");
   apiKey = await v.page.evaluate(async () => {

@@ -14,8 +14,11 @@ export const pages = /** @type {const} */ ([
   ["galleries", texts.galleries.title],
   ["cluster", texts.cluster.title],
   ["import", texts.import.title],
+  ["duplicates", texts.duplicates.title],
+  ["review", texts.review.title],
   ["erase", texts.erase.title],
   ["lab", texts.lab.title],
+  ["audit", texts.audit.title],
 ]);
 
 /**

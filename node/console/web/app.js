@@ -6,15 +6,18 @@ import { useEffect, useRef } from './vendor/hooks.js'
 import { signal } from './vendor/signals.js'
 import { Notice, Problem } from './parts.js'
 import { SignedOut } from './session.js'
-import { accessKey, begin, client, manages, operates, session, signOut } from './state.js'
+import { accessKey, audits, begin, client, manages, operates, reviews, session, signOut, works } from './state.js'
 import { texts } from './texts.js'
 import { SignIn } from './pages/signin.js'
 import { Try } from './pages/try.js'
 import { Galleries } from './pages/galleries.js'
 import { Cluster } from './pages/cluster.js'
 import { Import } from './pages/import.js'
+import { Duplicates } from './pages/duplicates.js'
+import { Review } from './pages/review.js'
 import { Erase } from './pages/erase.js'
 import { Lab } from './pages/lab.js'
+import { Audit } from './pages/audit.js'
 
 const t = texts.frame
 
@@ -23,12 +26,15 @@ const t = texts.frame
  * @type {{path: string, name: string, page: import('./vendor/preact.js').ComponentType<{rest: string[]}>, shown: () => boolean}[]}
  */
 const pages = [
-  { path: 'try', name: t.try, page: Try, shown: () => !!client.value },
-  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => !!client.value },
+  { path: 'try', name: t.try, page: Try, shown: () => works.value },
+  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => works.value },
   { path: 'cluster', name: t.cluster, page: Cluster, shown: () => operates.value },
-  { path: 'import', name: t.import, page: Import, shown: () => !!client.value },
+  { path: 'import', name: t.import, page: Import, shown: () => works.value },
+  { path: 'duplicates', name: t.duplicates, page: Duplicates, shown: () => manages.value },
+  { path: 'review', name: t.review, page: Review, shown: () => reviews.value },
   { path: 'erase', name: t.erase, page: Erase, shown: () => manages.value },
-  { path: 'lab', name: t.lab, page: Lab, shown: () => !!client.value },
+  { path: 'lab', name: t.lab, page: Lab, shown: () => works.value },
+  { path: 'audit', name: t.audit, page: Audit, shown: () => audits.value },
 ]
 
 /** The parts of the address after #/. */

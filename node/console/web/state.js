@@ -28,6 +28,15 @@ export const applications = signal([])
 /** Whether the key may manage the tenant. */
 export const manages = signal(false)
 
+/** Whether the key may review doubtful matches. */
+export const reviews = signal(false)
+
+/** Whether the key may read the audit log. */
+export const audits = signal(false)
+
+/** Whether the key is for work with faces: a reviewer's or an auditor's is not. */
+export const works = computed(() => !!client.value && (manages.value || !(reviews.value || audits.value)))
+
 /** Whether facet console asks the nodes as an operator. */
 export const operates = computed(() => session.value?.rights.includes('operator') ?? false)
 
@@ -96,6 +105,8 @@ export async function signOut() {
   client.value = undefined
   applications.value = []
   manages.value = false
+  reviews.value = false
+  audits.value = false
   accessKey.value = ''
   await forget(KEPT)
 }
@@ -115,8 +126,24 @@ async function use(credentials, apiKey) {
     manages.value = false
     applications.value = apiKey ? [{ id: apiKey, name: '', apiKey }] : []
   }
+  // The signals change at once, with the client: a page that they show asks it for something.
+  const may = manages.value ? [true, true] : await Promise.all([apiKey !== '' && permitted(c.withApiKey(apiKey).casePage({ length: 1 })), permitted(c.auditFile('key'))])
+  const [review = false, audit = false] = may
+  reviews.value = review
+  audits.value = audit
   accessKey.value = credentials.accessKey
   client.value = c
+}
+
+/** Reports whether the key's role permits a call. @param {Promise<unknown>} answer */
+async function permitted(answer) {
+  try {
+    await answer
+    return true
+  } catch (e) {
+    if (!(e instanceof Forbidden)) throw e
+    return false
+  }
 }
 
 /** Reads the applications again, after one was made or removed. */

@@ -150,7 +150,7 @@ function Review({ found }) {
 }
 
 /** What the erasure means, and how to prove it. @param {{erased: Found[]}} props */
-function Erased({ erased }) {
+export function Erased({ erased }) {
   const command = `facet erase --gone ${erased.map((f) => f.id).join(' ')} --wait=disks`
   return html`<${Notice} kind="good">
     <p><strong>${t.done(erased.length)}</strong></p>
