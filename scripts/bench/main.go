@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"facet/engine/models"
+	"facet/scripts/bench/audit"
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/cold"
 	"facet/scripts/bench/engine"
@@ -37,6 +38,7 @@ var parts = []struct {
 	flags       func(*flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error
 	pin         func() error // nil: the benchmark uses all cores
 }{
+	{"audit", "requests with the audit log off, with best effort and strict", audit.Flags, nil},
 	{"cold", "searches whose exact rows are on disk, beside an earlier kernel", cold.Flags, nil},
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
 	{"idle", "processor time of three nodes without requests", idle.Flags, nil},

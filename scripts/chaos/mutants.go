@@ -74,6 +74,8 @@ var plantedBugs = []planted{
 	{"backup_gives_up", hunter{tests: "./scripts/sim", run: "BackupOutlives"}},
 	{"ops_forgotten", world},
 	{"skip_dead_shard", hunter{tests: "./scripts/sim", run: "MissesAShard"}},
+	{"rows_skipped", hunter{tests: "./shard/kernel", run: "CoverageHas"}},
+	{"shard_skipped", hunter{tests: "./node", run: "ReceiptHasEvery"}},
 	{"tags_ignored", world},
 	{"epoch_ignored", hunter{tests: "./scripts/sim", run: "OldListOfShards"}},
 	{"any_tenant", world},
@@ -144,6 +146,8 @@ var plantedBugs = []planted{
 	{"outage_unsaid", hunter{tests: "./node", run: "UnreadableSole"}},
 	{"fault_is_last", hunter{tests: "./router/calls", run: "FaultyReplica"}},
 	{"hedges_unbounded", hunter{tests: "./router/calls", run: "HedgesStay"}},
+	{"early_read_counts", hunter{tests: "./router", run: "EarlyRead"}},
+	{"asker_decides", hunter{tests: "./raftfsm", run: "TwoOfFive"}},
 	{"key_logged", hunter{intrusion: "leftovers"}},
 }
 

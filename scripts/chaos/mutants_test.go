@@ -1,10 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -27,24 +39,124 @@ func TestEachPlantedBugCompiles(t *testing.T) {
 	if !slices.Equal(files, hunted) {
 		t.Errorf("the patches are %q, and the bugs with a hunter %q", files, hunted)
 	}
+	facet := listPackages(t, top)
 	for _, file := range files {
 		bug := strings.TrimSuffix(path.Base(file), ".patch")
 		t.Run(bug, func(t *testing.T) {
-			changed, overlay, err := plant(t.Context(), top, filepath.Join(t.TempDir(), "planted"), bug)
+			dir := filepath.Join(t.TempDir(), "planted")
+			changed, _, err := plant(t.Context(), top, dir, bug)
 			if err != nil {
 				t.Fatalf("%v\nmake the patch anew: apply it by hand, and git diff", err)
 			}
-			args := []string{"build", "-tags", "hashicorpmetrics", "-overlay", overlay}
-			for _, name := range changed {
-				if pkg := "./" + path.Dir(name); !slices.Contains(args, pkg) {
-					args = append(args, pkg)
-				}
-			}
-			build := exec.CommandContext(t.Context(), "go", args...)
-			build.Dir = top
-			if text, err := build.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, text)
+			if err := facet.check(top, dir, changed); err != nil {
+				t.Error(err)
 			}
 		})
 	}
+}
+
+func TestUnusedNameOfPlantedBugIsFound(t *testing.T) {
+	top, err := workingTree(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "router/slots.go"
+	text, err := os.ReadFile(filepath.Join(top, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	planted := filepath.Join(dir, name)
+	text = append(text, "\nfunc planted() { unused := 7 }\n"...)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(planted), 0o700), os.WriteFile(planted, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := listPackages(t, top).check(top, dir, []string{name}); err == nil || !strings.Contains(err.Error(), "unused") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// listed are the packages of facet and those that they import.
+type listed struct {
+	positions *token.FileSet
+	importer  types.Importer
+	inFolder  map[string]*listedPackage
+}
+
+// listedPackage is what go list says of a package.
+type listedPackage struct {
+	ImportPath, Dir, Export string
+	CompiledGoFiles         []string
+}
+
+// listPackages compiles facet without a planted bug, as far as go test has not.
+func listPackages(t *testing.T, top string) listed {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-tags", "hashicorpmetrics,stale", "-deps", "-export", "-compiled",
+		"-json=ImportPath,Dir,Export,CompiledGoFiles", "./...")
+	var failure bytes.Buffer
+	list.Dir, list.Stderr = top, &failure
+	text, err := list.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &failure)
+	}
+	exports, inFolder := map[string]string{}, map[string]*listedPackage{}
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
+		p := new(listedPackage)
+		if err := decoder.Decode(p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath], inFolder[p.Dir] = p.Export, p
+	}
+	positions := token.NewFileSet()
+	return listed{positions: positions, inFolder: inFolder, importer: importer.ForCompiler(positions, "gc", func(name string) (io.ReadCloser, error) {
+		return os.Open(exports[name])
+	})}
+}
+
+// check finds errors of types in the packages of changed files, which lie in dir. Their names are relative
+// to top.
+func (l listed) check(top, dir string, changed []string) error {
+	replaced := map[string]string{}
+	for _, name := range changed {
+		replaced[filepath.Join(top, name)] = filepath.Join(dir, name)
+	}
+	var errs []error
+	checked := map[string]bool{}
+	for _, name := range changed {
+		folder := filepath.Join(top, filepath.Dir(name))
+		if checked[folder] {
+			continue
+		}
+		checked[folder] = true
+		errs = append(errs, l.checkPackage(folder, replaced))
+	}
+	return errors.Join(errs...)
+}
+
+// checkPackage finds errors of types in the package of a folder.
+func (l listed) checkPackage(folder string, replaced map[string]string) error {
+	p := l.inFolder[folder]
+	if p == nil {
+		return fmt.Errorf("%s has no package", folder)
+	}
+	var files []*ast.File
+	for _, name := range p.CompiledGoFiles {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(p.Dir, name)
+		}
+		if planted, ok := replaced[name]; ok {
+			name = planted
+		}
+		file, err := parser.ParseFile(l.positions, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	config := types.Config{Importer: l.importer, Sizes: types.SizesFor("gc", runtime.GOARCH)}
+	_, err := config.Check(p.ImportPath, l.positions, files, nil)
+	return err
 }

@@ -23,7 +23,7 @@ func TestNewKeyWorksElsewhereAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, err := r.CreateAccessKey(t.Context(), tenant, router.RoleReadOnly)
+			key, err := r.CreateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleReadOnly})
 			if err != nil {
 				t.Fatal(err)
 			}

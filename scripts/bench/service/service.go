@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -36,6 +37,7 @@ type bench struct {
 	events int
 	phase  time.Duration
 	atOnce []int
+	python string // "": no peer
 
 	files   cluster.Files
 	out     io.Writer
@@ -43,6 +45,7 @@ type bench struct {
 	photo   []byte
 	face    engine.Face // of the photo, as this machine's models see it
 	kernel  *kernelPart
+	peer    *peer // nil: none
 	gallery cluster.Gallery
 }
 
@@ -54,6 +57,7 @@ func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) 
 	flags.IntVar(&b.shape.Nodes, "nodes", nodesMax, "nodes of the cluster, at most 3")
 	flags.IntVar(&b.shape.Shards, "shards", 4, "shards of the cluster; the gallery gets one for each 50,000 templates")
 	flags.DurationVar(&b.phase, "phase", 8*time.Second, "time for each load")
+	flags.StringVar(&b.python, "python", filepath.Join("assets", "venv-bench", "bin", "python"), "interpreter with FAISS; empty: no peer")
 	flags.Func("at-once", "how many searches are under way at a time (default 1,32)", func(list string) error {
 		b.atOnce = nil
 		for text := range strings.SplitSeq(list, ",") {
@@ -95,6 +99,10 @@ func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, b.kernel.close()) }()
+	if b.peer, err = b.openPeer(ctx); err != nil {
+		return err
+	}
+	defer b.peer.close()
 	fmt.Fprintf(out, "\n%s, %d cores, which nodes and clients share. %d templates of %d numbers in %d shards, %d nodes; prepared in %.0f s.\n",
 		machine.Processor(), runtime.NumCPU(), b.kernel.rows, b.gallery.Filled.Dim, len(b.gallery.Filled.Shards), b.shape.Nodes, prepared.Seconds())
 	if err := b.measure(ctx); err != nil {

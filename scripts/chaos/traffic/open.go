@@ -42,7 +42,7 @@ type Traffic struct {
 	keys       [2]string // API keys of the large and the small one
 	start      time.Time
 
-	// mu guards last, people, sent, pairs and the exported fields.
+	// mu guards last, people, sent, pairs, receipts and the exported fields.
 	mu   sync.Mutex
 	last time.Duration // that now gave
 	// people maps each person to the subjects that may be live: from the answer to the
@@ -50,6 +50,8 @@ type Traffic struct {
 	people map[string][]*subject
 	sent   []sent  // enrolments that may be sent again
 	pairs  []*pair // that were to be merged
+	// receipts are what the receipts of searches in the large gallery have shown.
+	receipts receipts
 }
 
 // Open creates the galleries. own and other return senders with the access keys of two

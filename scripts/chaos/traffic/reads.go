@@ -17,6 +17,7 @@ type found struct {
 		ID     string
 		Events []struct{ ID string }
 	}
+	Receipt *receipt
 }
 
 // reader has the readings that workers and mergers share.
@@ -38,12 +39,20 @@ func (t *Traffic) find(ctx context.Context, p plan) error {
 	return nil
 }
 
-// search searches for the face of p with its tag, and returns the events of each candidate.
+// search searches for the face of p with its tag, and returns the events of each candidate. Every
+// second search asks for a receipt.
 func (t reader) search(ctx context.Context, p plan) (o Operation, seen map[string][]string, err error) {
 	body := map[string]any{"probe": t.options.image(p.face), "limit": 50}
 	if p.tag != anyTag {
 		body["tags"] = []string{p.tag}
 	}
+	receipted := p.call%2 == 0
+	if receipted {
+		body["receipt"] = true
+	}
+	t.mu.Lock()
+	before := t.receipts
+	t.mu.Unlock()
 	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodPost, Target: "/v1.1/face/search", Body: body})
 	if err != nil {
 		return o, nil, err
@@ -63,6 +72,12 @@ func (t reader) search(ctx context.Context, p plan) (o Operation, seen map[strin
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if receipted {
+		if t.receipts, err = t.receipts.with(f.Receipt, before); err != nil {
+			return o, nil, fmt.Errorf("search at %s: %w", a.Node, err)
+		}
+		t.Counts["receipt"]++
+	}
 	o = Operation{Worker: p.worker, Kind: find, Face: p.face, Tag: p.tag, Call: a.began, End: t.tick(), Node: a.Node}
 	t.Reads = append(t.Reads, Reading{p.call, o.End, a.refused})
 	return o, seen, nil
