@@ -138,6 +138,9 @@ func (c *client) try(ctx context.Context, p *process, r traffic.Request) (a traf
 	if r.Key != "" {
 		headers = append(headers, sigv4.Header{Name: "idempotency-key", Value: r.Key})
 	}
+	if r.Purpose != "" {
+		headers = append(headers, sigv4.Header{Name: "x-purpose", Value: r.Purpose})
+	}
 	signed, err := c.signer.Sign(sigv4.Request{Method: r.Method, Target: r.Target, Headers: headers}, sha256.Sum256(body), time.Now().Add(c.skew))
 	if err != nil {
 		return a, err
@@ -158,7 +161,7 @@ func (c *client) try(ctx context.Context, p *process, r traffic.Request) (a traf
 	if err != nil {
 		return a, fmt.Errorf("read the answer: %w", err)
 	}
-	return traffic.Answer{Status: res.StatusCode, Body: text, Node: p.name}, nil
+	return traffic.Answer{Status: res.StatusCode, Body: text, Node: p.name, ID: res.Header.Get("x-request-id")}, nil
 }
 
 // clockTries is how often clock repeats a request until an answer comes within half a

@@ -85,6 +85,7 @@ var diskFaults = []fault{
 		}
 		p.signal(syscall.SIGKILL)
 		p.damage()
+		n.forfeit(p, time.Now())
 		err := n.flip(p)
 		if err == nil {
 			err = n.cluster.start(p)

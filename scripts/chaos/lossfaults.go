@@ -94,9 +94,13 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 	way := n.random.IntN(3)
 	if way == 2 {
 		n.say("  %s is cut off, and its copy starts", p.name)
+		began := time.Now()
 		heal := cut()
 		err := errors.Join(n.cluster.start(p), n.cluster.start(twin))
-		return func() error { return n.takenOver(p, twin, heal) }, err
+		return func() error {
+			defer n.forfeit(p, began)
+			return n.takenOver(p, twin, heal)
+		}, err
 	}
 	if err := n.cluster.start(p); err != nil {
 		return nil, err
@@ -249,6 +253,7 @@ func (n *nemesis) startLost(p *process, noticeable bool) (undo func() error, err
 	}
 	known := outages(p.data)
 	p.damage()
+	n.forfeit(p, time.Now())
 	if err := n.cluster.start(p); err != nil {
 		return nil, err
 	}

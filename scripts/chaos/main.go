@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"facet/scripts/chaos/ledger"
 	"facet/scripts/chaos/power"
 	"facet/scripts/chaos/traffic"
 )
@@ -45,6 +46,7 @@ type settings struct {
 	cold                   bool   // change the nodes' memory, so that exact rows leave it and come back
 	backups                bool   // make backups during the attack and restore them at the end
 	baseline               bool   // run the hunters without a bug first
+	audit                  string // the mode of the clients' audit log: strict, best-effort or off; empty: by the seed
 }
 
 func main() {
@@ -73,6 +75,7 @@ func main() {
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
 	flag.BoolVar(&s.baseline, "baseline", true, "with -mutants: run each hunter without a bug first; make test and make test-long run them all, too")
 	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
+	flag.StringVar(&s.audit, "audit", "", "mode of the audit log, which has exactly one record of each answer: strict, best-effort or off; by the seed when empty")
 	flag.BoolVar(&s.loopback, "loopback", os.Geteuid() != 0, "no network namespaces: only stop, pause and kill")
 	flag.Parse()
 	if only != "" {
@@ -102,6 +105,9 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 	}
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return fmt.Errorf("find the folder: %w", err)
+	}
+	if s.audit == "" {
+		s.audit = []string{auditStrict, auditBestEffort}[s.seed%2]
 	}
 	if s.binary == "" {
 		tags := "hashicorpmetrics"
@@ -134,24 +140,31 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err := c.waitWhole(ctx); err != nil {
 		return err
 	}
-	own, t, err := c.clients(ctx, s)
+	own, t, l, err := c.clients(ctx, s)
 	if err != nil {
 		return err
 	}
-	return c.story(ctx, s, own, t, out)
+	return c.story(ctx, s, own, t, l, out)
 }
 
+// tenant is the name of the tenant whose clients work.
+const tenant = "chaos"
+
 // clients creates two tenants and opens the traffic of the first one.
-func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Traffic, error) {
+func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Traffic, *ledger.Ledger, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*readyTimeout)
 	defer cancel()
-	own, err := c.client(ctx, "chaos")
+	own, err := c.client(ctx, tenant)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	other, err := c.client(ctx, "stranger")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	l, err := c.ledger(ctx, own, s.audit)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	o := traffic.Options{Size: sizeMax}
 	if s.cold {
@@ -161,10 +174,10 @@ func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Tr
 	}
 	o.Expiring = s.photos == "" // the build with real models has the machine's clock
 	if o.Photos, err = portraits(s.photos); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	t, err := traffic.Open(ctx, own.with, other.with, o)
-	return own, t, err
+	t, err := traffic.Open(ctx, func(apiKey string) traffic.Sender { return l.Sender(own.with(apiKey)) }, other.with, o)
+	return own, t, l, err
 }
 
 // portraits reads the photos in a folder. Without a folder it returns none.
@@ -189,7 +202,7 @@ func portraits(folder string) (photos [][]byte, err error) {
 
 // story runs the nemesis and the clients against the cluster, undoes all faults, and
 // checks the results.
-func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic.Traffic, out io.Writer) error {
+func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic.Traffic, l *ledger.Ledger, out io.Writer) error {
 	n := &nemesis{
 		cluster: c, clock: own.clock, gauge: own.gauge, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), rest: cmp.Or(s.rest, restDefault), out: out, start: t.Start(), counts: map[string]int{},
 	}
@@ -199,7 +212,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	} else if !c.disks {
 		mode = "namespaces, no faults of disks"
 	}
-	n.say("%d nodes, %d shards, %d clients, seed %d, %s", s.nodes, s.shards, s.workers, s.seed, mode)
+	n.say("%d nodes, %d shards, %d clients, seed %d, audit %s, %s", s.nodes, s.shards, s.workers, s.seed, s.audit, mode)
 	copies, err := c.openCopyist(own, t, n, s)
 	if err != nil {
 		return err
@@ -210,6 +223,8 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	defer giveUp()
 	broken := make(chan error, 1)
 	go func() { broken <- n.run(stop, s.only) }()
+	watched := make(chan error, 1)
+	go func() { watched <- l.Watch(stop) }()
 	copied := make(chan error, 1)
 	go func() { copied <- copies.run(stop, give) }()
 	answered := make(chan struct{})
@@ -227,9 +242,9 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		giveUp()
 	}
 	<-answered
-	err = errors.Join(err, whole, <-copied, squeezed())
+	err = errors.Join(err, whole, <-copied, squeezed(), <-watched)
 	if whole == nil {
-		err = errors.Join(err, t.Complete(give))
+		err = errors.Join(err, t.Complete(give), n.audited(give, l, s.audit))
 	}
 	if whole == nil && !n.damaged() {
 		err = errors.Join(err, c.sound(give))

@@ -43,13 +43,15 @@ type hunter struct {
 	// faults are the faults of an attack. rest is the longest pause between two faults.
 	faults string
 	rest   time.Duration
-	// cold is settings.cold of an attack.
-	cold bool
+	// cold and audit are those of the settings of an attack.
+	cold  bool
+	audit string
 }
 
 // Hunters of more than one bug.
 var (
 	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked"}
+	crashes   = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,stop,isolate -attack-faults 30"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
 	signature = hunter{tests: "./node/sigv4", run: "."}
 	limits    = hunter{tests: "./node/httpapi", run: "KeepsEachLimit"}
@@ -77,6 +79,12 @@ var plantedBugs = []planted{
 	{"rows_skipped", hunter{tests: "./shard/kernel", run: "CoverageHas"}},
 	{"shard_skipped", hunter{tests: "./node", run: "ReceiptHasEvery"}},
 	{"tags_ignored", world},
+	{"record_unawaited", crashes},
+	{"spool_forgotten", crashes},
+	{"spool_unsynced", hunter{faults: "power,power all", audit: auditBestEffort}},
+	{"records_doubled", crashes},
+	{"numbers_ignored", crashes},
+	{"intents_forgotten", crashes},
 	{"epoch_ignored", hunter{tests: "./scripts/sim", run: "OldListOfShards"}},
 	{"any_tenant", world},
 	{"retry_new_shard", world},
@@ -314,6 +322,9 @@ func (h hunter) String() string {
 		if h.cold {
 			with += ", cold rows"
 		}
+		if h.audit != "" {
+			with += ", audit " + h.audit
+		}
 		return with
 	}
 	return strings.TrimSpace(fmt.Sprintf("`go test %s -run '%s' %s`", h.tests, strings.ReplaceAll(h.run, "|", "\\|"), h.args))
@@ -365,7 +376,7 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string, seed uint64) (how s
 	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
 	defer cancel()
 	s := a.settings
-	s.binary, s.dir, s.only, s.rest, s.seed, s.cold = binary, dir, strings.Split(h.faults, ","), h.rest, seed, h.cold
+	s.binary, s.dir, s.only, s.rest, s.seed, s.cold, s.audit = binary, dir, strings.Split(h.faults, ","), h.rest, seed, h.cold, h.audit
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
 		how, _, _ = strings.Cut(how, " ("+s.dir)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"facet/scripts/chaos/lan"
+	"facet/scripts/chaos/ledger"
 	"facet/scripts/chaos/power"
 )
 
@@ -35,6 +36,9 @@ type nemesis struct {
 	windows []window
 	end     time.Duration // when the nemesis and the clients stopped
 	led     []int         // shards led by the victim of the fault that starts, if the fault is alone
+
+	// losses are the losses of disks, with what lay on one node's disk only.
+	losses []ledger.Loss
 
 	cuts int        // losses of power, one for each disk
 	lost power.Loss // the sum of all losses

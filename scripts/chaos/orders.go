@@ -192,6 +192,7 @@ func (n *nemesis) join() (*process, error) {
 
 // rebuild erases a node that does not run and replaces it by a new one.
 func (n *nemesis) rebuild(p *process) error {
+	n.forfeit(p, time.Now())
 	if err := n.cluster.discard(p); err != nil {
 		return err
 	}

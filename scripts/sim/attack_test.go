@@ -22,12 +22,11 @@ import (
 	"facet/node/sigv4"
 	"facet/node/transport/memnet"
 	"facet/node/wire"
+	"facet/scripts/chaos/ledger"
 	"facet/scripts/chaos/traffic"
 )
 
 const (
-	attackWorkers = 6
-	attackPace    = 150 * time.Millisecond
 	// attackTry is the longest time for one attempt of a request, attackHeal the
 	// longest wait for a cluster to become healthy.
 	attackTry  = 6 * time.Second
@@ -39,12 +38,14 @@ const (
 )
 
 var (
-	attacksFor   = flag.Duration("attacks-for", 0, "real time for attacked worlds, one after the other")
-	attackSeed   = flag.Uint64("attack-seed", 0, "seed of the first attacked world; the next has the next")
-	attackFaults = flag.Int("attack-faults", faultsDefault, "faults of each attacked world")
-	attackOnly   = flag.String("attack-only", "", "comma-separated names of the faults to choose from; all when empty")
-	attackGrow   = flag.Bool("attack-grow", true, "let the gallery grow over the shards meanwhile")
-	evidence     = flag.String("evidence", "", "folder for logs and histories of worlds that failed")
+	attacksFor    = flag.Duration("attacks-for", 0, "real time for attacked worlds, one after the other")
+	attackSeed    = flag.Uint64("attack-seed", 0, "seed of the first attacked world; the next has the next")
+	attackFaults  = flag.Int("attack-faults", faultsDefault, "faults of each attacked world")
+	attackOnly    = flag.String("attack-only", "", "comma-separated names of the faults to choose from; all when empty")
+	attackWorkers = flag.Int("attack-workers", 6, "clients of each attacked world")
+	attackPace    = flag.Duration("attack-pace", 150*time.Millisecond, "a client's pause between two requests")
+	attackGrow    = flag.Bool("attack-grow", true, "let the gallery grow over the shards meanwhile")
+	evidence      = flag.String("evidence", "", "folder for logs and histories of worlds that failed")
 )
 
 // attackedWorld is a world under attack.
@@ -57,6 +58,7 @@ type attackedWorld struct {
 	effects map[int]map[[2]string]memnet.Link
 	made    int // number of effects so far
 	story   []string
+	losses  []ledger.Loss // of disks
 	ids     []id.Node
 }
 
@@ -102,6 +104,9 @@ func (c caller) Try(ctx context.Context, n int, r traffic.Request) (traffic.Answ
 	if r.Key != "" {
 		headers = append(headers, sigv4.Header{Name: "idempotency-key", Value: r.Key})
 	}
+	if r.Purpose != "" {
+		headers = append(headers, sigv4.Header{Name: "x-purpose", Value: r.Purpose})
+	}
 	signed, err := c.client.Sign(m.URL, r.Method, r.Target, r.Body, headers...)
 	if err != nil {
 		return traffic.Answer{}, err
@@ -109,7 +114,7 @@ func (c caller) Try(ctx context.Context, n int, r traffic.Request) (traffic.Answ
 	ctx, cancel := context.WithTimeout(ctx, attackTry)
 	defer cancel()
 	a, err := c.client.Send(ctx, m.URL, signed)
-	return traffic.Answer{Status: a.Status, Body: a.Body, Node: m.Config.Name}, err
+	return traffic.Answer{Status: a.Status, Body: a.Body, Node: m.Config.Name, ID: a.Header.Get("x-request-id")}, err
 }
 
 // say adds a line to the story.
@@ -218,6 +223,7 @@ func wounds(warnings []string) []string {
 type tallyOf struct {
 	faults              map[string]int
 	answers, operations int
+	records             ledger.Sum
 }
 
 // add adds the result of another world.
@@ -230,6 +236,7 @@ func (t *tallyOf) add(o tallyOf) {
 	}
 	t.answers += o.answers
 	t.operations += o.operations
+	t.records.Add(o.records)
 }
 
 // attackWorld attacks a world while clients work, and judges the answers that they got.
@@ -263,19 +270,25 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 		for _, m := range s.cluster.Nodes {
 			s.ids = append(s.ids, m.Node.ID())
 		}
-		own, other := s.cluster.Client("bank", network.Host(clientHost)), s.cluster.Client("stranger", network.Host(clientHost))
-		plans := traffic.Options{Size: 8000, Pace: attackPace}
+		own, records := s.audited("bank", modes[seed%2])
+		other := s.cluster.Client("stranger", network.Host(clientHost))
+		plans := traffic.Options{Size: 8000, Pace: *attackPace}
 		if *attackGrow {
 			plans.Size, plans.Step, plans.SizeMax = 2000, 2000, 8000
 		}
 		var err error
-		if clients, err = traffic.Open(t.Context(), s.caller(own), s.caller(other), plans); err != nil {
+		if clients, err = traffic.Open(t.Context(), func(apiKey string) traffic.Sender { return records.Sender(s.caller(own)(apiKey)) }, s.caller(other), plans); err != nil {
 			t.Fatal(err)
 		}
 		stop, end := context.WithCancel(t.Context())
 		give, giveUp := context.WithCancel(t.Context())
 		var work sync.WaitGroup
-		work.Go(func() { clients.Run(stop, give, attackWorkers, seed) })
+		work.Go(func() { clients.Run(stop, give, *attackWorkers, seed) })
+		work.Go(func() {
+			if err := records.Watch(stop); err != nil {
+				t.Error(err)
+			}
+		})
 		s.rounds(*attackFaults)
 		problem = s.whole()
 		end()
@@ -283,7 +296,7 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 		work.Wait()
 		late.Stop()
 		if problem == nil {
-			problem = clients.Complete(give)
+			problem = errors.Join(clients.Complete(give), s.audit(give, records, modes[seed%2], &sum.records))
 		}
 		giveUp()
 		own.Close()
@@ -322,4 +335,5 @@ func TestNothingIsLostWhileWorldsAreAttacked(t *testing.T) {
 		total += n
 	}
 	t.Logf("%d worlds from seed %d, %d faults %v, %d answers, %d operations", worlds, *attackSeed, total, sum.faults, sum.answers, sum.operations)
+	t.Logf("audit: %s", sum.records)
 }

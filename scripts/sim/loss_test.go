@@ -117,10 +117,12 @@ func duplicate(s *attackedWorld, v int) (undo func()) {
 		}
 	}
 	s.say("  %s is cut off, and its copy starts", m.Config.Name)
+	began := time.Now()
 	heal := cut()
 	s.cluster.Restart(v)
 	copied := open()
 	return func() {
+		defer func() { s.forfeit(v, began) }()
 		select {
 		case <-copied.Ready():
 		case <-time.After(noticeTime):
@@ -167,6 +169,7 @@ func (s *attackedWorld) startLost(v int, noticeable bool) (undo func()) {
 		s.kill(other)
 	}
 	known := outages(m.Config.Dir)
+	s.forfeit(v, time.Now())
 	n, err := node.Open(s.t.Context(), m.Config)
 	if err == nil {
 		m.Node = n
@@ -270,6 +273,7 @@ func applied(n *node.Node) map[id.Shard]uint64 {
 // replace puts a new node in the place of one that has ended.
 func (s *attackedWorld) replace(v int) {
 	old := s.ids[v]
+	s.forfeit(v, time.Now())
 	s.cluster.Renew(v)
 	s.cluster.Restart(v)
 	m := s.cluster.Nodes[v]

@@ -109,9 +109,9 @@ func (t pairing) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// wait waits until a merge has ended, or until late.
+// wait waits until a merge has ended, or until late. It looks at least once.
 func (t pairing) wait(ctx context.Context, p *pair, first int, late time.Duration) error {
-	for p.end == 0 && t.Now() < late {
+	for looked := false; p.end == 0 && (!looked || t.Now() < late); looked = true {
 		_, events, err := t.eventsOf(ctx, first, p.source)
 		if err != nil {
 			return err

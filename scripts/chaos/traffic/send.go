@@ -30,6 +30,7 @@ type Request struct {
 	Method, Target string
 	Body           any    // JSON; nil for none
 	Key            string // its Idempotency-Key, empty for none
+	Purpose        string // its signed header x-purpose, empty for none
 }
 
 // Answer is the answer of a node.
@@ -37,6 +38,7 @@ type Answer struct {
 	Status int
 	Body   []byte
 	Node   string
+	ID     string // the request id
 
 	// began is when the try that brought the answer started. tries is the number of
 	// tries before it, which got no answer, 5xx or 429. refused is the number of those
