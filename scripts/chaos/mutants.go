@@ -181,7 +181,7 @@ type verdict struct {
 // the compiler, or run on one processor.
 const huntsAtOnce = 2
 
-// mutants plants each bug, or only those named in only, and runs the bug's hunter. Tests
+// mutants plants each bug, or only those named in only and one in of, and runs the bug's hunter. Tests
 // hunt beside each other, attacks alone. It prints the results as rows of a Markdown table.
 // It returns an error if a hunter misses its bug, or fails with the facet that has no bug.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
@@ -194,7 +194,11 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bugs := slices.DeleteFunc(slices.Clone(plantedBugs), func(p planted) bool { return len(s.only) > 0 && !slices.Contains(s.only, p.name) })
+	of := uint64(max(s.of, 1))
+	bugs := slices.DeleteFunc(slices.Clone(plantedBugs), func(p planted) bool {
+		return len(s.only) > 0 && !slices.Contains(s.only, p.name) || uint64(slices.Index(plantedBugs, p))%of != s.seed%of
+	})
+	fmt.Fprintf(out, "%d of %d bugs, seed %d\n\n", len(bugs), len(plantedBugs), s.seed)
 	slices.SortStableFunc(bugs, func(a, b planted) int { return strings.Compare(a.by.faults, b.by.faults) }) // attacks last
 	a := &hunt{settings: s, dir: dir, top: top, sound: map[hunter]func() error{}}
 	for _, p := range bugs {

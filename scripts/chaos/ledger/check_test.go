@@ -50,10 +50,10 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 	other := record(entry.Request, 1, 201)
 	other.ID[0] = 1
 	for want, records := range map[string][]*entry.Record{
-		"": whole,
-		"an answer without a record":                       {intent, write},
-		"a second record of an answer":                     append([]*entry.Record{search}, whole...),
-		"a record with another status":                     {record(entry.Request, 0, 404), intent, write},
+		"":                             whole,
+		"an answer without a record":   {intent, write},
+		"a second record of an answer": append([]*entry.Record{search}, whole...),
+		"a record with another status": {record(entry.Request, 0, 404), intent, write},
 		"a record of a request that no client sent":        append([]*entry.Record{foreign}, whole...),
 		"an outcome of a write without an intent":          {search, write, intent},
 		"a record of another request id than the answer's": append([]*entry.Record{intent, other}, whole...),
