@@ -46,6 +46,7 @@ func TestInterruptedWorkResumes(t *testing.T) {
 	if len(before) == 0 {
 		t.Fatal("no part was finished before the interruption")
 	}
+	old.WaitReady()
 	if _, err := old.Nodes[2].Node.Backups().Backup(t.Context(), order, nil); err != nil {
 		t.Fatal(err)
 	}
