@@ -251,7 +251,10 @@ func (a *audited) key(t *testing.T, role router.Role) router.AccessKey {
 // Reads of a log that is not there, of tiles beyond it and with wrong queries are explained.
 func TestAuditReadsAreExplained(t *testing.T) {
 	a := startAudited(t)
-	other, tenant := a.cluster.ClientOf("office", nil) // its audit is off
+	other, tenant := a.cluster.ClientOf("office", nil)
+	if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), tenant, metafsm.AuditOff, 0); err != nil {
+		t.Fatal(err)
+	}
 	key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleAuditor})
 	if err != nil {
 		t.Fatal(err)

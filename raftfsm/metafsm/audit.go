@@ -12,7 +12,7 @@ type AuditMode uint8
 
 // The modes of audits. The numbers are stored.
 const (
-	// AuditDefault is the mode that a tenant has until SetAudit: AuditOff.
+	// AuditDefault is the mode that a tenant has until SetAudit: AuditBestEffort.
 	AuditDefault AuditMode = 0
 	// AuditBestEffort: the record is on the disk of the node that answers, or on a majority, before the
 	// answer.
@@ -36,7 +36,7 @@ func (m AuditMode) String() string {
 // now returns what the mode stands for.
 func (m AuditMode) now() AuditMode {
 	if m == AuditDefault {
-		return AuditOff
+		return AuditBestEffort
 	}
 	return m
 }
