@@ -58,12 +58,18 @@ func checkCaseRecords(t *testing.T, records []*entry.Record, caseID string) {
 		t.Fatal(err)
 	}
 	var first entry.Candidate
-	intents := 0
+	intents, opens, found := 0, 0, false
 	for _, e := range records {
 		switch {
 		case e.Kind == entry.Intent && strings.HasSuffix(e.Operation, "/verdict"):
 			intents++
 			continue
+		case e.Kind == entry.Intent && strings.HasSuffix(e.Operation, "/face/verify"):
+			opens++
+			found = found || e.Case == is
+			continue
+		case e.Kind == entry.Request && e.Reason == "Doubtful" && opens == 0:
+			t.Errorf("%s opened a case without an intent before it", e.Operation)
 		case e.Kind != entry.Request || e.Operation == "POST /v1.1/subjects" || !strings.Contains(e.Operation, "/cases") && e.Reason != "Doubtful":
 			continue
 		}
@@ -80,8 +86,8 @@ func checkCaseRecords(t *testing.T, records []*entry.Record, caseID string) {
 		}
 		first = named[0]
 	}
-	if intents != 3 {
-		t.Errorf("%d intents of verdicts, want 3", intents)
+	if intents != 3 || opens != 3 || !found {
+		t.Errorf("%d intents of verdicts and %d of cases, the case is among them: %v; want 3 and 3", intents, opens, found)
 	}
 }
 

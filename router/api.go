@@ -253,6 +253,8 @@ type Doubt struct {
 	Operation id.Operation
 	// Reference is the client's name of the probe, or empty.
 	Reference string
+	// Opens is called with the case before it is opened. Its error is that of the verification.
+	Opens func(id.UUID) error
 }
 
 // Verification is the outcome of a verification that reached its threshold.

@@ -94,7 +94,7 @@ func inReview(app *metafsm.Application, score, threshold int) bool {
 }
 
 // doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
-// be opened is counted; the answer stays the same.
+// be opened is counted; the answer stays the same. Without its intent no case is opened.
 func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application, c job.Case, d *Doubt) (opened id.UUID, err error) {
 	refused := &Error{
 		Kind: NotVerified, Reason: ReasonDoubtful, Score: c.Score,
@@ -103,6 +103,9 @@ func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application
 	c.ID = id.Derive(g.IDKey[:], purposeCase, d.Operation, g.shards[0])
 	c.Application, c.Threshold, c.Reference = app.ID, app.VerifyThreshold, d.Reference
 	c.Needed = cmp.Or(app.ReviewVerdicts, ReviewVerdictsDefault)
+	if err := d.Opens(c.ID); err != nil {
+		return id.UUID{}, err
+	}
 	wait, cancel := context.WithTimeout(ctx, caseWait)
 	defer cancel()
 	a, err := calls.CallLeader(wait, r.calls, caseOpen, g.shards[0], openCaseQuery{

@@ -234,7 +234,15 @@ func (c *call) remembered() id.Operation {
 
 // intend records the intent of a write before it is carried out.
 func (c *call) intend() error {
-	if !c.writes() || !c.recorded() {
+	if !c.writes() {
+		return nil
+	}
+	return c.intent()
+}
+
+// intent records that the request is about to change something.
+func (c *call) intent() error {
+	if !c.recorded() {
 		return nil
 	}
 	e := c.event(entry.Intent)

@@ -101,7 +101,10 @@ func (c *call) doubt(o object) (*router.Doubt, error) {
 		return nil, invalid("", fmt.Sprintf("reference must be at most %d bytes.", router.ReferenceMax))
 	}
 	w, err := c.write()
-	return &router.Doubt{Operation: w.Operation, Reference: reference}, err
+	return &router.Doubt{Operation: w.Operation, Reference: reference, Opens: func(name id.UUID) error {
+		c.trail.review = name
+		return c.intent()
+	}}, err
 }
 
 // getCases serves GET cases: query state, after and length.

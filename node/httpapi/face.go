@@ -147,8 +147,8 @@ func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
 			if f.body.Score != nil {
 				c.found(subject, *f.body.Score, verified.Note)
 			}
-			if !verified.Case.IsZero() {
-				f.body.CaseID, c.trail.review = verified.Case.String(), verified.Case
+			if c.trail.review = verified.Case; !verified.Case.IsZero() {
+				f.body.CaseID = verified.Case.String()
 			}
 			return answer{}, f
 		}
