@@ -51,7 +51,7 @@ type hunter struct {
 // Hunters of more than one bug.
 var (
 	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked"}
-	crashes   = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,stop,isolate -attack-faults 30"}
+	crashes   = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,stop -attack-faults 12 -attack-workers 3 -attack-pace 300ms"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
 	signature = hunter{tests: "./node/sigv4", run: "."}
 	limits    = hunter{tests: "./node/httpapi", run: "KeepsEachLimit"}
@@ -84,7 +84,7 @@ var plantedBugs = []planted{
 	{"spool_unsynced", hunter{faults: "power,power all", audit: auditBestEffort}},
 	{"records_doubled", crashes},
 	{"numbers_ignored", crashes},
-	{"intents_forgotten", crashes},
+	{"intents_forgotten", hunter{tests: "./node", run: "OpenIntents"}},
 	{"epoch_ignored", hunter{tests: "./scripts/sim", run: "OldListOfShards"}},
 	{"any_tenant", world},
 	{"retry_new_shard", world},
