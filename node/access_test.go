@@ -345,7 +345,7 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 	}
 	f("GET", wire.PathStatus, true)
 	f("GET", wire.PathPlan, true)
-	for _, path := range []string{wire.PathKeys + "?tenant=x", wire.PathTenants, wire.PathBackup, wire.PathProfiles + "profile?seconds=1"} {
+	for _, path := range []string{wire.PathKeys + "?tenant=x", wire.PathTenants, wire.PathProcessing + "?tenant=x", wire.PathBackup, wire.PathProfiles + "profile?seconds=1"} {
 		f("GET", path, false)
 	}
 	f("PATCH", wire.PathTenants, false)

@@ -282,6 +282,8 @@ type NewGallery struct {
 	SubjectTemplates bool
 	// PhotoLink is a URL with {externalId}, where people see the photo of a subject, or empty.
 	PhotoLink string
+	// Purpose, LegalGround and Recipients are texts for the record of processing, or empty.
+	Purpose, LegalGround, Recipients string
 }
 
 // Gallery is a gallery as the tenant management interface shows it.
@@ -292,6 +294,8 @@ type Gallery struct {
 	RetentionDays     int // 0 is for ever
 	SubjectTemplates  bool
 	PhotoLink         string // a URL with {externalId}, or empty
+	// Purpose, LegalGround and Recipients are those of NewGallery.
+	Purpose, LegalGround, Recipients string
 	// Count is the number of active events. Only Router.Gallery and
 	// Router.Galleries set it.
 	Count int

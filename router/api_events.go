@@ -40,6 +40,8 @@ type GalleryPatch struct {
 	RetentionDays     *int // 0 is for ever
 	SubjectTemplates  *bool
 	PhotoLink         *string // empty is none
+	// Purpose, LegalGround and Recipients are those of NewGallery.
+	Purpose, LegalGround, Recipients *string
 }
 
 // ApplicationPatch contains the changes to an application. A nil field changes

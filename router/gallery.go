@@ -52,6 +52,9 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, err
 		}
 	}
+	if err := r.describe(&gallery, n); err != nil {
+		return Gallery{}, err
+	}
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
 	mustRandom(dataKey)
@@ -76,6 +79,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		// Of the first try:
 		g.Name, g.Description, g.Size, g.RetentionDays = n.Name, n.Description, n.Size, n.RetentionDays
 		g.SubjectTemplates, g.PhotoLink = n.SubjectTemplates, n.PhotoLink
+		g.Purpose, g.LegalGround, g.Recipients = n.Purpose, n.LegalGround, n.Recipients
 		return g, err
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("", "gallery")
@@ -300,10 +304,31 @@ func (r *galleryRequests) linkable() error {
 	}
 }
 
+// describe sets what the record of processing says of a new gallery.
+func (r *galleryRequests) describe(g *metafsm.Gallery, n NewGallery) error {
+	g.Purpose, g.LegalGround, g.Recipients = n.Purpose, n.LegalGround, n.Recipients
+	if n.Purpose == "" && n.LegalGround == "" && n.Recipients == "" {
+		return nil
+	}
+	return r.describable()
+}
+
+// describable returns an error while a node of the cluster may not know purposes of galleries.
+func (r *galleryRequests) describable() error {
+	if r.groups.Meta().Level() >= metafsm.LevelPurpose {
+		return nil
+	}
+	return &Error{
+		Kind: Unavailable, RetryAfter: calls.RetryLater,
+		Message: "purpose, legalGround and recipients work as soon as all nodes run this version: finish the upgrade, then try again",
+	}
+}
+
 func galleryOf(g metafsm.Gallery, count int) Gallery {
 	return Gallery{
 		ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays),
-		SubjectTemplates: g.SubjectTemplates, PhotoLink: g.PhotoLink, Count: count,
+		SubjectTemplates: g.SubjectTemplates, PhotoLink: g.PhotoLink,
+		Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients, Count: count,
 	}
 }
 

@@ -52,6 +52,12 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		c.PhotoLink = patch.PhotoLink
 	}
+	if patch.Purpose != nil || patch.LegalGround != nil || patch.Recipients != nil {
+		if err := r.describable(); err != nil {
+			return Gallery{}, err
+		}
+		c.Purpose, c.LegalGround, c.Recipients = patch.Purpose, patch.LegalGround, patch.Recipients
+	}
 	of := deletion{tenant: tenant}
 	set(&of.name, patch.Name)
 	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
@@ -67,6 +73,9 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		set(&g.RetentionDays, patch.RetentionDays)
 		set(&g.SubjectTemplates, patch.SubjectTemplates)
 		set(&g.PhotoLink, patch.PhotoLink)
+		set(&g.Purpose, patch.Purpose)
+		set(&g.LegalGround, patch.LegalGround)
+		set(&g.Recipients, patch.Recipients)
 		if patch.SubjectTemplates != nil {
 			err = known(ctx)
 		}

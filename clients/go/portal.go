@@ -19,7 +19,11 @@ type Gallery struct {
 	// their templates.
 	SubjectTemplates bool `json:"subjectTemplates,omitzero"`
 	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty.
-	PhotoLink    string             `json:"photoLink,omitzero"`
+	PhotoLink string `json:"photoLink,omitzero"`
+	// Purpose, LegalGround and Recipients are texts for the record of processing, or empty.
+	Purpose      string             `json:"purpose,omitzero"`
+	LegalGround  string             `json:"legalGround,omitzero"`
+	Recipients   string             `json:"recipients,omitzero"`
 	Applications []ApplicationEntry `json:"applications,omitzero"`
 	APIKey       string             `json:"apiKey,omitzero"`
 }
@@ -67,6 +71,10 @@ type NewGallery struct {
 	RetentionDays           int     `json:"retentionDays,omitzero"` // 0 is for ever
 	SubjectTemplates        bool    `json:"subjectTemplates,omitzero"`
 	PhotoLink               string  `json:"photoLink,omitzero"` // an https URL with {externalId}
+	// Purpose, LegalGround and Recipients are texts for the record of processing, of 256 characters at most.
+	Purpose     string `json:"purpose,omitzero"`
+	LegalGround string `json:"legalGround,omitzero"`
+	Recipients  string `json:"recipients,omitzero"`
 }
 
 // GalleryChange contains changes to a gallery. A nil field changes nothing.
@@ -80,6 +88,10 @@ type GalleryChange struct {
 	SubjectTemplates *bool `json:"subjectTemplates,omitzero"`
 	// PhotoLink is an https URL with {externalId}; an empty one is none.
 	PhotoLink *string `json:"photoLink,omitzero"`
+	// Purpose, LegalGround and Recipients are those of NewGallery; an empty one is none.
+	Purpose     *string `json:"purpose,omitzero"`
+	LegalGround *string `json:"legalGround,omitzero"`
+	Recipients  *string `json:"recipients,omitzero"`
 }
 
 // NewApplication describes an application to create. A nil field takes the default.

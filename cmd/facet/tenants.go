@@ -24,7 +24,7 @@ const quotaDefault = "default"
 func newTenant() *cobra.Command {
 	return cli.Group(
 		&cobra.Command{Use: "tenant", Short: "tenants: their first access keys, quotas and states"},
-		newTenantCreate(), newTenantList(), newTenantShow(), newTenantSet(),
+		newTenantCreate(), newTenantList(), newTenantShow(), newTenantSet(), newTenantRecord(),
 		newTenantState("disable", "refuse all requests of a tenant; its data stays", wire.TenantDisabled),
 		newTenantState("enable", "let a disabled tenant work again", wire.TenantActive), newTenantDelete(),
 	)

@@ -115,6 +115,17 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(1, `no tag "Berlin"`, "tag", "delete", "Berlin")
 	s.run(0, "room for 10 faces; it had room for 3", "gallery", "grow", "staff", "10")
 	s.run(1, "can only be increased", "gallery", "grow", "staff", "5")
+	s.run(0, "purpose       entry of staff", "gallery", "update", "staff", "--purpose", "entry of staff", "--legal-ground", "consent", "--recipients", "the police")
+	s.run(0, "entry of staff", "gallery", "list")
+	out := s.run(0, "purpose       entry of staff", "tenant", "record", "commands-work", "--dir", shared(t).dir)
+	if !strings.Contains(out, "legal ground  consent") || !strings.Contains(out, "recipients    the police") || strings.Contains(out, "TO DO") {
+		t.Errorf("the record of processing:\n%s", out)
+	}
+	s.run(0, "recipients  the police", "gallery", "update", "staff", "--legal-ground", "")
+	s.run(0, "purpose     entry of staff", "gallery", "show", "staff")
+	s.run(0, `the gallery "staff" has no legal ground`, "tenant", "record", "commands-work", "--dir", shared(t).dir)
+	s.run(0, `"legal_ground": ""`, "tenant", "record", "commands-work", "--json", "--dir", shared(t).dir)
+	s.run(1, "there is no tenant", "tenant", "record", "nobody", "--dir", shared(t).dir)
 	var double struct{ ID string }
 	s.decode(&double, "enrol", photoPath(obama), "--external-id", "4711")
 	s.run(0, "4711", "search", photoPath(anotherObama))

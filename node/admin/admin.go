@@ -52,9 +52,11 @@ type Backups interface {
 	Progress(thing string) wire.BackupProgress
 	List(ctx context.Context, q wire.BackupQuery) ([]wire.Listed, error)
 	Erasures(ctx context.Context, q wire.BackupQuery) ([]wire.Erasure, error)
-	// Scheduled returns the folder of the scheduled backups, or "". Holding returns the backups in a
+	// Scheduled returns the folder of the scheduled backups, or "". Plan returns how often they are made, and how
+	// many stay. Holding returns the backups in a
 	// folder that may hold what was erased at a time.
 	Scheduled() string
+	Plan() (every time.Duration, keep int)
 	Holding(ctx context.Context, folder string, erased time.Time) ([]receipt.Backup, error)
 }
 

@@ -158,6 +158,9 @@ func (p *Port) routes() http.Handler {
 	p.handle(routes, "DELETE "+wire.PathTenants, respond(p, http.StatusOK, "delete tenant", func(ctx context.Context, r *http.Request) (wire.TenantDeletion, error) {
 		return p.deleteTenant(ctx, r.URL.Query().Get("tenant"))
 	}))
+	p.handle(routes, "GET "+wire.PathProcessing, respond(p, http.StatusOK, "make a record of processing", func(ctx context.Context, r *http.Request) (wire.Processing, error) {
+		return processing(ctx, p, r.URL.Query().Get("tenant"))
+	}))
 	p.handle(routes, "POST "+wire.PathTenantStates, post(p, http.StatusOK, "change a tenant's state", echo(p.setTenantState)))
 	p.handle(routes, "POST "+wire.PathKeys, post(p, http.StatusCreated, "create access key", p.newKey))
 	p.handle(routes, "GET "+wire.PathKeys, respond(p, http.StatusOK, "list access keys", func(ctx context.Context, r *http.Request) ([]wire.Key, error) {

@@ -90,6 +90,12 @@ type plan struct {
 // Interval returns the time between scheduled backups, 0 without a schedule.
 func (s *Service) Interval() time.Duration { return s.plan.Load().every }
 
+// Plan returns the time between scheduled backups, 0 without a schedule, and how many of them stay.
+func (s *Service) Plan() (every time.Duration, keep int) {
+	p := s.plan.Load()
+	return p.every, p.keep
+}
+
 // SetPlan changes Config.Every and Config.Keep. It is safe for concurrent use.
 func (s *Service) SetPlan(every time.Duration, keep int) { s.plan.Store(&plan{every, keep}) }
 

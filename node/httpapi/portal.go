@@ -13,13 +13,14 @@ import (
 
 // postGalleries serves POST galleries: a gallery and its first application.
 func postGalleries(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates", "photoLink")
+	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates", "photoLink",
+		"purpose", "legalGround", "recipients")
 	if err != nil {
 		return answer{}, err
 	}
 	var g router.NewGallery
 	var w router.Write
-	var errs [8]error
+	var errs [11]error
 	g.Name, errs[0] = o.name()
 	g.Description, errs[1] = o.description()
 	g.MinimumQuality, errs[2] = o.quality()
@@ -28,6 +29,9 @@ func postGalleries(ctx context.Context, c *call) (answer, error) {
 	g.RetentionDays, errs[5] = o.retentionDays()
 	g.SubjectTemplates, errs[6] = o.subjectTemplates()
 	g.PhotoLink, errs[7] = o.photoLink()
+	g.Purpose, errs[8] = o.line("purpose")
+	g.LegalGround, errs[9] = o.line("legalGround")
+	g.Recipients, errs[10] = o.line("recipients")
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -79,16 +83,20 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates", "photoLink")
+	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates", "photoLink",
+		"purpose", "legalGround", "recipients")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.GalleryPatch
 	var w router.Write
-	var errs [7]error
+	var errs [10]error
 	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
 	p.SubjectTemplates, errs[5] = present(o, "subjectTemplates", o.subjectTemplates)
 	p.PhotoLink, errs[6] = present(o, "photoLink", o.photoLink)
+	p.Purpose, errs[7] = present(o, "purpose", func() (string, error) { return o.line("purpose") })
+	p.LegalGround, errs[8] = present(o, "legalGround", func() (string, error) { return o.line("legalGround") })
+	p.Recipients, errs[9] = present(o, "recipients", func() (string, error) { return o.line("recipients") })
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.Size, errs[2] = present(o, "size", o.size)
@@ -241,6 +249,15 @@ func (o object) name() (string, error) {
 // empty.
 func (o object) description() (string, error) {
 	text, _, err := o.text("description", descriptionMax)
+	return text, err
+}
+
+// line reads a text of a gallery for the record of processing. A missing one is empty.
+func (o object) line(name string) (string, error) {
+	text, _, err := o.text(name, lineMax)
+	if err == nil && strings.ContainsFunc(text, isControl) {
+		err = invalid("", name+" must have no control characters.")
+	}
 	return text, err
 }
 

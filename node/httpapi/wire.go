@@ -249,6 +249,9 @@ type galleryBody struct {
 	Retention    int                `json:"retentionDays,omitzero"`
 	Averaged     bool               `json:"subjectTemplates,omitzero"`
 	PhotoLink    string             `json:"photoLink,omitzero"`
+	Purpose      string             `json:"purpose,omitzero"`
+	LegalGround  string             `json:"legalGround,omitzero"`
+	Recipients   string             `json:"recipients,omitzero"`
 	Count        *int               `json:"count,omitzero"`
 	Applications *[]applicationLine `json:"applications,omitzero"`
 	APIKey       string             `json:"apiKey,omitzero"`
@@ -259,6 +262,7 @@ func wireGallery(g router.Gallery) galleryBody {
 	return galleryBody{
 		ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size,
 		Retention: g.RetentionDays, Averaged: g.SubjectTemplates, PhotoLink: g.PhotoLink,
+		Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients,
 	}
 }
 

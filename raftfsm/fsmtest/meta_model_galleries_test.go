@@ -109,6 +109,15 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 	if c.PhotoLink != nil {
 		g.PhotoLink = *c.PhotoLink
 	}
+	if c.Purpose != nil {
+		g.Purpose = *c.Purpose
+	}
+	if c.LegalGround != nil {
+		g.LegalGround = *c.LegalGround
+	}
+	if c.Recipients != nil {
+		g.Recipients = *c.Recipients
+	}
 	if c.Size != nil && *c.Size > g.Size {
 		g.Size = *c.Size
 		if c.Shards > g.Shards {

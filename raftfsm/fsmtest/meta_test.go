@@ -172,6 +172,7 @@ func (w *metaWorld) change() []byte {
 			Write: w.write(), Tenant: g.Tenant, Gallery: g.ID, Name: maybe(w, fmt.Sprint("gallery ", w.IntN(6))),
 			Description: maybe(w, "another"), Size: maybe(w, g.Size+uint32(w.IntN(40))-10), Shards: 1 + w.IntN(4),
 			RetentionDays: maybe(w, uint32(w.IntN(3))), SubjectTemplates: maybe(w, w.IntN(2) == 0), PhotoLink: maybe(w, "https://hr.example/{externalId}"),
+			Purpose: maybe(w, "entry"), LegalGround: maybe(w, "consent"), Recipients: maybe(w, "the police"),
 		}
 		return send(w, metafsm.UpdateGalleryOp, c, m.updateGallery)
 	case 3:

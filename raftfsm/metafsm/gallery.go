@@ -100,6 +100,10 @@ type UpdateGallery struct {
 	SubjectTemplates *bool `cbor:"28,keyasint,omitempty"`
 	// PhotoLink is that of Gallery. It is sent from LevelSubjects on.
 	PhotoLink *string `cbor:"29,keyasint,omitempty"`
+	// Purpose, LegalGround and Recipients are those of Gallery. They are sent from LevelPurpose on.
+	Purpose     *string `cbor:"30,keyasint,omitempty"`
+	LegalGround *string `cbor:"31,keyasint,omitempty"`
+	Recipients  *string `cbor:"32,keyasint,omitempty"`
 }
 
 // GalleryAnswer answers UpdateGallery and DeleteGallery. The status of UpdateGallery is
@@ -146,6 +150,9 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 	change(&g.RetentionDays, c.RetentionDays)
 	change(&g.SubjectTemplates, c.SubjectTemplates)
 	change(&g.PhotoLink, c.PhotoLink)
+	change(&g.Purpose, c.Purpose)
+	change(&g.LegalGround, c.LegalGround)
+	change(&g.Recipients, c.Recipients)
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
 	}

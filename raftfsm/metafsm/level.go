@@ -49,6 +49,8 @@ const (
 	LevelAudit uint32 = 5
 	// LevelReview allows the review band of applications, cases, and the role that reviews them.
 	LevelReview uint32 = 5
+	// LevelPurpose allows purposes, legal grounds and recipients of galleries.
+	LevelPurpose uint32 = 5
 	// LevelGrouped allows requests of several shards at once between nodes.
 	LevelGrouped uint32 = 5
 )

@@ -118,6 +118,9 @@ func (st *state) restore(record []byte) Status {
 		if (c.Gallery.RetentionDays > 0 || c.Gallery.SubjectTemplates || c.Gallery.PhotoLink != "") && st.levelNow() < LevelSubjects {
 			return Conflict // as by older software, which can't read the record
 		}
+		if c.Gallery.hasPurpose() && st.levelNow() < LevelPurpose {
+			return Conflict // as above
+		}
 		c.Gallery.Seq = st.next()
 	case c.AccessKey != nil && !c.AccessKey.isPlain() && st.levelNow() < LevelKeys:
 		return Conflict // as above

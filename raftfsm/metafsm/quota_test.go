@@ -258,6 +258,9 @@ func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	retention := func(g *Gallery, _ *Application) { g.RetentionDays = 30 }
 	templates := func(g *Gallery, _ *Application) { g.SubjectTemplates = true }
 	link := func(g *Gallery, _ *Application) { g.PhotoLink = "https://hr.example/{externalId}" }
+	purpose := func(g *Gallery, _ *Application) { g.Purpose = "entry" }
+	ground := func(g *Gallery, _ *Application) { g.LegalGround = "consent" }
+	recipients := func(g *Gallery, _ *Application) { g.Recipients = "the police" }
 	rule := func(_ *Gallery, a *Application) { a.MultipleFaces = 1 }
 	band := func(_ *Gallery, a *Application) { a.ReviewThreshold = 6000 }
 	f(LevelSubjects-1, none, Done, Done)
@@ -266,7 +269,10 @@ func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	f(LevelSubjects-1, link, Conflict)
 	f(LevelSubjects-1, rule, Done, Conflict)
 	f(LevelReview-1, band, Done, Conflict)
-	for _, set := range []func(*Gallery, *Application){retention, templates, link, rule, band} {
+	f(LevelPurpose-1, purpose, Conflict)
+	f(LevelPurpose-1, ground, Conflict)
+	f(LevelPurpose-1, recipients, Conflict)
+	for _, set := range []func(*Gallery, *Application){retention, templates, link, purpose, ground, recipients, rule, band} {
 		f(LevelSubjects, set, Done, Done)
 	}
 }

@@ -217,6 +217,16 @@ type Gallery struct {
 	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty. It is set
 	// from LevelSubjects on.
 	PhotoLink string `cbor:"29,keyasint,omitempty"`
+	// Purpose is what the gallery's faces are processed for, LegalGround what permits it, and Recipients who
+	// else gets the results. They are texts for the record of processing, set from LevelPurpose on.
+	Purpose     string `cbor:"30,keyasint,omitempty"`
+	LegalGround string `cbor:"31,keyasint,omitempty"`
+	Recipients  string `cbor:"32,keyasint,omitempty"`
+}
+
+// hasPurpose reports whether software below LevelPurpose can't read the record.
+func (g *Gallery) hasPurpose() bool {
+	return g.Purpose != "" || g.LegalGround != "" || g.Recipients != ""
 }
 
 // Application is an access identity of a gallery.

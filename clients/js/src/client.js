@@ -18,11 +18,14 @@ import { escape } from './sign.js'
  * @property {number | undefined} [retentionDays] events expire so long after their last update
  * @property {boolean | undefined} [subjectTemplates] compares subjects also by the mean of their templates
  * @property {string | undefined} [photoLink] where people see the photo of a subject: an https URL with {externalId}
+ * @property {string | undefined} [purpose] what the faces are processed for; it and the next two are for the record of processing
+ * @property {string | undefined} [legalGround] what permits it
+ * @property {string | undefined} [recipients] who else gets results
  */
 
 /**
  * Changes to a gallery. undefined changes nothing. size can only grow. retentionDays and
- * subjectTemplates count for what exists, too; 0 days are for ever. An empty photoLink is none.
+ * subjectTemplates count for what exists, too; 0 days are for ever. An empty text is none.
  * @typedef {Partial<Omit<NewGallery, 'faceMinimumQualityScore'>>} GalleryChange
  */
 
@@ -98,8 +101,8 @@ export class Client extends GalleryOperations {
    */
   async createGallery(gallery) {
     const { name, size, faceMinimumQualityScore = QUALITY, description = '' } = gallery
-    const { retentionDays, subjectTemplates, photoLink } = gallery
-    const body = { name, size, faceMinimumQualityScore, description, retentionDays, subjectTemplates, photoLink }
+    const { retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients } = gallery
+    const body = { name, size, faceMinimumQualityScore, description, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients }
     return read(models.gallery, await this.manage('POST', ['galleries'], gallery, body))
   }
 
@@ -109,8 +112,8 @@ export class Client extends GalleryOperations {
    * @param {GalleryChange & WriteOptions} change
    */
   async updateGallery(galleryId, change) {
-    const { name, description, size, retentionDays, subjectTemplates, photoLink } = change
-    const body = { name, description, size, retentionDays, subjectTemplates, photoLink }
+    const { name, description, size, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients } = change
+    const body = { name, description, size, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients }
     return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, body))
   }
 

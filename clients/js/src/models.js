@@ -390,6 +390,12 @@ export const gallery = object({
   subjectTemplates: or(boolean, () => false),
   /** Where people see the photo of a subject: a URL with {externalId}. Empty is none. */
   photoLink: or(string, () => ''),
+  /** What the faces are processed for. It and the next two are for the record of processing. Empty is none. */
+  purpose: or(string, () => ''),
+  /** What permits it. */
+  legalGround: or(string, () => ''),
+  /** Who else gets results. */
+  recipients: or(string, () => ''),
 })
 export const galleries = object({ galleries: list(gallery) })
 

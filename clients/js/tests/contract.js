@@ -168,7 +168,7 @@ async function management(c) {
   assert.equal(listed.count, 12)
   assert.deepEqual((await c.gallery('g')).applications, await c.applications())
   const photoLink = 'https://hr.example/{externalId}'
-  const wanted = { name: 'n', size: 1, description: 'd', retentionDays: 3, subjectTemplates: true, photoLink }
+  const wanted = { name: 'n', size: 1, description: 'd', retentionDays: 3, subjectTemplates: true, photoLink, purpose: 'p', legalGround: 'l', recipients: 'r' }
   assert.ok((await c.createGallery(wanted)).apiKey)
   assert.equal((await c.updateGallery('g', { ...wanted, size: 2 })).size, 2000)
   await c.deleteGallery('g')

@@ -136,6 +136,12 @@ func (c *Client) Tenants(ctx context.Context) ([]wire.Tenant, error) {
 	return list, c.any(ctx, call{method: http.MethodGet, path: wire.PathTenants, out: &list})
 }
 
+// Processing returns the record of processing of the tenant of that name.
+func (c *Client) Processing(ctx context.Context, name string) (wire.Processing, error) {
+	var r wire.Processing
+	return r, c.any(ctx, call{method: http.MethodGet, path: wire.PathProcessing + "?" + ofTenant(name), out: &r})
+}
+
 // SetTenant sets quotas of a tenant and returns all of them.
 func (c *Client) SetTenant(ctx context.Context, o wire.SetTenant) (wire.Tenant, error) {
 	var t wire.Tenant

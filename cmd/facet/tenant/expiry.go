@@ -97,6 +97,13 @@ const averagesHelp = "compare a person with several photos by the mean of their 
 // photoLinkHelp is the help of --photo-link.
 const photoLinkHelp = "where people see the photo of a subject: an https URL with {externalId}"
 
+// The helps of --purpose, --legal-ground and --recipients.
+const (
+	purposeHelp    = "what the faces are processed for, for the record of processing"
+	groundHelp     = "what permits it, for the record of processing"
+	recipientsHelp = "who else gets results, for the record of processing"
+)
+
 // averaged returns for people whether a gallery has templates of subjects.
 func averaged(on bool) string {
 	if on {

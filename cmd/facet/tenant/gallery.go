@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,9 @@ func newGalleryList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		titles := []string{"GALLERY", "ID", "FACES", "SIZE", "KEPT", "DESCRIPTION"}
+		titles := []string{"GALLERY", "ID", "FACES", "SIZE", "KEPT", "PURPOSE OR DESCRIPTION"}
 		return printList(s, list, "there is no gallery yet: facet gallery create NAME", titles, func(g client.Gallery, limit int) []string {
-			return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), kept(g.RetentionDays), table.Shorten(g.Description, limit)}
+			return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), kept(g.RetentionDays), table.Shorten(cmp.Or(g.Purpose, g.Description), limit)}
 		})
 	})
 }
@@ -51,7 +52,8 @@ func newGalleryCreate() *cobra.Command {
 		Long: "Create a gallery and its first application, whose API key programs send with their requests.\n" +
 			"The size is the most faces that the gallery holds. It can grow later, and never shrinks.",
 		Example: "  facet gallery create staff --size 5000\n  facet enrol photo.jpg --gallery staff\n" +
-			"  facet gallery create visitors --retention-days 90",
+			"  facet gallery create visitors --retention-days 90 --purpose 'entry of visitors' \\\n" +
+			"      --legal-ground 'GDPR Art. 9(2)(a), explicit consent'",
 	}
 	g := client.NewGallery{}
 	f := cmd.Flags()
@@ -61,6 +63,9 @@ func newGalleryCreate() *cobra.Command {
 	f.IntVar(&g.RetentionDays, "retention-days", 0, retentionHelp)
 	f.BoolVar(&g.SubjectTemplates, "subject-templates", false, averagesHelp)
 	f.StringVar(&g.PhotoLink, "photo-link", "", photoLinkHelp)
+	f.StringVar(&g.Purpose, "purpose", "", purposeHelp)
+	f.StringVar(&g.LegalGround, "legal-ground", "", groundHelp)
+	f.StringVar(&g.Recipients, "recipients", "", recipientsHelp)
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		g.Name = args[0]
 		made, err := s.CreateGallery(ctx, g)
@@ -71,7 +76,8 @@ func newGalleryCreate() *cobra.Command {
 			return err
 		}
 		return s.print(made, func(w io.Writer) error {
-			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "subject templates", averaged(made.SubjectTemplates), "photo link", made.PhotoLink, "API key", made.APIKey,
+			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "subject templates", averaged(made.SubjectTemplates), "photo link", made.PhotoLink,
+				"purpose", made.Purpose, "legal ground", made.LegalGround, "recipients", made.Recipients, "API key", made.APIKey,
 				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags()))
 		})
 	})
@@ -92,7 +98,8 @@ func newGalleryShow() *cobra.Command {
 			return err
 		}
 		return s.print(g, func(w io.Writer) error {
-			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink, "description", g.Description)
+			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink,
+				"purpose", g.Purpose, "legal ground", g.LegalGround, "recipients", g.Recipients, "description", g.Description)
 			if err != nil {
 				return err
 			}
@@ -116,6 +123,9 @@ func newGalleryUpdate() *cobra.Command {
 	days := f.Int("retention-days", 0, retentionHelp)
 	averages := f.Bool("subject-templates", false, averagesHelp)
 	link := f.String("photo-link", "", photoLinkHelp+`; "": none`)
+	purpose := f.String("purpose", "", purposeHelp+`; "": none`)
+	ground := f.String("legal-ground", "", groundHelp+`; "": none`)
+	recipients := f.String("recipients", "", recipientsHelp+`; "": none`)
 	change := func() (c client.GalleryChange, some bool) {
 		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
 		pick(&c.Name, name, set("name"))
@@ -123,11 +133,14 @@ func newGalleryUpdate() *cobra.Command {
 		pick(&c.RetentionDays, days, set("retention-days"))
 		pick(&c.SubjectTemplates, averages, set("subject-templates"))
 		pick(&c.PhotoLink, link, set("photo-link"))
+		pick(&c.Purpose, purpose, set("purpose"))
+		pick(&c.LegalGround, ground, set("legal-ground"))
+		pick(&c.Recipients, recipients, set("recipients"))
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description, --retention-days, --subject-templates or --photo-link"))
+			return cli.Misuse(errors.New("name what changes: --name, --description, --retention-days, --subject-templates, --photo-link, --purpose, --legal-ground or --recipients"))
 		}
 		return nil
 	}
@@ -143,7 +156,8 @@ func newGalleryUpdate() *cobra.Command {
 		}
 		g.Count = entry.Count // the answer has none
 		return s.print(g, func(w io.Writer) error {
-			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink, "description", g.Description)
+			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink,
+				"purpose", g.Purpose, "legal ground", g.LegalGround, "recipients", g.Recipients, "description", g.Description)
 		})
 	})
 }

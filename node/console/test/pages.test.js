@@ -59,6 +59,14 @@ test("galleries are made and changed", async () => {
   await dialog.getByLabel(texts.galleries.guardOn).uncheck();
   await dialog.getByRole("button", { name: texts.galleries.save }).click();
   await v.page.getByRole("cell", { name: texts.galleries.off }).waitFor();
+  await v.page.getByRole("button", { name: texts.galleries.describe }).click();
+  await sound(v, "the dialog of purpose and ground");
+  await dialog.getByLabel(texts.galleries.purpose).fill("entry of staff");
+  await dialog.getByLabel(texts.galleries.legalGround).fill("works agreement");
+  await dialog.getByRole("button", { name: texts.galleries.save }).click();
+  await v.page.getByText("entry of staff", { exact: true }).waitFor();
+  await v.page.getByText("works agreement", { exact: true }).waitFor();
+  await v.page.getByText(texts.galleries.notStated, { exact: true }).waitFor();
 });
 
 test("a folder is imported, and what fails is named", async () => {

@@ -556,12 +556,16 @@ class Client:
         retention_days: int | None = None,
         subject_templates: bool | None = None,
         photo_link: str | None = None,
+        purpose: str | None = None,
+        legal_ground: str | None = None,
+        recipients: str | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
         """Creates a gallery and an application for it. The answer contains its API key. Events
         expire retention_days after their last update; None is never. With subject_templates, a
         subject with two or more events is also compared by the mean of their templates.
-        photo_link is where people see the photo of a subject: an https URL with {externalId}."""
+        photo_link is where people see the photo of a subject: an https URL with {externalId}.
+        purpose, legal_ground and recipients are texts for the record of processing."""
         body = _given(
             name=name,
             size=size,
@@ -570,6 +574,9 @@ class Client:
             retentionDays=retention_days,
             subjectTemplates=subject_templates,
             photoLink=photo_link,
+            purpose=purpose,
+            legalGround=legal_ground,
+            recipients=recipients,
         )
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
@@ -583,10 +590,13 @@ class Client:
         retention_days: int | None = None,
         subject_templates: bool | None = None,
         photo_link: str | None = None,
+        purpose: str | None = None,
+        legal_ground: str | None = None,
+        recipients: str | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
         """Changes the fields that are not None. size can only grow. retention_days and
-        subject_templates count for what exists, too; 0 days are for ever. An empty photo_link
+        subject_templates count for what exists, too; 0 days are for ever. An empty text
         is none."""
         body = _given(
             name=name,
@@ -595,6 +605,9 @@ class Client:
             retentionDays=retention_days,
             subjectTemplates=subject_templates,
             photoLink=photo_link,
+            purpose=purpose,
+            legalGround=legal_ground,
+            recipients=recipients,
         )
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
 

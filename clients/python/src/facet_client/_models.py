@@ -509,6 +509,9 @@ class Gallery:
     retention_days: int = 0
     subject_templates: bool = False
     photo_link: str = ""
+    purpose: str = ""
+    legal_ground: str = ""
+    recipients: str = ""
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ async function galleriesWithApplications(signal) {
 /** @param {{gallery: Gallery, applications: Application[], onChange: () => void}} props */
 function GalleryCard({ gallery, applications: list, onChange }) {
   const used = gallery.count ?? 0
+  const [describing, setDescribing] = useState(false)
   return html`<section class="card" aria-labelledby=${gallery.id}>
     <div class="row">
       <h2 id=${gallery.id}>${gallery.name}</h2>
@@ -76,7 +77,15 @@ function GalleryCard({ gallery, applications: list, onChange }) {
       <dd>${gallery.retentionDays ? t.days(gallery.retentionDays) : t.forever}</dd>
       <dt>${t.subjectTemplates}</dt>
       <dd>${gallery.subjectTemplates ? t.on : t.off}</dd>
+      <dt>${t.purpose}</dt>
+      <dd>${gallery.purpose || t.notStated}</dd>
+      <dt>${t.legalGround}</dt>
+      <dd>${gallery.legalGround || t.notStated}</dd>
+      <dt>${t.recipients}</dt>
+      <dd>${gallery.recipients || t.notStated}</dd>
     </dl>
+    <div class="row"><button type="button" class="link" onClick=${() => setDescribing(true)}>${t.describe}</button></div>
+    ${describing && html`<${Describe} gallery=${gallery} onDone=${() => (setDescribing(false), onChange())} onClose=${() => setDescribing(false)} />`}
     <div class="scroll" tabindex="0">
       <table>
         <caption>${t.applications}</caption>
@@ -137,6 +146,30 @@ function Change({ application: a, onDone, onClose }) {
           ${Object.entries(t.several).map(([value, text]) => html`<option value=${value}>${text}</option>`)}
         </select>
       <//>
+      ${error !== undefined && html`<${Problem} error=${error} />`}
+      <div class="row"><button disabled=${busy}>${t.save}</button><button type="button" class="plain" onClick=${onClose}>${t.cancel}</button></div>
+    </form>
+  <//>`
+}
+
+/**
+ * Edits what the record of processing says of a gallery.
+ * @param {{gallery: Gallery, onDone: () => void, onClose: () => void}} props
+ */
+function Describe({ gallery, onDone, onClose }) {
+  const [form, setForm] = useState({ purpose: gallery.purpose, legalGround: gallery.legalGround, recipients: gallery.recipients })
+  const { run, busy, error } = useAction(async (signal) => {
+    await client.value?.updateGallery(gallery.id, { ...form, signal })
+    onDone()
+  })
+  const text = (/** @type {'purpose' | 'legalGround' | 'recipients'} */ name) => ({
+    maxlength: '256', value: form[name], onInput: (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setForm({ ...form, [name]: e.currentTarget.value }),
+  })
+  return html`<${Dialog} title=${t.describeTitle(gallery.name)} onClose=${onClose}>
+    <form class="stack" onSubmit=${(/** @type {Event} */ e) => (e.preventDefault(), void run())}>
+      <${Field} label=${t.purpose} hint=${t.purposeHint}><input ...${text('purpose')} /><//>
+      <${Field} label=${t.legalGround} hint=${t.groundHint}><input ...${text('legalGround')} /><//>
+      <${Field} label=${t.recipients} hint=${t.recipientsHint}><input ...${text('recipients')} /><//>
       ${error !== undefined && html`<${Problem} error=${error} />`}
       <div class="row"><button disabled=${busy}>${t.save}</button><button type="button" class="plain" onClick=${onClose}>${t.cancel}</button></div>
     </form>
