@@ -57,6 +57,8 @@ type AuditRecord struct {
 	Source    string    `json:"source"`
 	RequestID string    `json:"requestId"`
 	Purpose   string    `json:"purpose"`
+	// Reason is that of a refusal. Of an operator's order it is what the order was about.
+	Reason string `json:"reason"`
 	// Text is the whole record as the server sent it.
 	Text json.RawMessage `json:"-"`
 }

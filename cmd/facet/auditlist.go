@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/table"
 	"facet/cmd/facet/tenant"
 )
 
@@ -170,20 +172,46 @@ func (a *auditQuery) print(w io.Writer, list []client.AuditRecord, head bool) er
 		}
 		return nil
 	}
-	rows := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	err := table.Write(&b, func(limit int) (rows []table.Row) {
+		if head {
+			rows = append(rows, table.Row{Cells: []string{"NUMBER", "TIME", "KIND", "STATUS", "HOLDER", "SOURCE", "OPERATION"}})
+		}
+		for _, r := range list {
+			status := "-" // an intent, a command
+			if r.Status != 0 {
+				status = strconv.Itoa(r.Status)
+			}
+			rows = append(rows, table.Row{Cells: []string{
+				strconv.FormatUint(r.Number, 10), r.Time.UTC().Format(time.DateTime + "Z"), r.Kind, status, table.Shorten(cmp.Or(r.Holder, r.Key), limit),
+				table.Shorten(r.Source, limit), table.Shorten(r.Operation, limit),
+			}})
+		}
+		return rows
+	})
+	if err != nil {
+		return err
+	}
+	lines := slices.Collect(strings.Lines(b.String()))
 	if head {
-		fmt.Fprintln(rows, "NUMBER\tTIME\tKIND\tSTATUS\tHOLDER\tSOURCE\tOPERATION\tPURPOSE")
-	}
-	for _, r := range list {
-		holder := r.Holder
-		if holder == "" {
-			holder = r.Key
+		if _, err := io.WriteString(w, lines[0]); err != nil {
+			return err
 		}
-		status := "-" // an intent, a command
-		if r.Status != 0 {
-			status = strconv.Itoa(r.Status)
-		}
-		fmt.Fprintf(rows, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Time.Format(time.RFC3339), r.Kind, status, holder, r.Source, r.Operation, r.Purpose)
+		lines = lines[1:]
 	}
-	return rows.Flush()
+	for i, r := range list {
+		if _, err := io.WriteString(w, lines[i]+detail("about", r.Reason)+detail("purpose", r.Purpose)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// detail returns lines below a record: a title and a text, or nothing without a text.
+func detail(title, text string) string {
+	if text == "" {
+		return ""
+	}
+	title = "        " + title + ": "
+	return title + table.Wrap(strings.Fields(text), " ", len(title)) + "\n"
 }
