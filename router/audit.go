@@ -90,12 +90,10 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 
 // beginAudit gives a tenant its audit key and begins its log. It returns the wrapped key.
 func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
-	begun, err := calls.CallLeader(ctx, r.calls, auditBegin, r.auditHome(tenant), shardfsm.BeginLog{Tenant: tenant})
-	if err == nil && begun.Status != shardfsm.Done {
-		err = fmt.Errorf("begin the audit log of tenant %s: the shard answered %v", tenant, begun.Status)
-	}
-	if err != nil {
-		return nil, err
+	if len(r.Audit(tenant).Former) == 0 { // otherwise FollowAudit begins it, with an entry under the key
+		if err := r.beginLog(ctx, shardfsm.BeginLog{Tenant: tenant}); err != nil {
+			return nil, err
+		}
 	}
 	var raw [32]byte
 	mustRandom(raw[:])
@@ -116,6 +114,21 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 		return nil, err
 	}
 	return r.Audit(tenant).WrappedKey, nil
+}
+
+// beginLog begins a log.
+func (r *auditRequests) beginLog(ctx context.Context, c shardfsm.BeginLog) error {
+	begun, err := calls.CallLeader(ctx, r.calls, auditBegin, r.auditHome(c.Tenant), c)
+	if err == nil && begun.Status != shardfsm.Done {
+		err = fmt.Errorf("begin the audit log of tenant %s: the shard answered %v", c.Tenant, begun.Status)
+	}
+	return err
+}
+
+// FollowAudit begins the log of a tenant that was restored from a backup, unless there is one. first is its
+// first entry, which names the former log (metafsm.Audit.Former).
+func (r *auditRequests) FollowAudit(ctx context.Context, tenant id.Tenant, first auditlog.Entry) error {
+	return r.beginLog(ctx, shardfsm.BeginLog{Tenant: tenant, Former: r.Audit(tenant).Former, First: []auditlog.Entry{first}})
 }
 
 // AppendAudit appends a batch to its tenant's audit log. A batch that comes again has no second

@@ -16,6 +16,7 @@ import (
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/tenant"
+	"facet/internal/tiles"
 )
 
 // exportPause is the least pause between two lines about the progress of an export.
@@ -125,7 +126,7 @@ func hashOnly(n int64) string {
 
 // auditCheck has the flags of facet audit verify.
 type auditCheck struct {
-	key, witness, witnessKey, entry, older string
+	key, witness, witnessKey, entry, older, former string
 }
 
 func newAuditVerify() *cobra.Command {
@@ -147,6 +148,7 @@ func newAuditVerify() *cobra.Command {
 	f.StringVar(&c.witness, "witness", "", "folder of a witness, or a checkpoint that it has cosigned")
 	f.StringVar(&c.witnessKey, "witness-key", "", "the witness's verifier key")
 	f.StringVar(&c.entry, "entry", "", "file with the entry, for a proof without it")
+	f.StringVar(&c.former, "former", "", "file to write, with the checkpoint of the log that this one follows after a restoration")
 	f.StringVar(&c.older, "older", "", "file with the older checkpoint, for a proof about it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if (c.witness == "") != (c.witnessKey == "") {
@@ -193,7 +195,31 @@ func (c *auditCheck) folder(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", folder, err)
 	}
-	return report(cmd, v, witnessed)
+	if err := report(cmd, v, witnessed); err != nil {
+		return err
+	}
+	return c.follows(cmd, v.Former)
+}
+
+// follows says which log a log follows, and writes its checkpoint into the file of --former.
+func (c *auditCheck) follows(cmd *cobra.Command, former string) error {
+	if former == "" {
+		if c.former != "" {
+			return errors.New("the log follows no other one: its first record names none, or is past its retention")
+		}
+		return nil
+	}
+	f, err := tiles.Claimed([]byte(former))
+	if err != nil {
+		return fmt.Errorf("the first record names a log that this one follows: %w", err)
+	}
+	if c.former != "" {
+		if err := os.WriteFile(c.former, []byte(former), 0o600); err != nil {
+			return fmt.Errorf("write the former log's checkpoint: %w", err)
+		}
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "it follows %s, of which a restored backup knew %d entries, root %s\n", f.Origin, f.N, f.Hash)
+	return err
 }
 
 // report prints what a check has found.

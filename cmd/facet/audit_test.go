@@ -13,6 +13,7 @@ import (
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
 	"facet/cmd/facet/cli"
+	"facet/node/audit/entry"
 )
 
 // served returns a log with n entries, the folder of its files, and its server.
@@ -22,6 +23,26 @@ func served(t *testing.T, n int) (*audittest.Log, string, *audittest.Server) {
 	l.Fill(t, n, "entry")
 	l.Write(t, dir)
 	return l, dir, audittest.Serve(t, dir)
+}
+
+// An auditor joins the log of a restored tenant with the one before.
+func TestVerifyShowsWhichLogIsFollowed(t *testing.T) {
+	t.Parallel()
+	former, was, _ := served(t, 300)
+	signed := former.First(t, 200).Signed(t)
+	r := entry.New(entry.Act, time.Now())
+	r.Operation, r.Former = entry.OperationRestored, string(signed)
+	l, own := audittest.New(t, 2), t.TempDir()
+	in := func(name string) string { return filepath.Join(own, name) }
+	l.Append(t, r.Encode())
+	l.Fill(t, 400, "entry")
+	l.Write(t, in("log"))
+	want := "VALID: 400 entries of " + l.Origin
+	exits(t, 0, want, "audit", "verify", in("log"), "--key", l.Key, "--former", in("former"))
+	exits(t, 0, "it follows "+former.Origin+", of which a restored backup knew 200 entries, root ", "audit", "verify", in("log"), "--key", l.Key)
+	exits(t, 0, "proof: ", "audit", "prove", "--older", in("former"), "--from", was, "--key", former.Key, "--to", in("proof"))
+	exits(t, 0, "VALID: the 300 entries of "+former.Origin+" contain the older 200", "audit", "verify", in("proof"), "--older", in("former"), "--key", former.Key)
+	exits(t, cli.ExitFailed, "the log follows no other one", "audit", "verify", was, "--key", former.Key, "--former", in("none"))
 }
 
 func TestAuditCommandsWorkTogether(t *testing.T) {

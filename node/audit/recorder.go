@@ -47,6 +47,7 @@ type Log interface {
 	Audit(tenant id.Tenant) metafsm.Audit
 	BeginAudit(ctx context.Context, tenant id.Tenant) (*seal.Key, error)
 	AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error)
+	FollowAudit(ctx context.Context, tenant id.Tenant, first auditlog.Entry) error
 }
 
 // Config configures a Recorder.
@@ -330,6 +331,10 @@ func (r *Recorder) deliver(b auditlog.Batch) error {
 		case errors.Is(err, auditlog.ErrWriter):
 			r.cfg.Logger.Warn("the audit log has forgotten a writer; it goes on under another name", "tenant", b.Tenant)
 			return err
+		case router.KindOf(err) == router.NotFound && len(r.cfg.Log.Audit(b.Tenant).Former) > 0:
+			if err := r.follow(b.Tenant); err == nil {
+				continue
+			}
 		case router.KindOf(err) == router.NotFound:
 			r.cfg.Logger.Warn("records of a deleted tenant are dropped", "tenant", b.Tenant, "records", len(b.Entries))
 			return nil
@@ -340,6 +345,21 @@ func (r *Recorder) deliver(b auditlog.Batch) error {
 		case <-time.After(retryPause):
 		}
 	}
+}
+
+// follow begins the log of a tenant that was restored from a backup. Its first record names the last checkpoint
+// of the former log that the backup has.
+func (r *Recorder) follow(tenant id.Tenant) error {
+	ctx, cancel := context.WithTimeout(r.stop, sendTimeout)
+	defer cancel()
+	key, err := r.cfg.Log.BeginAudit(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	e := entry.New(entry.Act, time.Now())
+	e.Operation, e.Former = entry.OperationRestored, string(r.cfg.Log.Audit(tenant).Former)
+	content := e.Encode()
+	return r.cfg.Log.FollowAudit(ctx, tenant, auditlog.Entry{Leaf: auditlog.LeafHash(content), Sealed: key.Seal(content, tenant.UUID[:])})
 }
 
 // Waiting returns the bytes of the records that are on no majority yet.

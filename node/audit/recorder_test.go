@@ -73,6 +73,12 @@ func (c *cluster) AppendAudit(_ context.Context, b auditlog.Batch) (uint64, erro
 	return at.First, err
 }
 
+func (c *cluster) FollowAudit(_ context.Context, tenant id.Tenant, first auditlog.Entry) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.book.Begin(tenant, nil, first)
+}
+
 // ids returns how often the log has a record of each request.
 func (c *cluster) ids(t *testing.T) map[[16]byte]int {
 	t.Helper()

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"log/slog"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/shard/auditlog"
 	"facet/shard/seal"
 )
 
@@ -34,9 +36,11 @@ type Replicas interface {
 	Ask(ctx context.Context, m id.Member, q replicas.Query) (replicas.Word, error)
 }
 
-// Records brings this node's replica of meta up to date (router.Router).
+// Records brings this node's replica of meta up to date, and reads audit logs (router.Router).
 type Records interface {
 	SyncMeta(ctx context.Context) error
+	AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error)
+	Signer() (id.Cluster, ed25519.PrivateKey, error)
 }
 
 // Peers calls other nodes.

@@ -61,7 +61,13 @@ type Audit struct {
 	Days uint32 `cbor:"2,keyasint,omitempty"`
 	// WrappedKey is the audit key, wrapped by the cluster's master key. It is empty until SetAuditKey.
 	WrappedKey []byte `cbor:"3,keyasint,omitempty"`
+	// Former is the signed checkpoint of the tenant's log that a restored backup had, with FormerMax bytes at
+	// most, or empty. The tenant's log follows that one.
+	Former []byte `cbor:"40,keyasint,omitempty"`
 }
+
+// FormerMax is the most bytes of Audit.Former.
+const FormerMax = 4 << 10
 
 // Retention returns how many days records keep their contents.
 func (a Audit) Retention() uint32 {
@@ -76,7 +82,7 @@ func AuditOf(m *Machine, t id.Tenant) Audit {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if of := m.state.tenants[t]; of != nil {
-		a := of.record.Audit // WrappedKey is never changed
+		a := of.record.Audit // WrappedKey and Former are never changed
 		a.Mode = a.Mode.now()
 		return a
 	}

@@ -99,8 +99,11 @@ func (st *state) restore(record []byte) Status {
 	switch {
 	case c.Tenant != nil:
 		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas || c.Tenant.State != TenantActive && st.levelNow() < LevelTenants ||
-			c.Tenant.Audit.Days+uint32(c.Tenant.Audit.Mode) > 0 && st.levelNow() < LevelAudit {
+			(c.Tenant.Audit.Days+uint32(c.Tenant.Audit.Mode) > 0 || len(c.Tenant.Audit.Former) > 0) && st.levelNow() < LevelAudit {
 			return Conflict // as by older software, which can't read the record
+		}
+		if len(c.Tenant.Audit.Former) > FormerMax {
+			return Conflict // no backup has it
 		}
 		if c.Tenant.State == TenantDeleting {
 			return Conflict // no backup has it

@@ -302,6 +302,28 @@ func TestOldLevelLoadsNoQuotas(t *testing.T) {
 	f(LevelQuotas, tenantB, "b", Done)
 }
 
+// Software without audit logs can't read a tenant with a former log, and no backup has a larger checkpoint.
+func TestFormerLogIsLoadedWithinBounds(t *testing.T) {
+	t.Parallel()
+	f := func(level uint32, size int, want Status) {
+		t.Helper()
+		m := NewKnowing(level)
+		statusOf(t, m, RaiseLevel{level})
+		c := Copied{Tenant: &Tenant{ID: tenantA, Name: "a", Audit: Audit{Former: make([]byte, size)}}}
+		var got Status
+		for _, c := range []Load{{Backup: [32]byte{9}}, {Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}} {
+			got = status(t, m, LoadOp, c, func(a LoadAnswer) Status { return a.Status })
+		}
+		if got != want || want == Done && len(AuditOf(m, tenantA).Former) != size {
+			t.Errorf("level %d, %d bytes: %v, want %v", level, size, got, want)
+		}
+	}
+	f(LevelAudit-1, 300, Conflict)
+	f(LevelAudit, 300, Done)
+	f(LevelAudit, FormerMax, Done)
+	f(LevelAudit, FormerMax+1, Conflict)
+}
+
 func TestQuotasHaveNamesAndValues(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -22,10 +22,12 @@ type BeginLog struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 	// Former is the last known checkpoint of the log before a restoration.
 	Former []byte `cbor:"2,keyasint,omitempty"`
+	// First is the entry that names Former, or nothing.
+	First []auditlog.Entry `cbor:"40,keyasint,omitempty"`
 }
 
 func (c BeginLog) apply(m *Machine) LogAnswer {
-	return LogAnswer{Status: logStatus(m.audit.Begin(c.Tenant, c.Former))}
+	return LogAnswer{Status: logStatus(m.audit.Begin(c.Tenant, c.Former, c.First...))}
 }
 
 // AppendLog appends a batch of entries to the audit log of a tenant.

@@ -28,13 +28,14 @@ func auditCommands(of id.Tenant) []any {
 	open.Opens = auditlog.Request{6}
 	w := auditlog.Writer{4}
 	return []any{
-		BeginLog{of, []byte("former")},
+		BeginLog{Tenant: of, Former: []byte("former")},
 		AppendLog{of, w, 1, []auditlog.New{intent}},
 		AppendLog{of, w, 2, []auditlog.New{outcome, open}},
 		AppendLog{of, w, 2, []auditlog.New{outcome, open}},
 		AppendLog{of, w, 5, []auditlog.New{open}},
 		ExpireLog{of, 1},
 		DropLog{auditTenant(9)},
+		BeginLog{auditTenant(2), []byte("former"), []auditlog.Entry{auditEntry(4).Entry}},
 	}
 }
 
@@ -48,6 +49,9 @@ func TestAuditBytesMatchFormat(t *testing.T) {
 	again := matchesForms(t, m, "audit.txt", lines.String())
 	if list, err := again.Audit().Read(auditTenant(1), 0, 9); err != nil || len(list) != 3 || list[0].Sealed != nil || string(list[2].Sealed) != "\x03" {
 		t.Errorf("the restored entries are %v, %v", list, err)
+	}
+	if list, err := again.Audit().Read(auditTenant(2), 0, 9); err != nil || len(list) != 1 || string(list[0].Sealed) != "\x04" {
+		t.Errorf("the log that began with an entry has %v, %v", list, err)
 	}
 	if open := again.Audit().Intents(auditTenant(1), 9); len(open) != 1 || open[0] != (auditlog.Intent{Request: auditlog.Request{6}, Index: 2}) {
 		t.Errorf("the restored intents are %v", open)

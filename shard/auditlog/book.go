@@ -20,6 +20,8 @@ const (
 	SealedMax = 32 << 10
 	// NoteMax is the largest checkpoint of a former log in bytes.
 	NoteMax = 4 << 10
+	// firstMax is the most entries with which a log begins.
+	firstMax = 1
 
 	// numberMax is the largest number of a writer's entry.
 	numberMax = 1 << 62
@@ -131,9 +133,9 @@ func newState() *state { return &state{logs: make(map[id.Tenant]*log)} }
 // NewBook returns a book without logs.
 func NewBook() *Book { return &Book{state: newState()} }
 
-// Begin begins the log of a tenant, unless there is one. former is the last known checkpoint of the
-// log that it follows after a restoration, or nil.
-func (k *Book) Begin(tenant id.Tenant, former []byte) error {
+// Begin begins the log of a tenant with its first entries, unless there is one. former is the last known
+// checkpoint of the log that it follows after a restoration, or nil.
+func (k *Book) Begin(tenant id.Tenant, former []byte, first ...Entry) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -141,11 +143,16 @@ func (k *Book) Begin(tenant id.Tenant, former []byte) error {
 		return nil
 	case len(k.state.logs) >= logsMax:
 		return ErrFull
-	case len(former) > NoteMax:
+	case len(former) > NoteMax || len(first) > firstMax || slices.ContainsFunc(first, func(e Entry) bool { return len(e.Sealed) == 0 || len(e.Sealed) > SealedMax }):
 		return ErrMalformed
 	}
 	l := newLog(tenant)
 	l.former = slices.Clone(former)
+	for _, e := range first {
+		l.tail = append(l.tail, e)
+		l.add(e.Leaf)
+	}
+	k.state.tailBytes += size(first)
 	k.state.logs[tenant] = l
 	return nil
 }

@@ -397,3 +397,27 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A log that follows another one begins with an entry, once.
+func TestLogBeginsWithEntry(t *testing.T) {
+	t.Parallel()
+	k, of := NewBook(), tenant(1)
+	first := Entry{LeafHash(content(7)), content(7)}
+	for _, e := range [][]Entry{{{}}, {{Sealed: make([]byte, SealedMax+1)}}, {first, first}} {
+		if err := k.Begin(of, nil, e...); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%d entries, the first of %d bytes: %v", len(e), len(e[0].Sealed), err)
+		}
+	}
+	for _, e := range []Entry{first, {LeafHash(content(8)), content(8)}} {
+		if err := k.Begin(of, []byte("former"), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := k.Read(of, 0, 9)
+	if err != nil || len(list) != 1 || list[0].Leaf != first.Leaf || k.TailBytes() != int64(len(first.Sealed)) {
+		t.Errorf("the log has %v, %v; %d bytes", list, err, k.TailBytes())
+	}
+	if err := k.Expire(of, 1); err != nil || k.TailBytes() != 0 {
+		t.Errorf("after expiry: %v, %d bytes", err, k.TailBytes())
+	}
+}

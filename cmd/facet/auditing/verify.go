@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"facet/internal/tiles"
+	"facet/node/audit/entry"
 )
 
 // faultsMax is the most faults that Verify names.
@@ -21,6 +22,8 @@ type Verified struct {
 	// HashOnly is the number of entries that are not in the folder: their hashes prove that they were
 	// in the log.
 	HashOnly int64
+	// Former is the signed checkpoint of the log that this one follows after a restoration, or empty.
+	Former string
 	// Faults says what is wrong, one sentence each, at most faultsMax of them. Further counts the
 	// others.
 	Faults  []string
@@ -90,6 +93,10 @@ func (c *check) bundle(ctx context.Context, t tlog.Tile) error {
 		c.HashOnly += int64(t.W)
 	case err != nil:
 		c.fault("%s: %v", tiles.Path(at), err)
+	case t.N == 0:
+		if first, err := entry.Decode(b.entries[0]); err == nil {
+			c.Former = first.Former
+		}
 	}
 	hashes, failed := readTile(ctx, c.from, t)
 	if failed != nil {

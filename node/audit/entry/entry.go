@@ -151,7 +151,13 @@ type Record struct {
 	// Case is the review that the request opened or is about, and Verdict what it says of the photos.
 	Case    id.UUID `cbor:"25,keyasint,omitzero"`
 	Verdict Verdict `cbor:"26,keyasint,omitempty"`
+	// Former is the signed checkpoint of the log that this one follows after a restoration. It is set in the
+	// first record, of OperationRestored.
+	Former string `cbor:"40,keyasint,omitempty"`
 }
+
+// OperationRestored is the operation of the act that begins the log of a restored tenant.
+const OperationRestored = "log restored"
 
 // New returns a record of something that began at a time.
 func New(kind Kind, at time.Time) *Record {
@@ -225,6 +231,7 @@ type Shown struct {
 	Case        string           `json:"case,omitzero"`
 	Verdict     string           `json:"verdict,omitzero"`
 	Millis      float64          `json:"ms,omitzero"`
+	Former      string           `json:"former,omitzero"`
 	// Expired reports that the content is gone: the retention has passed.
 	Expired bool `json:"expired,omitzero"`
 }
@@ -249,6 +256,7 @@ func (r *Record) Show(number uint64) Shown {
 		Number: number, Time: time.UnixMilli(r.Time).UTC(), Kind: r.Kind.String(), Operation: r.Operation, Status: r.Status, Reason: r.Reason,
 		Holder: r.Holder, Key: r.Key, Generation: r.Generation, Purpose: r.Purpose, Limit: r.Limit, Pack: r.Pack,
 		Quality: float64(r.Quality) / 1000, Verdict: r.Verdict.String(), Millis: float64(r.Micros) / 1000,
+		Former: r.Former,
 	}
 	if a, ok := netip.AddrFromSlice(r.Source); ok {
 		s.Source = a.String()

@@ -31,14 +31,14 @@ func TestRecordComesBack(t *testing.T) {
 	t.Parallel()
 	r := search(10)
 	r.Purpose, r.Reason, r.Searched, r.Subjects, r.Quality = "case 4711", "none", []uint64{1, 99}, make([]byte, 32), 812
-	r.Case, r.Verdict = id.UUID{4, 15: 2}, Different
+	r.Case, r.Verdict, r.Former = id.UUID{4, 15: 2}, Different, "facet/a/b\n1\n"
 	got, err := Decode(r.Encode())
 	if diff := cmp.Diff(r, got); err != nil || diff != "" {
 		t.Fatalf("%v %s", err, diff)
 	}
 	s := got.Show(5)
 	if s.Number != 5 || s.Source != "10.1.2.3" || *s.Threshold != 7000 || len(s.Candidates) != 10 || s.Candidates[1].Score != 8999 || len(s.Subjects) != 2 || s.Kind != "request" ||
-		s.Case != r.Case.String() || s.Verdict != "different" {
+		s.Case != r.Case.String() || s.Verdict != "different" || s.Former != r.Former {
 		t.Errorf("shown as %+v", s)
 	}
 }

@@ -1,0 +1,47 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"facet/internal/id"
+	"facet/internal/tiles"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+)
+
+// A backup has no audit logs. It has the signed checkpoint of each, so that the log that a restored tenant
+// begins can name the one that it follows.
+
+// note adds the present checkpoint of a tenant's audit log to its record.
+func (m metaCopier) note(t *metafsm.Tenant) error {
+	checkpoint, err := m.checkpoint(t.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the checkpoint of the audit log of tenant %s: %w", t.ID, err)
+	case len(checkpoint) > metafsm.FormerMax:
+		return fmt.Errorf("the checkpoint of the audit log of tenant %s has %d bytes", t.ID, len(checkpoint))
+	case checkpoint != nil:
+		t.Audit.Former = checkpoint
+	}
+	return nil
+}
+
+// Checkpoint returns the signed checkpoint of a tenant's audit log (Source).
+func (c copies) Checkpoint(ctx context.Context, tenant id.Tenant) ([]byte, error) {
+	if len(metafsm.AuditOf(c.cfg.Replicas.Meta(), tenant).WrappedKey) == 0 {
+		return nil, nil // there is no log yet
+	}
+	head, err := c.cfg.Records.AuditHead(ctx, tenant)
+	if router.KindOf(err) == router.NotFound {
+		return nil, nil
+	}
+	cluster, key, failed := c.cfg.Records.Signer()
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return tiles.Checkpoint{Origin: tiles.Origin(cluster, tenant), Tree: tlog.Tree{N: int64(head.Size), Hash: head.Root}}.Sign(key)
+}
