@@ -339,7 +339,7 @@ func (q *quotas) usesAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, u := range set.Quotas {
-			onShards := u.Quota == metafsm.QuotaWrites || u.Quota == metafsm.QuotaJobs || u.Quota == metafsm.QuotaJobItems
+			onShards := u.Quota == metafsm.QuotaWrites || u.Quota == metafsm.QuotaJobs || u.Quota == metafsm.QuotaJobItems || u.Quota == metafsm.QuotaAuditRecords
 			if u.Quota == metafsm.QuotaGalleries && (!u.Own || u.Most != most || u.Used == 0) || u.Incomplete != onShards {
 				t.Errorf("answer to set: %+v", u)
 			}
@@ -359,7 +359,7 @@ func (q *quotas) usesAreShown(t *testing.T) {
 	}
 	want := map[string]bool{
 		"subjects": true, "galleries": true, "applications": true, "accessKeys": true, "changes": true,
-		"writes": true, "jobs": true, "jobItems": true, "requests": false, "searches": false,
+		"writes": true, "jobs": true, "jobItems": true, "requests": false, "searches": false, "auditRecords": true,
 	}
 	if diff := cmp.Diff(want, used); diff != "" {
 		t.Errorf("used at all (-want +got):\n%s", diff)

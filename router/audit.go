@@ -152,6 +152,12 @@ func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (firs
 	}
 }
 
+// AuditMost returns how many records with contents a tenant's log may have. metafsm.QuotaMax is no bound.
+func (r *auditRequests) AuditMost(tenant id.Tenant) uint64 {
+	most, _ := r.groups.Meta().Most(tenant, metafsm.QuotaAuditRecords)
+	return most
+}
+
 // AuditHead returns the head of a tenant's log. The error is NotFound if there is none.
 func (r *auditRequests) AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error) {
 	return calls.CallLeader(ctx, r.calls, auditHead, r.auditHome(tenant), tenant)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"facet/internal/id"
@@ -157,8 +158,12 @@ func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas
 			return none, Errorf(InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
 		}
 	}
-	if r.groups.Meta().Level() < metafsm.LevelQuotas {
-		return none, &Error{Kind: Unavailable, Message: "a node of the cluster runs software without quotas; upgrade all nodes first", RetryAfter: calls.RetryLater}
+	need := metafsm.LevelQuotas
+	if slices.ContainsFunc(quotas, func(v metafsm.QuotaValue) bool { return v.Quota == metafsm.QuotaAuditRecords }) {
+		need = metafsm.LevelAudit
+	}
+	if r.groups.Meta().Level() < need {
+		return none, &Error{Kind: Unavailable, Message: "a node of the cluster runs software without these quotas; upgrade all nodes first", RetryAfter: calls.RetryLater}
 	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantOp, metafsm.SetTenant{Tenant: tenant, Quotas: quotas})
 	if err == nil && a.Status == metafsm.UnknownTenant {
@@ -250,7 +255,7 @@ func tenantUse(t metafsm.Tenant, used map[metafsm.Quota]uint64, taken shardfsm.T
 	u := TenantUse{ID: t.ID, Name: t.Name, State: t.State, Audit: metafsm.Audit{Mode: t.Audit.Mode, Days: t.Audit.Days}}
 	for _, q := range metafsm.Quotas() {
 		most, own := t.Most(q)
-		onShards := q == metafsm.QuotaWrites || q == metafsm.QuotaJobs || q == metafsm.QuotaJobItems
+		onShards := q == metafsm.QuotaWrites || q == metafsm.QuotaJobs || q == metafsm.QuotaJobItems || q == metafsm.QuotaAuditRecords
 		u.Quotas = append(u.Quotas, QuotaUse{Quota: q, Used: used[q], Most: most, Own: own, Incomplete: incomplete && onShards})
 	}
 	return u
@@ -259,6 +264,7 @@ func tenantUse(t metafsm.Tenant, used map[metafsm.Quota]uint64, taken shardfsm.T
 // AddTaken adds what a tenant has taken on a shard to what it has used.
 func AddTaken(used map[metafsm.Quota]uint64, t shardfsm.Taken) {
 	used[metafsm.QuotaWrites], used[metafsm.QuotaJobs], used[metafsm.QuotaJobItems] = uint64(t.Writes), uint64(t.Jobs), uint64(t.Items)
+	used[metafsm.QuotaAuditRecords] = t.Records
 }
 
 // tenantTaken is the use of one tenant on a shard.

@@ -278,7 +278,11 @@ func writeTenants(w io.Writer, list []wire.Tenant) error {
 			if q.Incomplete {
 				used += " or more"
 			}
-			fmt.Fprintf(rows, "%s\t%s\t%s\t%d\t%s\n", t.Name, q.Name, used, q.Most, by)
+			most := strconv.FormatUint(q.Most, 10)
+			if q.Unlimited {
+				most = "unlimited"
+			}
+			fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\n", t.Name, q.Name, used, most, by)
 		}
 		fmt.Fprintf(rows, "%s\taudit\t\t%s, %d days\t\n", t.Name, t.Audit.Mode, t.Audit.Days)
 	}

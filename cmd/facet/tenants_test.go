@@ -38,14 +38,15 @@ func TestTenantSetChecksItsArguments(t *testing.T) {
 func TestQuotasArePrintedAsTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "writes", Used: 1, Most: 9, Incomplete: true}}, Audit: wire.Audit{Mode: "strict", Days: 184}}}
+	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "writes", Used: 1, Most: 9, Incomplete: true}, {Name: "auditRecords", Used: 7, Most: 1e15, Unlimited: true}}, Audit: wire.Audit{Mode: "strict", Days: 184}}}
 	if err := writeTenants(&b, list); err != nil {
 		t.Fatal(err)
 	}
-	want := "TENANT  QUOTA      USED       MOST              SET BY\n" +
-		"bank    galleries  3          5                 operator\n" +
-		"bank    writes     1 or more  9                 default\n" +
-		"bank    audit                 strict, 184 days  \n"
+	want := "TENANT  QUOTA         USED       MOST              SET BY\n" +
+		"bank    galleries     3          5                 operator\n" +
+		"bank    writes        1 or more  9                 default\n" +
+		"bank    auditRecords  7          unlimited         default\n" +
+		"bank    audit                    strict, 184 days  \n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

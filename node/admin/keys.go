@@ -38,7 +38,7 @@ var tenantStates = map[metafsm.TenantState]string{
 func wireTenant(t router.TenantUse) wire.Tenant {
 	out := wire.Tenant{Tenant: t.ID, Name: t.Name, State: tenantStates[t.State], Audit: wire.Audit{Mode: t.Audit.Mode.String(), Days: t.Audit.Retention()}}
 	for _, q := range t.Quotas {
-		out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own, Incomplete: q.Incomplete})
+		out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own, Incomplete: q.Incomplete, Unlimited: q.Most >= metafsm.QuotaMax})
 	}
 	return out
 }

@@ -48,6 +48,8 @@ type Log interface {
 	BeginAudit(ctx context.Context, tenant id.Tenant) (*seal.Key, error)
 	AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error)
 	FollowAudit(ctx context.Context, tenant id.Tenant, first auditlog.Entry) error
+	AuditMost(tenant id.Tenant) uint64
+	AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error)
 }
 
 // Config configures a Recorder.
@@ -64,12 +66,14 @@ type Recorder struct {
 	cfg   Config
 	spool *spool
 
-	mu    sync.Mutex // guards lines, dirty, waiting and closed
+	mu    sync.Mutex // guards lines, dirty, waiting, counts and closed
 	lines map[id.Tenant]*line
 	// dirty are the lines with records that the spool may take.
 	dirty   []*line
 	waiting int64 // bytes of records that are on no majority yet
-	closed  bool
+	// counts has the tenants with a quota of records.
+	counts map[id.Tenant]*count
+	closed bool
 
 	senders sync.WaitGroup
 	// closing is closed when no more records come. stop ends when the logs get no more.
@@ -110,7 +114,7 @@ type line struct {
 
 // New returns a Recorder. It reads the batches that a former process left in the spool, which Run sends.
 func New(cfg Config) (*Recorder, error) {
-	r := &Recorder{Loop: loop.New("audit"), cfg: cfg, lines: make(map[id.Tenant]*line), closing: make(chan struct{})}
+	r := &Recorder{Loop: loop.New("audit"), cfg: cfg, lines: make(map[id.Tenant]*line), counts: make(map[id.Tenant]*count), closing: make(chan struct{})}
 	r.stop, r.cancel = context.WithCancel(context.Background())
 	var err error
 	r.spool, err = openSpool(cfg.Folder)

@@ -22,11 +22,12 @@ type cluster struct {
 	key  *seal.Key
 	book *auditlog.Book
 
-	mu   sync.Mutex // guards mode, lost and twice
+	mu   sync.Mutex // guards mode, lost, twice, calls and most
 	mode metafsm.AuditMode
 	// lost makes appends fail without effect. twice makes each second one fail after its effect.
 	lost, twice bool
 	calls       int
+	most        uint64
 }
 
 var bank = id.Tenant{UUID: id.UUID{1}}
@@ -37,7 +38,7 @@ func newCluster(t *testing.T, mode metafsm.AuditMode) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{key: key, book: auditlog.NewBook(), mode: mode}
+	c := &cluster{key: key, book: auditlog.NewBook(), mode: mode, most: metafsm.QuotaMax}
 	if err := c.book.Begin(bank, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +78,16 @@ func (c *cluster) FollowAudit(_ context.Context, tenant id.Tenant, first auditlo
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.book.Begin(tenant, nil, first)
+}
+
+func (c *cluster) AuditMost(id.Tenant) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most
+}
+
+func (c *cluster) AuditHead(_ context.Context, tenant id.Tenant) (auditlog.Head, error) {
+	return c.book.Head(tenant)
 }
 
 // ids returns how often the log has a record of each request.

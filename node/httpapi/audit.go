@@ -30,6 +30,8 @@ const headerPurpose = "x-purpose"
 type Auditor interface {
 	// Keeps reports whether the requests of a tenant have records. It must be quick.
 	Keeps(tenant id.Tenant) bool
+	// Full reports whether a tenant has as many records as its quota allows. It must be quick.
+	Full(tenant id.Tenant) bool
 	// Record returns when the record is as durable as the tenant asks for.
 	Record(ctx context.Context, tenant id.Tenant, e audit.Event) error
 	// Correct adds a record without waiting.
@@ -106,6 +108,12 @@ func (c *call) lookUp(ctx context.Context) error {
 func (c *call) recorded() bool {
 	a, signer := c.server.cfg.Audit, &c.trail.signer
 	return a != nil && signer.ID != "" && a.Keeps(signer.Tenant)
+}
+
+// unrecordable reports whether the tenant's records are as many as its quota allows, and the request is a
+// search or another one that does more than read or remove.
+func (c *call) unrecordable() bool {
+	return c.method != fasthttp.MethodGet && c.method != fasthttp.MethodDelete && c.recorded() && c.server.cfg.Audit.Full(c.trail.signer.Tenant)
 }
 
 // notePhotos notes the photos of a probe.

@@ -17,6 +17,7 @@ const reasonQuota = "Quota"
 const (
 	quotaRequests = "requests"
 	quotaSearches = "searches"
+	quotaRecords  = "auditRecords"
 )
 
 // searchesRetry is the Retry-After of a search that exceeds the quota.
@@ -76,6 +77,11 @@ func ofQuota(quota, message string, after time.Duration) *failure {
 // tooManySearches returns the answer to a search that exceeds the tenant's quota.
 func tooManySearches() *failure {
 	return ofQuota(quotaSearches, "The tenant has too many searches in work.", searchesRetry)
+}
+
+// tooManyRecords returns the answer to a request whose record would exceed the tenant's quota.
+func tooManyRecords() *failure {
+	return ofQuota(quotaRecords, "The tenant's audit log has as many records as its quota allows. Ask an operator to raise the quota auditRecords, or to let records expire earlier; removals and reads go on.", 0)
 }
 
 // overQuota returns the answer for a router error of the kind OverQuota.

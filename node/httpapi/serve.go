@@ -178,6 +178,8 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 		refusal = tooManySearches()
 	case !permits(c.key.Role, op.right):
 		refusal = forbidden()
+	case c.unrecordable():
+		refusal = tooManyRecords()
 	case op.key == keyRequired:
 		refusal = c.authorize(ctx)
 	case op.key == keyByBody:

@@ -121,7 +121,7 @@ var (
 	LinkCut         = cluster.gauge("facet_link_cut", "1 for each node that this node reaches only through another one, 0 for the others.", "peer")
 	NodesDuplicate  = cluster.gauge("facet_nodes_duplicate", "Nodes of which this one has heard two processes in the last five minutes: a data directory was copied.")
 	GossipRefused   = cluster.counter("facet_gossip_refused_total", "Packets and streams of gossip that were refused: malformed, or not encrypted with the cluster's gossip key.")
-	NearQuota       = cluster.gauge("facet_tenants_near_quota", "Tenants that have used 80 % of a quota or more, by quota. Those of writes, jobs and jobItems are counted on the leaders of shards. facet tenant show names the tenants.", "quota")
+	NearQuota       = cluster.gauge("facet_tenants_near_quota", "Tenants that have used 80 % of a quota or more, by quota. Those of writes, jobs, jobItems and auditRecords are counted on the leaders of shards. facet tenant show names the tenants.", "quota")
 	ShardsMoving    = cluster.gauge("facet_shards_moving", "Shards on the move to other nodes.")
 	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards, on whichever node of the cluster, whose node is missing, or for which there are too few nodes.")
 	ReplicasWanted  = cluster.gauge("facet_replicas_wanted", "Replicas that each shard should have (facet cluster replicas).")

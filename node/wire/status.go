@@ -241,6 +241,8 @@ type Quota struct {
 	// the most. It is 0 where nothing is counted: requests and searches.
 	Used uint64 `json:"used"`
 	Most uint64 `json:"most"`
+	// Unlimited reports that Most bounds nothing.
+	Unlimited bool `json:"unlimited,omitempty"`
 	// Own reports that an operator has set it.
 	Own bool `json:"own,omitempty"`
 	// Incomplete reports that Used lacks the use on shards that were not asked (PATCH) or

@@ -102,6 +102,9 @@ func (st *state) restore(record []byte) Status {
 			(c.Tenant.Audit.Days+uint32(c.Tenant.Audit.Mode) > 0 || len(c.Tenant.Audit.Former) > 0) && st.levelNow() < LevelAudit {
 			return Conflict // as by older software, which can't read the record
 		}
+		if c.Tenant.boundsRecords() && st.levelNow() < LevelAudit {
+			return Conflict // as above
+		}
 		if len(c.Tenant.Audit.Former) > FormerMax {
 			return Conflict // no backup has it
 		}

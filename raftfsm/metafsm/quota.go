@@ -13,7 +13,7 @@ import (
 type Quota uint8
 
 // The quotas. Meta keeps the first five by itself, from LevelQuotas on. The proposers of
-// commands to shards send the next three with the commands. Each node keeps the last two
+// commands to shards send the next three with the commands. Each node keeps the next two
 // by itself.
 const (
 	// QuotaSubjects bounds the sum of the sizes of a tenant's galleries.
@@ -35,9 +35,12 @@ const (
 	QuotaRequests Quota = 9
 	// QuotaSearches bounds the searches in work on each node.
 	QuotaSearches Quota = 10
+	// QuotaAuditRecords bounds the records with contents in the tenant's audit log. Nodes keep it by the log's
+	// shard. It is set from LevelAudit on.
+	QuotaAuditRecords Quota = 11
 )
 
-// QuotaMax is the largest value of a quota.
+// QuotaMax is the largest value of a quota. It stands for no bound.
 const QuotaMax = 1_000_000_000_000_000
 
 // quotas has the name of each quota and its value for a tenant that has no other. Apply
@@ -55,6 +58,7 @@ var quotas = [...]quotaRow{
 	QuotaJobItems:     {"jobItems", 1 << 18},
 	QuotaRequests:     {"requests", 2000},
 	QuotaSearches:     {"searches", 256},
+	QuotaAuditRecords: {"auditRecords", QuotaMax},
 }
 
 type quotaRow struct {
@@ -95,6 +99,11 @@ func (t Tenant) Most(q Quota) (most uint64, own bool) {
 		}
 	}
 	return quotas[q].most, false
+}
+
+// boundsRecords reports whether software below LevelAudit does not know a quota of the tenant.
+func (t Tenant) boundsRecords() bool {
+	return slices.ContainsFunc(t.Quotas, func(v QuotaValue) bool { return v.Quota == QuotaAuditRecords })
 }
 
 // With returns the tenant with these quotas set, as SetTenant sets them. Others stay.

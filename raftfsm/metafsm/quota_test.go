@@ -280,10 +280,11 @@ func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 // Older software can't read a tenant with quotas, whether or not it knows the tenant.
 func TestOldLevelLoadsNoQuotas(t *testing.T) {
 	t.Parallel()
+	quota := QuotaJobs
 	f := func(level uint32, who id.Tenant, name string, want Status) {
 		t.Helper()
-		m := NewKnowing(LevelQuotas)
-		c := Copied{Tenant: &Tenant{ID: who, Name: name, Quotas: []QuotaValue{{QuotaJobs, 3}}}}
+		m := NewKnowing(level)
+		c := Copied{Tenant: &Tenant{ID: who, Name: name, Quotas: []QuotaValue{{quota, 3}}}}
 		load := Load{Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}
 		var got Status
 		for _, c := range []any{RaiseLevel{level}, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}}} {
@@ -300,6 +301,9 @@ func TestOldLevelLoadsNoQuotas(t *testing.T) {
 	f(LevelQuotas-1, tenantB, "b", Conflict)
 	f(LevelQuotas, tenantA, "a", Done)
 	f(LevelQuotas, tenantB, "b", Done)
+	quota = QuotaAuditRecords
+	f(LevelAudit-1, tenantA, "a", Conflict)
+	f(LevelAudit, tenantB, "b", Done)
 }
 
 // Software without audit logs can't read a tenant with a former log, and no backup has a larger checkpoint.
@@ -335,7 +339,7 @@ func TestQuotasHaveNamesAndValues(t *testing.T) {
 		}
 		seen[q.String()] = true
 	}
-	if _, ok := QuotaNamed(""); ok || len(seen) != 10 {
+	if _, ok := QuotaNamed(""); ok || len(seen) != 11 {
 		t.Errorf("%d quotas, or one without a name", len(seen))
 	}
 }

@@ -30,11 +30,13 @@ type Taken struct {
 	Writes uint32 `cbor:"1,keyasint"`
 	Jobs   uint32 `cbor:"2,keyasint"`
 	Items  uint32 `cbor:"3,keyasint"`
+	// Records are those with contents in the tenant's audit log, if the shard has it.
+	Records uint64 `cbor:"40,keyasint,omitempty"`
 }
 
 // Larger returns the larger numbers of two shards.
 func (t Taken) Larger(of Taken) Taken {
-	return Taken{Writes: max(t.Writes, of.Writes), Jobs: max(t.Jobs, of.Jobs), Items: max(t.Items, of.Items)}
+	return Taken{Writes: max(t.Writes, of.Writes), Jobs: max(t.Jobs, of.Jobs), Items: max(t.Items, of.Items), Records: max(t.Records, of.Records)}
 }
 
 // Taken returns how much of its shares each tenant has taken.
@@ -42,6 +44,11 @@ func (m *Machine) Taken() map[id.Tenant]Taken {
 	taken := make(map[id.Tenant]Taken)
 	for t, n := range m.jobs.Owned() {
 		taken[t] = Taken{Jobs: uint32(n.Jobs), Items: uint32(n.Items)}
+	}
+	for t, n := range m.audit.Held() {
+		of := taken[t]
+		of.Records = n
+		taken[t] = of
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

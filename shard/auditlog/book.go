@@ -286,6 +286,17 @@ func (k *Book) Tenants() []id.Tenant {
 	return slices.SortedFunc(maps.Keys(k.state.logs), compareTenants)
 }
 
+// Held returns how many entries of each log have contents.
+func (k *Book) Held() map[id.Tenant]uint64 {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	held := make(map[id.Tenant]uint64, len(k.state.logs))
+	for t, l := range k.state.logs {
+		held[t] = l.size - l.bare
+	}
+	return held
+}
+
 func compareTenants(a, b id.Tenant) int { return slices.Compare(a.UUID[:], b.UUID[:]) }
 
 // Head describes a log.

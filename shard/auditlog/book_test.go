@@ -414,10 +414,10 @@ func TestLogBeginsWithEntry(t *testing.T) {
 		}
 	}
 	list, err := k.Read(of, 0, 9)
-	if err != nil || len(list) != 1 || list[0].Leaf != first.Leaf || k.TailBytes() != int64(len(first.Sealed)) {
+	if err != nil || len(list) != 1 || list[0].Leaf != first.Leaf || k.TailBytes() != int64(len(first.Sealed)) || k.Held()[of] != 1 {
 		t.Errorf("the log has %v, %v; %d bytes", list, err, k.TailBytes())
 	}
-	if err := k.Expire(of, 1); err != nil || k.TailBytes() != 0 {
-		t.Errorf("after expiry: %v, %d bytes", err, k.TailBytes())
+	if err := k.Expire(of, 1); err != nil || k.Held()[of] != 0 || k.TailBytes() != 0 {
+		t.Errorf("after expiry: %v, %d records, %d bytes", err, k.Held()[of], k.TailBytes())
 	}
 }

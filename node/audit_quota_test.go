@@ -1,0 +1,109 @@
+package node_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"facet/node/nodetest"
+	"facet/raftfsm/metafsm"
+)
+
+// bound sets the tenant's quota of audit records on all nodes; 0 is the default.
+func (a *audited) bound(t *testing.T, most uint64) {
+	t.Helper()
+	if _, err := a.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), a.tenant, []metafsm.QuotaValue{{Quota: metafsm.QuotaAuditRecords, Most: most}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range a.cluster.Nodes {
+		if err := m.Node.Router().SyncMeta(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// await sends a request to each node until all of them answer with a status, for ten seconds. It returns the
+// last answer.
+func (a *audited) await(t *testing.T, status int, method, target string, body any) (last nodetest.Answer) {
+	t.Helper()
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		same := 0
+		for i := range a.cluster.Nodes {
+			if last = a.call(t, i, method, target, body); last.Status == status {
+				same++
+			}
+		}
+		if same == len(a.cluster.Nodes) {
+			return last
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%s %s: the last answer is %d %s, want %d of all nodes", method, target, last.Status, last.Body, status)
+		}
+	}
+}
+
+// used returns the tenant's use of the quota as operators see it.
+func (a *audited) used(t *testing.T) (n uint64) {
+	t.Helper()
+	all, err := a.cluster.Nodes[1].Node.Router().Tenants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tenant := range all {
+		for _, q := range tenant.Quotas {
+			if tenant.ID == a.tenant && q.Quota == metafsm.QuotaAuditRecords && !q.Incomplete {
+				n = q.Used
+			}
+		}
+	}
+	return n
+}
+
+// A tenant with all the records of its quota gets no search and no write. It can remove and read, and each
+// answer has its record.
+func TestAuditRecordsAreBounded(t *testing.T) {
+	t.Parallel()
+	a := startAudited(t)
+	gallery(t, a.client, a.url(0), "staff", 50)
+	subject := enrol(t, a.client, a.url(0), "anna")
+	search := map[string]any{"probe": nodetest.Image("anna")}
+	if got := a.call(t, 0, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusOK {
+		t.Fatalf("without a quota: %d %s", got.Status, got.Body)
+	}
+	a.bound(t, 3)
+	refused(t, a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search), metafsm.QuotaAuditRecords, false)
+	refused(t, a.call(t, 0, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("berta")}), metafsm.QuotaAuditRecords, false)
+	for i, want := range []struct {
+		status         int
+		method, target string
+	}{
+		{http.StatusOK, http.MethodGet, "/v1.1/subjects"},
+		{http.StatusNoContent, http.MethodDelete, "/v1.1/subjects/" + subject.ID},
+	} {
+		if got := a.call(t, i, want.method, want.target, nil); got.Status != want.status {
+			t.Errorf("%s %s: %d %s", want.method, want.target, got.Status, got.Body)
+		}
+	}
+	records := a.readAll(t, 0)
+	if n := a.used(t); n < uint64(len(records)) {
+		t.Errorf("operators see %d records, the log has %d", n, len(records))
+	}
+	head, err := a.cluster.Nodes[0].Node.Router().AuditHead(t.Context(), a.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.bound(t, head.Size) // what has expired does not count
+	if err := a.cluster.Nodes[0].Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusNotFound {
+		t.Errorf("after expiry: %d %s", got.Status, got.Body)
+	}
+	if n := a.used(t); n >= head.Size {
+		t.Errorf("operators see %d records after %d have expired", n, head.Size)
+	}
+	a.bound(t, 1)
+	a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search)
+	a.bound(t, 0)
+	a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search)
+}
