@@ -19,6 +19,13 @@ import (
 	"facet/cmd/facet/tenant"
 )
 
+// A table of records shows at least so many letters of a holder and of an address: all of an IPv4 address.
+// Operations get the rest.
+const (
+	holderLetters = 10
+	sourceLetters = 15
+)
+
 // tailInterval is how often facet audit tail looks for new records.
 const tailInterval = time.Second
 
@@ -183,8 +190,8 @@ func (a *auditQuery) print(w io.Writer, list []client.AuditRecord, head bool) er
 				status = strconv.Itoa(r.Status)
 			}
 			rows = append(rows, table.Row{Cells: []string{
-				strconv.FormatUint(r.Number, 10), r.Time.UTC().Format(time.DateTime + "Z"), r.Kind, status, table.Shorten(cmp.Or(r.Holder, r.Key), limit),
-				table.Shorten(r.Source, limit), table.Shorten(r.Operation, limit),
+				strconv.FormatUint(r.Number, 10), r.Time.UTC().Format(time.DateTime + "Z"), r.Kind, status,
+				table.Shorten(cmp.Or(r.Holder, r.Key), max(limit/3, holderLetters)), table.Shorten(r.Source, max(limit/3, sourceLetters)), table.Shorten(r.Operation, limit),
 			}})
 		}
 		return rows

@@ -24,6 +24,7 @@ func TestAuditTableShowsWhatOrdersWereAbout(t *testing.T) {
 	}
 	for _, want := range []string{
 		"NUMBER  TIME  ", "4711    2026-11-27 22:40:12Z  request    403     door 3 ", "\n        about: Network\n        purpose: entry entry ", "set tenant\n        about: galleries, audit strict\n4713 ",
+		"2001:db…70:7348  GET /v1.1/s…Id}/events\n", "a lon…der ", "  POST /v1.1/face/search\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %q", want)
