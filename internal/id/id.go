@@ -36,6 +36,12 @@ type (
 	Batch struct{ UUID }
 )
 
+// ClusterLog is the reserved tenant that the cluster's own audit log belongs to. No tenant has this id:
+// ids of tenants are UUIDs of version 7, and all bits of this one are set.
+var ClusterLog = Tenant{UUID{
+	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+}}
+
 // Operation identifies one write of one client, so that a retry is recognised. It
 // is a hash, never shown to clients.
 type Operation [16]byte

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 )
 
@@ -22,6 +23,9 @@ func (w *metaWorld) rekey() []byte {
 			}
 			if w.IntN(4) > 0 {
 				old = t.Audit.WrappedKey
+			}
+			if c := w.model.cluster; c != nil && w.IntN(3) == 0 {
+				t.ID, old = id.ClusterLog, c.AuditKey
 			}
 			c.Secrets = append(c.Secrets, metafsm.Rekeyed{Audit: t.ID, Old: old, New: next()})
 		case 3:
@@ -81,6 +85,12 @@ func (m *metaModel) rekey(c metafsm.Rekey) metafsm.RekeyAnswer {
 			i := slices.IndexFunc(m.keys, func(k metafsm.AccessKey) bool { return k.ID == s.AccessKey })
 			if i >= 0 && bytes.Equal(m.keys[i].SealedSecret, s.Old) {
 				m.keys[i].SealedSecret, changed = s.New, true
+			}
+		case s.Audit == id.ClusterLog:
+			if m.cluster != nil && bytes.Equal(m.cluster.AuditKey, s.Old) {
+				next := *m.cluster
+				next.AuditKey, changed = s.New, true
+				m.cluster = &next
 			}
 		case !s.Audit.IsZero():
 			if i := m.tenant(s.Audit); i >= 0 && bytes.Equal(m.tenants[i].Audit.WrappedKey, s.Old) {

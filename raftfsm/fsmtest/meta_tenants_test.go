@@ -19,6 +19,9 @@ func (w *metaWorld) tenantState() []byte {
 		c := metafsm.SetAudit{Tenant: t, Mode: metafsm.AuditMode(w.IntN(3)), Days: uint32(w.IntN(3))}
 		return send(w, metafsm.SetAuditOp, c, w.model.setAudit)
 	case 1:
+		if w.IntN(3) == 0 {
+			t = id.ClusterLog
+		}
 		c := metafsm.SetAuditKey{Tenant: t, WrappedKey: [][]byte{nil, {1, 2}, {3}}[w.IntN(3)]}
 		return send(w, metafsm.SetAuditKeyOp, c, w.model.setAuditKey)
 	}
@@ -52,15 +55,28 @@ func (m *metaModel) setAudit(c metafsm.SetAudit) metafsm.StatusAnswer {
 }
 
 func (m *metaModel) setAuditKey(c metafsm.SetAuditKey) metafsm.StatusAnswer {
-	return m.changeTenant(c.Tenant, func(t *metafsm.Tenant) metafsm.Status {
+	give := func(key []byte) ([]byte, metafsm.Status) {
 		switch {
-		case len(t.Audit.WrappedKey) > 0 || len(c.WrappedKey) == 0:
-			return metafsm.Exists
+		case len(key) > 0 || len(c.WrappedKey) == 0:
+			return key, metafsm.Exists
 		case !m.wrapped(c.WrappedKey):
-			return metafsm.OtherKey
+			return key, metafsm.OtherKey
 		}
-		t.Audit.WrappedKey = c.WrappedKey
-		return metafsm.Done
+		return c.WrappedKey, metafsm.Done
+	}
+	if c.Tenant == id.ClusterLog {
+		if m.cluster == nil {
+			return metafsm.StatusAnswer{Status: metafsm.UnknownTenant}
+		}
+		next := *m.cluster
+		var a metafsm.StatusAnswer
+		next.AuditKey, a.Status = give(next.AuditKey)
+		m.cluster = &next
+		return a
+	}
+	return m.changeTenant(c.Tenant, func(t *metafsm.Tenant) (s metafsm.Status) {
+		t.Audit.WrappedKey, s = give(t.Audit.WrappedKey)
+		return s
 	})
 }
 

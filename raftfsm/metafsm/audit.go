@@ -54,6 +54,9 @@ func AuditModeNamed(name string) (AuditMode, bool) {
 // AuditDaysDefault is how many days records keep their contents, unless the tenant has another number.
 const AuditDaysDefault = 184
 
+// ClusterAuditDays is how many days the records of the cluster's own log (id.ClusterLog) keep their contents.
+const ClusterAuditDays = 365
+
 // Audit holds the settings of a tenant's audit log.
 type Audit struct {
 	Mode AuditMode `cbor:"1,keyasint,omitempty"`
@@ -77,10 +80,14 @@ func (a Audit) Retention() uint32 {
 	return a.Days
 }
 
-// AuditOf returns how a tenant's audit log is kept. A tenant that does not exist has AuditOff.
+// AuditOf returns how a tenant's audit log is kept. A tenant that does not exist has AuditOff. The log of the
+// cluster itself is always of best effort.
 func AuditOf(m *Machine, t id.Tenant) Audit {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	if c := m.state.cluster; c != nil && t == id.ClusterLog {
+		return Audit{Mode: AuditBestEffort, Days: ClusterAuditDays, WrappedKey: c.AuditKey}
+	}
 	if of := m.state.tenants[t]; of != nil {
 		a := of.record.Audit // WrappedKey and Former are never changed
 		a.Mode = a.Mode.now()
@@ -104,25 +111,38 @@ func (c SetAudit) apply(m *Machine) Status {
 	})
 }
 
-// SetAuditKey gives a tenant its audit key. The status is Done, UnknownTenant or BeingDeleted, Exists if
-// the tenant has a key, or OtherKey if a retired key has wrapped this one. It is proposed from LevelAudit
-// on.
+// SetAuditKey gives a tenant, or id.ClusterLog, its audit key. The status is Done, UnknownTenant or
+// BeingDeleted, Exists if there is a key, or OtherKey if a retired key has wrapped this one. It is proposed
+// from LevelAudit on.
 type SetAuditKey struct {
 	Tenant     id.Tenant `cbor:"1,keyasint"`
 	WrappedKey []byte    `cbor:"2,keyasint"`
 }
 
 func (c SetAuditKey) apply(m *Machine) Status {
-	return changeAudit(m, c.Tenant, func(a *Audit) Status {
+	give := func(key *[]byte) Status {
 		switch {
-		case len(a.WrappedKey) > 0 || len(c.WrappedKey) == 0:
+		case len(*key) > 0 || len(c.WrappedKey) == 0:
 			return Exists
 		case !m.state.wrapped(c.WrappedKey):
 			return OtherKey
 		}
-		a.WrappedKey = slices.Clone(c.WrappedKey)
+		*key = slices.Clone(c.WrappedKey)
 		return Done
-	})
+	}
+	if c.Tenant != id.ClusterLog {
+		return changeAudit(m, c.Tenant, func(a *Audit) Status { return give(&a.WrappedKey) })
+	}
+	if m.state.cluster == nil {
+		return UnknownTenant
+	}
+	cluster := *m.state.cluster
+	status := give(&cluster.AuditKey)
+	if status == Done {
+		m.state.cluster = &cluster
+		m.touch()
+	}
+	return status
 }
 
 // changeAudit changes the audit of a tenant that is not under deletion.

@@ -34,7 +34,7 @@ func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 		var r stateRecord
 		err = m.Decode(headState, &r)
 		if c.Cluster = r.Cluster; c.Cluster != nil {
-			c.Cluster.Signer = Signer{}
+			c.Cluster.Signer, c.Cluster.AuditKey = Signer{}, nil
 		}
 		return c, err == nil && c.Cluster != nil, err
 	case headTenant.Code:

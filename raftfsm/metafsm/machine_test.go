@@ -84,6 +84,7 @@ func script() []any {
 		SetSigner{Signer{Public: [32]byte{9}, WrappedSeed: []byte{8}}},
 		SetAudit{Tenant: tenantA, Mode: AuditStrict, Days: 400},
 		SetAuditKey{Tenant: tenantA, WrappedKey: []byte{8}},
+		SetAuditKey{Tenant: id.ClusterLog, WrappedKey: []byte{9}},
 		PutAccessKey{AccessKey{
 			ID: "KEY4", Tenant: tenantA, Role: 5, SealedSecret: []byte{6}, Created: 9, Holder: "door 3", Ends: 10,
 			Galleries: []id.Gallery{galleryA}, Networks: []string{"10.0.0.0/8", "fd00::/8"},

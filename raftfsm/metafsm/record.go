@@ -34,6 +34,9 @@ type Cluster struct {
 	Wanted int `cbor:"9,keyasint,omitempty"`
 	// Signer signs receipts. It is empty until SetSigner.
 	Signer Signer `cbor:"20,keyasint,omitzero"`
+	// AuditKey is the key of the cluster's own audit log, wrapped by the cluster's key. It is empty until
+	// SetAuditKey. No backup has it.
+	AuditKey []byte `cbor:"21,keyasint,omitempty"`
 }
 
 // WantedReplicas returns the number of voters that each shard should have once there are

@@ -28,7 +28,7 @@ type Rekeyed struct {
 	KeyMAC [32]byte `cbor:"6,keyasint,omitzero"`
 	// Signer marks the seed of Cluster.Signer. From LevelSubjects on.
 	Signer bool `cbor:"7,keyasint,omitempty"`
-	// Audit is the tenant whose audit key is replaced. From LevelAudit on.
+	// Audit is the tenant whose audit key is replaced, or id.ClusterLog. From LevelAudit on.
 	Audit id.Tenant `cbor:"8,keyasint,omitzero"`
 }
 
@@ -79,6 +79,13 @@ func (st *state) rekey(s Rekeyed) bool {
 		k := *old
 		k.SealedSecret = s.New
 		st.keys[k.ID] = &k
+	case s.Audit == id.ClusterLog:
+		if st.cluster == nil || !bytes.Equal(st.cluster.AuditKey, s.Old) {
+			return false
+		}
+		cluster := *st.cluster
+		cluster.AuditKey = s.New
+		st.cluster = &cluster
 	case !s.Audit.IsZero():
 		t := st.tenants[s.Audit]
 		if t == nil || !bytes.Equal(t.record.Audit.WrappedKey, s.Old) {
@@ -125,6 +132,9 @@ func (m *Machine) Secrets() []Rekeyed {
 	}
 	if c := m.state.cluster; c != nil && len(c.Signer.WrappedSeed) > 0 {
 		list = append(list, Rekeyed{Signer: true, Old: bytes.Clone(c.Signer.WrappedSeed)})
+	}
+	if c := m.state.cluster; c != nil && len(c.AuditKey) > 0 {
+		list = append(list, Rekeyed{Audit: id.ClusterLog, Old: bytes.Clone(c.AuditKey)})
 	}
 	for _, t := range m.state.tenants {
 		if a := t.record.Audit; len(a.WrappedKey) > 0 {
