@@ -134,9 +134,9 @@ var operations = []operation{
 	{"PATCH", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, patchApplication},
 	{"DELETE", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, deleteApplication},
 	{"GET", "/api/audit", v11, mayAudit, keyIgnored, aLittle, getAudit},
-	{"GET", "/api/audit/key", v11, mayAudit, keyIgnored, aLittle, getAuditKey},
-	{"GET", "/api/audit/checkpoint", v11, mayAudit, keyIgnored, aLittle, getCheckpoint},
-	{"GET", "/api/audit/tile/*", v11, mayAudit, keyIgnored, aLittle, getTile},
+	{"GET", "/api/audit/key", v11, mayAudit, keyIgnored, aLittle, getAuditFile},
+	{"GET", "/api/audit/checkpoint", v11, mayAudit, keyIgnored, aLittle, getAuditFile},
+	{"GET", "/api/audit/tile/*", v11, mayAudit, keyIgnored, aLittle, getAuditFile},
 }
 
 // find returns the operation for a method and a split path, and the segments that

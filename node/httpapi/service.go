@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/audit/reading"
 	"facet/router"
 )
 
@@ -12,7 +13,7 @@ import (
 // the client is a *router.Error; any other error is a fault of the service. A
 // Service may keep the images and texts passed to it.
 type Service interface {
-	AuditService
+	reading.Service
 	// AccessKey finds an access key. A key that is confirmed not to exist is
 	// NotFound.
 	AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error)
