@@ -90,6 +90,9 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 
 // beginAudit gives a tenant its audit key and begins its log. It returns the wrapped key.
 func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
+	if r.groups.Meta().Level() < metafsm.LevelAudit {
+		return nil, errOlderNode
+	}
 	if len(r.Audit(tenant).Former) == 0 { // otherwise FollowAudit begins it, with an entry under the key
 		if err := r.beginLog(ctx, shardfsm.BeginLog{Tenant: tenant}); err != nil {
 			return nil, err

@@ -13,7 +13,21 @@ import (
 	"facet/shard/auditlog"
 )
 
-// AuditLogs returns the tenants whose audit logs this node leads.
+// EnsureClusterLog begins the cluster's audit log if this node leads its shard, so that each node can record
+// without asking another one.
+func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
+	a := r.Audit(id.ClusterLog)
+	if a.Mode == metafsm.AuditOff || len(a.WrappedKey) > 0 {
+		return nil
+	}
+	if g, err := r.localGroup(r.auditHome(id.ClusterLog)); err != nil || !g.IsLeader() {
+		return nil //nolint:nilerr // another node does it
+	}
+	_, err := r.BeginAudit(ctx, id.ClusterLog)
+	return err
+}
+
+// AuditLogs returns the tenants whose audit logs this node leads, and id.ClusterLog.
 func (r *auditRequests) AuditLogs() (list []id.Tenant) {
 	cluster, _ := r.groups.Meta().Cluster()
 	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
@@ -54,10 +68,10 @@ var shardRemembers = method[id.Operation, bool]{Name: "shard.remembers", Run: fu
 	return m.Remembers(op), nil
 }}
 
-// AuditDays returns how many days the records of a tenant keep their contents. ok is false without
-// the tenant.
+// AuditDays returns how many days the records of a tenant, or of the cluster, keep their contents. ok is false
+// without the tenant.
 func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
-	if r.groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
+	if tenant != id.ClusterLog && r.groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
 		return 0, false // or meta does not have the tenant
 	}
 	return metafsm.AuditOf(r.groups.Meta(), tenant).Retention(), true

@@ -73,8 +73,8 @@ func (r *AuditRecord) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// AuditRecords returns a page of the tenant's audit log. It needs an access key of the role auditor or admin.
-func (c *Client) AuditRecords(ctx context.Context, q AuditQuery) (page AuditPage, err error) {
+// Encode returns the query of a request for the page.
+func (q AuditQuery) Encode() string {
 	query := url.Values{}
 	for name, value := range map[string]string{"operation": q.Operation, "holder": q.Holder, "key": q.Key, "kind": q.Kind} {
 		if value != "" {
@@ -95,7 +95,12 @@ func (c *Client) AuditRecords(ctx context.Context, q AuditQuery) (page AuditPage
 	if q.Length != 0 {
 		query.Set("length", strconv.Itoa(q.Length))
 	}
-	a, err := c.do(ctx, request{method: http.MethodGet, path: "/api/audit", query: strings.ReplaceAll(query.Encode(), "+", "%20"), portal: true})
+	return strings.ReplaceAll(query.Encode(), "+", "%20")
+}
+
+// AuditRecords returns a page of the tenant's audit log. It needs an access key of the role auditor or admin.
+func (c *Client) AuditRecords(ctx context.Context, q AuditQuery) (page AuditPage, err error) {
+	a, err := c.do(ctx, request{method: http.MethodGet, path: "/api/audit", query: q.Encode(), portal: true})
 	if err != nil {
 		return page, err
 	}

@@ -12,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"facet.internal/client"
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/cli"
-	"facet/cmd/facet/tenant"
 	"facet/internal/tiles"
 )
 
@@ -24,7 +22,7 @@ const exportPause = 5 * time.Second
 
 // newAudit returns the commands about a tenant's audit log.
 func newAudit() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "take a tenant's audit log away, check and witness it"}
+	cmd := &cobra.Command{Use: "audit", Short: "read a tenant's or the cluster's audit log, take it away, check and witness it"}
 	return cli.Group(cmd,
 		newAuditExport(), newAuditExportAll(), newAuditVerify(), newAuditProve(), newAuditKey(), newAuditWitness(),
 		newAuditSearch(), newAuditTail())
@@ -32,13 +30,13 @@ func newAudit() *cobra.Command {
 
 // auditLog has the flags that name a log.
 type auditLog struct {
-	where    tenant.Connection
+	place    logPlace
 	from, ca string
 	key      string
 }
 
 func (l *auditLog) flags(f *pflag.FlagSet) {
-	l.where.Flags(f)
+	l.place.flags(f)
 	f.StringVar(&l.from, "from", "", "the log elsewhere: an exported folder, or the https or s3 URL of one (default: that of the profile's tenant)")
 	f.StringVar(&l.ca, "ca", "", "PEM file with the authority of the URL's certificate")
 }
@@ -54,11 +52,10 @@ func (l *auditLog) open(ctx context.Context) (auditing.Source, error) {
 	if l.from != "" {
 		return auditing.OpenSource(ctx, l.from, l.ca)
 	}
-	_, cfg, err := l.where.Read()
-	if err != nil {
-		return nil, err
+	if l.place.cluster {
+		return l.place.operator()
 	}
-	c, err := client.New(cfg)
+	c, err := l.place.tenant()
 	if err != nil {
 		return nil, err
 	}

@@ -25,14 +25,17 @@ const (
 	exportHolder  = "facet audit export-all"
 	exportKeyLife = 24 * time.Hour
 	revokeTimeout = 10 * time.Second
+	// clusterFolder is the folder of the cluster's own log, beside those of the tenants.
+	clusterFolder = "cluster"
 )
 
 // newAuditExportAll returns the command that exports the logs of all tenants.
 func newAuditExportAll() *cobra.Command {
 	var to, region string
 	cmd := &cobra.Command{
-		Use: "export-all --to FOLDER|URL", Short: "export the logs of all tenants, with an operator's profile",
-		Long: "Export the audit log of each tenant that has one, as \"facet audit export\" does, into a folder with the tenant's id.\n" +
+		Use: "export-all --to FOLDER|URL", Short: "export the logs of the cluster and of all tenants, with an operator's profile",
+		Long: "Export the cluster's own log into the folder \"cluster\", and the audit log of each tenant that has one, as \"facet\n" +
+			"audit export\" does, into a folder with the tenant's id.\n" +
 			"For each tenant it makes an access key of the role auditor, and revokes it at the end; no key outlives a day.\n" +
 			"A tenant whose export fails does not stop the others. The exit status is 1 then.",
 		Example: "  facet audit export-all --to audits\n  facet audit export-all --to s3://audits/facet?region=eu-west-1",
@@ -51,6 +54,13 @@ func newAuditExportAll() *cobra.Command {
 			return fmt.Errorf("list the tenants: %w", err)
 		}
 		var failed []error
+		where, err := within(to, clusterFolder)
+		if err == nil {
+			err = exportLog(cmd, clusterLog{c}, "the cluster", where)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("the cluster's log: %w", err))
+		}
 		for _, t := range tenants {
 			if t.State == wire.TenantDeleting {
 				continue
@@ -100,11 +110,16 @@ func exportTenant(cmd *cobra.Command, c *admin.Client, t wire.Tenant, to string,
 	if err != nil {
 		return err
 	}
-	src := auditing.Cluster{Client: auditor}
+	return exportLog(cmd, auditing.Cluster{Client: auditor}, "tenant "+t.Name, to)
+}
+
+// exportLog exports a log, if there is one.
+func exportLog(cmd *cobra.Command, src auditing.Source, whose, to string) error {
+	ctx := cmd.Context()
 	if _, err := src.Read(ctx, tiles.CheckpointPath, tiles.CheckpointBytesMax); errors.Is(err, fs.ErrNotExist) {
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant %s has no audit log\n", t.Name)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has no audit log\n", whose)
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "tenant %s: ", t.Name)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: ", whose)
 	return export(cmd, src, to, "")
 }

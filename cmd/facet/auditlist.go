@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/table"
-	"facet/cmd/facet/tenant"
+	"facet/node/wire"
 )
 
 // A table of records shows at least so many letters of a holder and of an address: all of an IPv4 address.
@@ -31,14 +32,14 @@ const tailInterval = time.Second
 
 // auditQuery has the flags that choose records.
 type auditQuery struct {
-	where        tenant.Connection
+	place        logPlace
 	q            client.AuditQuery
 	since, until string
 	json         *bool
 }
 
 func (a *auditQuery) flags(f *pflag.FlagSet) {
-	a.where.Flags(f)
+	a.place.flags(f)
 	f.StringVar(&a.q.Operation, "operation", "", "a part of the operation, such as search")
 	f.StringVar(&a.q.Holder, "holder", "", "who had the access key")
 	f.StringVar(&a.q.Key, "access-key", "", "the access key")
@@ -47,12 +48,16 @@ func (a *auditQuery) flags(f *pflag.FlagSet) {
 	a.json = f.Bool("json", false, "print each record as a line of JSON")
 }
 
-func (a *auditQuery) open() (*client.Client, error) {
-	_, cfg, err := a.where.Read()
-	if err != nil {
-		return nil, err
+// pages reads pages of a log.
+type pages interface {
+	AuditRecords(ctx context.Context, q client.AuditQuery) (client.AuditPage, error)
+}
+
+func (a *auditQuery) open() (pages, error) {
+	if a.place.cluster {
+		return a.place.operator()
 	}
-	return client.New(cfg)
+	return a.place.tenant()
 }
 
 func newAuditSearch() *cobra.Command {
@@ -61,9 +66,11 @@ func newAuditSearch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search", Short: "print the records of the log, the newest first",
 		Long: "Print records of the tenant's audit log, the newest first. It needs an access key of the role auditor or admin.\n" +
-			"Reading is recorded, too. Subjects and probes are MACs under the tenant's audit key.",
-		Example: "  facet audit search --operation search --holder \"door 3\" --since 2026-11-01T00:00:00Z --profile auditor.json",
-		Args:    cli.Args(cobra.NoArgs),
+			"Reading is recorded, too. Subjects and probes are MACs under the tenant's audit key.\n" +
+			"With --cluster it prints the cluster's own log, with an operator's profile.",
+		Example: "  facet audit search --operation search --holder \"door 3\" --since 2026-11-01T00:00:00Z --profile auditor.json\n" +
+			"  facet audit search --cluster --kind command",
+		Args: cli.Args(cobra.NoArgs),
 	}
 	a.flags(cmd.Flags())
 	cmd.Flags().StringVar(&a.since, "since", "", "records from this time on, such as 2026-11-27T15:04:05Z")
@@ -122,15 +129,15 @@ func newAuditTail() *cobra.Command {
 }
 
 // tail prints records as they come, the oldest first, until ctx ends.
-func (a *auditQuery) tail(ctx context.Context, c *client.Client, w io.Writer) error {
-	const reading = "GET /api/audit"
+func (a *auditQuery) tail(ctx context.Context, c pages, w io.Writer) error {
+	reading := []string{http.MethodGet + " /api/audit", http.MethodGet + " " + wire.PathAudit}
 	printed, first := uint64(0), true
 	for {
 		list, size, err := a.newer(ctx, c, printed, first)
 		if err != nil {
 			return fmt.Errorf("read the audit log: %w", err)
 		}
-		list = slices.DeleteFunc(list, func(r client.AuditRecord) bool { return r.Operation == reading })
+		list = slices.DeleteFunc(list, func(r client.AuditRecord) bool { return slices.Contains(reading, r.Operation) })
 		slices.Reverse(list)
 		if err := a.print(w, list, first); err != nil {
 			return err
@@ -145,7 +152,7 @@ func (a *auditQuery) tail(ctx context.Context, c *client.Client, w io.Writer) er
 }
 
 // newer returns the records from number printed on, or the newest ten, and the log's size.
-func (a *auditQuery) newer(ctx context.Context, c *client.Client, printed uint64, first bool) (list []client.AuditRecord, size uint64, err error) {
+func (a *auditQuery) newer(ctx context.Context, c pages, printed uint64, first bool) (list []client.AuditRecord, size uint64, err error) {
 	q := a.q
 	q.Length = 10
 	for {

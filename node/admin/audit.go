@@ -2,19 +2,28 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/audit"
 	"facet/node/audit/entry"
+	"facet/node/receipt"
+	"facet/node/wire"
 	"facet/router"
 	"facet/router/calls"
 )
 
-// auditTimeout is how long an order waits for its record.
-const auditTimeout = 5 * time.Second
+const (
+	// auditTimeout is how long an order about a tenant waits for the record in the tenant's log.
+	auditTimeout = 5 * time.Second
+	// intentTimeout is how long an order waits for its intent in the cluster's log.
+	intentTimeout = 2 * time.Second
+)
 
 // operator is who gives an order: the name on the certificate, and the address.
 type operator struct {
@@ -40,12 +49,7 @@ func (p *Port) ordered(ctx context.Context, tenant, order, about string) (id.Ten
 	if err != nil {
 		return t, err
 	}
-	e := entry.New(entry.Command, time.Now())
-	by, _ := ctx.Value(operatorKey{}).(operator)
-	e.Operation, e.Reason, e.Holder = order, entry.Text(about), entry.Text(by.name)
-	if by.source.IsValid() {
-		e.From(by.source)
-	}
+	e := command(ctx, entry.Command, order, about)
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
 	if err := p.cfg.Audit.Record(ctx, t, audit.Event{Record: e}); err != nil {
@@ -56,4 +60,103 @@ func (p *Port) ordered(ctx context.Context, tenant, order, about string) (id.Ten
 		}
 	}
 	return t, nil
+}
+
+// command returns a record of an operator's order.
+func command(ctx context.Context, kind entry.Kind, order, about string) *entry.Record {
+	e := entry.New(kind, time.Now())
+	by, _ := ctx.Value(operatorKey{}).(operator)
+	e.Operation, e.Reason, e.Holder = order, entry.Text(about), entry.Text(by.name)
+	if by.source.IsValid() {
+		e.From(by.source)
+	}
+	return e
+}
+
+// recorded returns a handler that calls next. The cluster's audit log has the intent before and the outcome
+// afterwards. An order is carried out without its intent if neither this node's disk nor the log's shard takes
+// it in time: what an operator does may be the repair of that.
+func (p clusterLog) recorded(order string, about func(*http.Request) string, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		intent, began := command(ctx, entry.Intent, order, about(r)), time.Now()
+		_, _ = rand.Read(intent.ID[:]) // it never fails, by its documentation
+		p.intend(ctx, intent)
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		next(seen, r)
+		outcome := command(ctx, entry.Command, order, about(r))
+		outcome.ID, outcome.Status, outcome.Micros = intent.ID, seen.status, uint64(time.Since(began).Microseconds())
+		p.cfg.Audit.Correct(id.ClusterLog, audit.Event{Record: outcome})
+	}
+}
+
+// intend waits for the record of an intent in the cluster's log.
+func (p clusterLog) intend(ctx context.Context, e *entry.Record) {
+	ctx, cancel := context.WithTimeout(ctx, intentTimeout)
+	defer cancel()
+	if err := p.cfg.Audit.Record(ctx, id.ClusterLog, audit.Event{Record: e}); err != nil {
+		p.cfg.Log.WarnContext(ctx, "the cluster's audit log did not record an operator's order in time; it is carried out", "err", err)
+	}
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// about returns what the records of an order say of it: no key, no secret, no certificate.
+func about(order any) string {
+	var words []any
+	switch o := order.(type) {
+	case wire.Order:
+		words = []any{o.Node, o.State, forced(o.Force)}
+	case wire.ShardOrder:
+		words = []any{"shard", o.Shard, "from", o.From, "to", o.To}
+	case wire.ReplicasOrder:
+		words = []any{o.Replicas, forced(o.Force)}
+	case wire.WriteOrder:
+		words = []any{"shard", o.Shard}
+	case wire.CertificateOrder:
+		words = []any{o.Node, len(o.Authorities), "bytes of authorities,", len(o.Certificate), "of a certificate"}
+	case wire.RingOrder:
+		words = []any{o.Ring}
+	case wire.NewTenant:
+		words = []any{o.Name}
+	case wire.SetTenant:
+		words = []any{o.Name, changes(o)}
+	case wire.SetTenantState:
+		words = []any{o.Name, o.State}
+	case wire.NewKey:
+		words = []any{o.Tenant, o.Role, o.Holder}
+	case receipt.Order:
+		words = []any{len(o.Subjects), "subjects"}
+	case wire.BackupOrder:
+		words = []any{folderOf(o.To), o.Name, strings.Join(o.Galleries, " ")}
+	case wire.BackupQuery:
+		words = []any{folderOf(o.From), o.Name}
+	case wire.RestoreOrder:
+		words = []any{folderOf(o.From), o.Name, o.Gallery}
+	}
+	return strings.Join(strings.Fields(fmt.Sprintln(words...)), " ")
+}
+
+func forced(force bool) string {
+	if force {
+		return "forced"
+	}
+	return ""
+}
+
+// folderOf returns the URL of a folder without its parameters.
+func folderOf(url string) string {
+	folder, _, _ := strings.Cut(url, "?")
+	return folder
 }

@@ -43,14 +43,19 @@ func wireTenant(t router.TenantUse) wire.Tenant {
 	return out
 }
 
+// changes returns the names of what an order about a tenant sets.
+func changes(o wire.SetTenant) string {
+	names := slices.Sorted(maps.Keys(o.Quotas))
+	if o.Audit != nil {
+		names = append(names, "audit "+o.Audit.Mode)
+	}
+	return strings.Join(names, ", ")
+}
+
 // setTenant sets quotas of a tenant, and returns all of them. It does not ask the shards for
 // their use.
 func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Tenant, err error) {
-	about := slices.Sorted(maps.Keys(body.Quotas))
-	if body.Audit != nil {
-		about = append(about, "audit "+body.Audit.Mode)
-	}
-	tenant, err := p.ordered(ctx, body.Name, "set tenant", strings.Join(about, ", "))
+	tenant, err := p.ordered(ctx, body.Name, "set tenant", changes(body))
 	if err != nil {
 		return none, err
 	}

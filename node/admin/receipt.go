@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -34,14 +33,6 @@ type Receipts struct{ *Port }
 
 // Receipts returns the part of the port that makes receipts.
 func (p *Port) Receipts() Receipts { return Receipts{p} }
-
-// serveReceipt answers an order for a receipt.
-func (p Receipts) serveReceipt(w http.ResponseWriter, r *http.Request) {
-	var o receipt.Order
-	if readBody(w, r, receipt.OrderBytesMax, &o) {
-		respond(p.Port, http.StatusOK, "make a receipt", func(ctx context.Context, _ *http.Request) (receipt.Answer, error) { return p.Receipt(ctx, o) })(w, r)
-	}
-}
 
 // Receipt returns a signed receipt of erasures: a new one, or one that it has brought up to date.
 func (p Receipts) Receipt(ctx context.Context, o receipt.Order) (a receipt.Answer, err error) {

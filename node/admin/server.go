@@ -19,6 +19,7 @@ import (
 	"facet/internal/id"
 	"facet/node/cert"
 	"facet/node/listener"
+	"facet/node/receipt"
 	"facet/node/wire"
 	"facet/router"
 )
@@ -138,43 +139,65 @@ func (p *Port) routes() http.Handler {
 	routes.Handle("GET "+wire.PathMetrics, promhttp.HandlerFor(p.cfg.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(p.cfg.Log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
 	}))
-	p.handle(routes, "GET "+wire.PathStatus, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusOK, p.Status(r.Context()))
-	})
-	p.handle(routes, "GET "+wire.PathPlan, respond(p, http.StatusOK, "plan moves", func(ctx context.Context, _ *http.Request) (wire.Plan, error) {
-		return p.Plan(ctx)
-	}))
-	p.handle(routes, "POST "+wire.PathNodes, post(p, http.StatusOK, "change a node's state", echo(p.SetNodeState)))
-	p.handle(routes, "POST "+wire.PathShards, post(p, http.StatusOK, "move a shard", echo(p.MoveShard)))
-	p.handle(routes, "POST "+wire.PathReplicas, post(p, http.StatusOK, "change the number of replicas", p.SetReplicas))
-	p.handle(routes, "POST "+wire.PathWrites, post(p, http.StatusOK, "put a write back", p.PutBack))
-	p.handle(routes, "POST "+wire.PathCertificates, post(p, http.StatusOK, "change certificates", p.cfg.Keys.Certificates))
-	p.handle(routes, "POST "+wire.PathRings, post(p, http.StatusOK, "replace a shared key", p.cfg.Keys.Rotate))
-	p.handle(routes, "POST "+wire.PathTenants, post(p, http.StatusCreated, "create tenant", p.newTenant))
-	p.handle(routes, "PATCH "+wire.PathTenants, post(p, http.StatusOK, "set quotas", p.setTenant))
-	p.handle(routes, "GET "+wire.PathTenants, respond(p, http.StatusOK, "list tenants", func(ctx context.Context, _ *http.Request) ([]wire.Tenant, error) {
-		return p.tenants(ctx)
-	}))
-	p.handle(routes, "DELETE "+wire.PathTenants, respond(p, http.StatusOK, "delete tenant", func(ctx context.Context, r *http.Request) (wire.TenantDeletion, error) {
-		return p.deleteTenant(ctx, r.URL.Query().Get("tenant"))
-	}))
-	p.handle(routes, "GET "+wire.PathProcessing, respond(p, http.StatusOK, "make a record of processing", func(ctx context.Context, r *http.Request) (wire.Processing, error) {
-		return processing(ctx, p, r.URL.Query().Get("tenant"))
-	}))
-	p.handle(routes, "POST "+wire.PathTenantStates, post(p, http.StatusOK, "change a tenant's state", echo(p.setTenantState)))
-	p.handle(routes, "POST "+wire.PathKeys, post(p, http.StatusCreated, "create access key", p.newKey))
-	p.handle(routes, "GET "+wire.PathKeys, respond(p, http.StatusOK, "list access keys", func(ctx context.Context, r *http.Request) ([]wire.Key, error) {
-		return p.keys(ctx, r.URL.Query().Get("tenant"))
-	}))
-	p.handle(routes, "DELETE "+wire.PathKeys+"/{key}", respond(p, http.StatusOK, "revoke access key", func(ctx context.Context, r *http.Request) (map[string]string, error) {
-		return p.revokeKey(ctx, r.URL.Query().Get("tenant"), r.PathValue("key"))
-	}))
-	p.handle(routes, "POST "+wire.PathReceipt, p.Receipts().serveReceipt)
-	p.backupRoutes(routes)
-	p.handle(routes, "GET "+wire.PathLog, p.serveLog)
-	p.handle(routes, "GET "+wire.PathSettings, p.serveSettings)
-	p.handle(routes, "GET "+wire.PathProfiles+"{name}", p.serveProfile)
+	for pattern, next := range certified(p) {
+		p.handle(routes, pattern, next)
+	}
 	return routes
+}
+
+// certified returns the handlers of the requests that need a certificate, by their patterns.
+func certified(p *Port) map[string]http.HandlerFunc {
+	all := map[string]http.HandlerFunc{
+		"GET " + wire.PathStatus: func(w http.ResponseWriter, r *http.Request) {
+			answer(w, http.StatusOK, p.Status(r.Context()))
+		},
+		"GET " + wire.PathPlan: respond(p, http.StatusOK, "plan moves", func(ctx context.Context, _ *http.Request) (wire.Plan, error) {
+			return p.Plan(ctx)
+		}),
+		"POST " + wire.PathNodes:               order(p, http.StatusOK, "change a node's state", echo(p.SetNodeState)),
+		"POST " + wire.PathShards:              order(p, http.StatusOK, "move a shard", echo(p.MoveShard)),
+		"POST " + wire.PathReplicas:            order(p, http.StatusOK, "change the number of replicas", p.SetReplicas),
+		"POST " + wire.PathWrites:              order(p, http.StatusOK, "put a write back", p.PutBack),
+		"POST " + wire.PathCertificates:        order(p, http.StatusOK, "change certificates", p.cfg.Keys.Certificates),
+		"POST " + wire.PathRings:               order(p, http.StatusOK, "replace a shared key", p.cfg.Keys.Rotate),
+		"POST " + wire.PathReceipt:             withBody(receipt.OrderBytesMax, carryOut(p, http.StatusOK, "make a receipt", p.Receipts().Receipt)),
+		"GET " + wire.PathAudit:                clusterLog{p}.serveAudit,
+		"GET " + wire.PathAudit + "/{file...}": clusterLog{p}.serveAuditFile,
+		"GET " + wire.PathLog:                  p.serveLog,
+		"GET " + wire.PathSettings:             p.serveSettings,
+		"GET " + wire.PathProfiles + "{name}":  p.serveProfile,
+	}
+	maps.Copy(all, tenantRoutes(p))
+	maps.Copy(all, p.backupRoutes())
+	return all
+}
+
+// tenantRoutes returns the handlers of requests about tenants and their access keys.
+func tenantRoutes(p *Port) map[string]http.HandlerFunc {
+	ofQuery := func(r *http.Request) string { return r.URL.Query().Get("tenant") }
+	return map[string]http.HandlerFunc{
+		"POST " + wire.PathTenants:  order(p, http.StatusCreated, "create tenant", p.newTenant),
+		"PATCH " + wire.PathTenants: order(p, http.StatusOK, "set tenant", p.setTenant),
+		"GET " + wire.PathTenants: respond(p, http.StatusOK, "list tenants", func(ctx context.Context, _ *http.Request) ([]wire.Tenant, error) {
+			return p.tenants(ctx)
+		}),
+		"DELETE " + wire.PathTenants: clusterLog{p}.recorded("delete tenant", ofQuery,
+			respond(p, http.StatusOK, "delete tenant", func(ctx context.Context, r *http.Request) (wire.TenantDeletion, error) {
+				return p.deleteTenant(ctx, ofQuery(r))
+			})),
+		"GET " + wire.PathProcessing: respond(p, http.StatusOK, "make a record of processing", func(ctx context.Context, r *http.Request) (wire.Processing, error) {
+			return processing(ctx, p, ofQuery(r))
+		}),
+		"POST " + wire.PathTenantStates: order(p, http.StatusOK, "set a tenant's state", echo(p.setTenantState)),
+		"POST " + wire.PathKeys:         order(p, http.StatusCreated, "create access key", p.newKey),
+		"GET " + wire.PathKeys: respond(p, http.StatusOK, "list access keys", func(ctx context.Context, r *http.Request) ([]wire.Key, error) {
+			return p.keys(ctx, ofQuery(r))
+		}),
+		"DELETE " + wire.PathKeys + "/{key}": clusterLog{p}.recorded("revoke access key", func(r *http.Request) string { return ofQuery(r) + " " + r.PathValue("key") },
+			respond(p, http.StatusOK, "revoke access key", func(ctx context.Context, r *http.Request) (map[string]string, error) {
+				return p.revokeKey(ctx, ofQuery(r), r.PathValue("key"))
+			})),
+	}
 }
 
 // handle adds a handler for the callers that mayOrder allows.
@@ -228,10 +251,31 @@ func respond[A any](p *Port, status int, what string, do func(context.Context, *
 
 // post returns a handler that reads a Q from the body and answers with the result of do.
 func post[Q, A any](p *Port, status int, what string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
+	return withBody(adminBodyMax, func(q Q) http.HandlerFunc {
+		return respond(p, status, what, func(ctx context.Context, _ *http.Request) (A, error) { return do(ctx, q) })
+	})
+}
+
+// order is post for an order: the cluster's audit log records it.
+func order[Q, A any](p *Port, status int, what string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
+	return withBody(adminBodyMax, carryOut(p, status, what, do))
+}
+
+// carryOut returns the handlers of orders by what the order is.
+func carryOut[Q, A any](p *Port, status int, what string, do func(context.Context, Q) (A, error)) func(Q) http.HandlerFunc {
+	return func(q Q) http.HandlerFunc {
+		return clusterLog{p}.recorded(what, func(*http.Request) string { return about(q) },
+			respond(p, status, what, func(ctx context.Context, _ *http.Request) (A, error) { return do(ctx, q) }))
+	}
+}
+
+// withBody returns a handler that reads a Q from a body of at most bytesMax bytes, and continues with the
+// handler for it.
+func withBody[Q any](bytesMax int64, next func(Q) http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var q Q
-		if readBody(w, r, adminBodyMax, &q) {
-			respond(p, status, what, func(ctx context.Context, _ *http.Request) (A, error) { return do(ctx, q) })(w, r)
+		if readBody(w, r, bytesMax, &q) {
+			next(q)(w, r)
 		}
 	}
 }

@@ -35,6 +35,7 @@ var errExpired = errors.New("audit: the contents of the record are gone")
 
 // Logs are the audit logs of a cluster. *router.Router is one.
 type Logs interface {
+	EnsureClusterLog(ctx context.Context) error
 	AuditLogs() []id.Tenant
 	AuditDays(tenant id.Tenant) (days uint32, ok bool)
 	AuditKey(tenant id.Tenant) (*seal.Key, error)
@@ -67,7 +68,7 @@ func NewKeeper(logs Logs, now func() (time.Time, bool), add func(id.Tenant, Even
 // Run works until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	k.Every(ctx, settleInterval, func(ctx context.Context) error {
-		err := k.logs.SettleAudit(tailBytesMax)
+		err := errors.Join(k.logs.SettleAudit(tailBytesMax), k.logs.EnsureClusterLog(ctx))
 		now, agrees := k.now()
 		if !agrees {
 			return err

@@ -31,6 +31,9 @@ const (
 	PathReplicas = "/admin/replicas"
 	// PathWrites takes a WriteOrder and answers with a WriteAnswer (POST).
 	PathWrites = "/admin/writes"
+	// PathAudit answers with a page of the cluster's audit log (GET; the parameters are those of /api/audit).
+	// PathAudit/FILE answers with a file of the log in C2SP's tlog-tiles, or the log's verifier key.
+	PathAudit = "/admin/audit"
 	// PathProfiles is followed by the name of a profile of package runtime/pprof, "profile" or
 	// "trace" (GET, for administrators). "go tool pprof" knows these paths.
 	PathProfiles = "/debug/pprof/"

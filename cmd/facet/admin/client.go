@@ -184,16 +184,27 @@ func (c *Client) Receipt(ctx context.Context, o receipt.Order) (receipt.Answer, 
 	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathReceipt, in: o, out: &a})
 }
 
+// AuditRecords reads a page of the cluster's audit log into page. query has the parameters.
+func (c *Client) AuditRecords(ctx context.Context, query string, page any) error {
+	return c.any(ctx, call{method: http.MethodGet, path: wire.PathAudit + "?" + query, out: page})
+}
+
+// AuditFile returns a file of the cluster's audit log, by its path in C2SP's tlog-tiles.
+func (c *Client) AuditFile(ctx context.Context, path string) (b []byte, err error) {
+	return b, c.any(ctx, call{method: http.MethodGet, path: wire.PathAudit + "/" + path, raw: &b})
+}
+
 // Ready returns nil when the node at address serves requests, else the reason why
 // it does not.
 func (c *Client) Ready(ctx context.Context, address string) error {
 	return c.one(ctx, address, call{method: http.MethodGet, path: wire.PathReady})
 }
 
-// call is one request. in and out are JSON; nil means none.
+// call is one request. in and out are JSON; nil means none. raw gets the answer as it is, instead of out.
 type call struct {
 	method, path string
 	in, out      any
+	raw          *[]byte
 }
 
 // UnreachableError is returned when no node answered.
@@ -254,6 +265,9 @@ func (c *Client) one(ctx context.Context, address string, q call) error {
 	b, err := c.answer(r, answerBytesMax)
 	if err != nil {
 		return err
+	}
+	if q.raw != nil {
+		*q.raw = b
 	}
 	if q.out == nil {
 		return nil

@@ -2,11 +2,13 @@ package reading
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"facet/node/audit/entry"
+	"facet/node/wire"
 	"facet/router"
 )
 
@@ -15,8 +17,8 @@ const (
 	lengthDefault = 50
 )
 
-// reads is how the operation of a read of an audit log begins.
-const reads = http.MethodGet + " /api/audit"
+// reads are how the operation of a read of an audit log begins: a tenant's, and the cluster's.
+var reads = []string{http.MethodGet + " /api/audit", http.MethodGet + " " + wire.PathAudit}
 
 // Query says which records a page has.
 type Query struct {
@@ -33,7 +35,7 @@ func (q Query) takes(s entry.Shown) bool {
 	return (q.operation == "" || strings.Contains(s.Operation, q.operation)) && (q.holder == "" || s.Holder == q.holder) &&
 		(q.key == "" || s.Key == q.key) && (q.kind == "" || s.Kind == q.kind) && (q.status == 0 || s.Status == q.status) &&
 		(q.since.IsZero() || !s.Time.Before(q.since)) && (q.until.IsZero() || s.Time.Before(q.until)) &&
-		(!q.noReads || !strings.HasPrefix(s.Operation, reads))
+		(!q.noReads || !slices.ContainsFunc(reads, func(r string) bool { return strings.HasPrefix(s.Operation, r) }))
 }
 
 // ParseQuery reads the parameters of a request for a page. An error is an InvalidRequest of package router.
