@@ -115,7 +115,7 @@ func records() (list []recordPair) {
 		Random: [16]byte{1, 2, 3}, Time: 1795791845678, Kind: entry.Request, Application: id.Application{UUID: id.UUID{1, 0xab}}, Key: "FACETDOOR3EXAMPLE00A", Holder: "Tür 3 \"Süd\"",
 		ID: [16]byte{9, 8, 7}, Operation: "POST /v1.1/face/search", Gallery: id.Gallery{UUID: id.UUID{0xff, 2}}, Generation: 3, Searched: []uint64{1, 70000, 2, 1 << 40}, Threshold: 7001, Limit: 5,
 		Pack: "sface-1", Probe: entry.Name{0xfb, 0xef, 1}, Quality: 812, Purpose: "case 4711", Status: 200, Reason: "NoMatch", Micros: 14234,
-		Subjects: bytes.Repeat([]byte{0xfe}, 32), Doing: id.Operation{4}, Case: id.UUID{5, 15: 6}, Verdict: entry.Different,
+		Subjects: bytes.Repeat([]byte{0xfe}, 32), Doing: id.Operation{4}, Case: id.UUID{5, 15: 6}, Verdict: entry.Different, Count: 70_000,
 	}
 	full.From(netip.MustParseAddr("10.1.2.3"))
 	full.Add(entry.Name{1}, 9731)

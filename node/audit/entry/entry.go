@@ -151,6 +151,8 @@ type Record struct {
 	// Case is the review that the request opened or is about, and Verdict what it says of the photos.
 	Case    id.UUID `cbor:"25,keyasint,omitzero"`
 	Verdict Verdict `cbor:"26,keyasint,omitempty"`
+	// Count is how many events an act has expired, or how many requests it stands for.
+	Count uint64 `cbor:"27,keyasint,omitempty"`
 	// Former is the signed checkpoint of the log that this one follows after a restoration. It is set in the
 	// first record, of OperationRestored.
 	Former string `cbor:"40,keyasint,omitempty"`
@@ -230,6 +232,7 @@ type Shown struct {
 	Subjects    []string         `json:"subjects,omitzero"`
 	Case        string           `json:"case,omitzero"`
 	Verdict     string           `json:"verdict,omitzero"`
+	Count       uint64           `json:"count,omitzero"`
 	Millis      float64          `json:"ms,omitzero"`
 	Former      string           `json:"former,omitzero"`
 	// Expired reports that the content is gone: the retention has passed.
@@ -255,7 +258,7 @@ func (r *Record) Show(number uint64) Shown {
 	s := Shown{
 		Number: number, Time: time.UnixMilli(r.Time).UTC(), Kind: r.Kind.String(), Operation: r.Operation, Status: r.Status, Reason: r.Reason,
 		Holder: r.Holder, Key: r.Key, Generation: r.Generation, Purpose: r.Purpose, Limit: r.Limit, Pack: r.Pack,
-		Quality: float64(r.Quality) / 1000, Verdict: r.Verdict.String(), Millis: float64(r.Micros) / 1000,
+		Quality: float64(r.Quality) / 1000, Verdict: r.Verdict.String(), Count: r.Count, Millis: float64(r.Micros) / 1000,
 		Former: r.Former,
 	}
 	if a, ok := netip.AddrFromSlice(r.Source); ok {

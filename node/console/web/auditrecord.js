@@ -29,6 +29,7 @@ import { Fault } from './merkle.js'
  * @property {string[]} [subjects]
  * @property {string} [case]
  * @property {string} [verdict]
+ * @property {number} [count]
  * @property {number} [ms]
  * @property {Record<string, string>} [others]
  */
@@ -161,6 +162,7 @@ export function readRecord(content) {
     subjects: bytes(23, (list) => pieces(list, NAME).map(mac)),
     case: bytes(25, uuid),
     verdict: ((value) => value && (VERDICTS[value] ?? `verdict ${value}`))(whole(26)),
+    count: whole(27),
     ms: ((value) => value && value / 1000)(whole(22)),
   }
   next(24) // by which a shard remembers the write

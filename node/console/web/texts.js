@@ -487,7 +487,7 @@ export const texts = {
     fields: /** @type {Words} */ ({
       time: 'Time', kind: 'Kind', operation: 'Operation', status: 'Status', reason: 'Reason', holder: 'Holder', key: 'Access key', source: 'Address', requestId: 'Request id',
       application: 'Application', gallery: 'Gallery', generation: 'Generation of the gallery', purpose: 'Purpose', threshold: 'Threshold', limit: 'Most candidates',
-      pack: 'Model pack', quality: 'Quality', probe: 'Probe (MAC)', searched: 'Shards searched, each at its index', candidates: 'Candidates (MAC: score)', subjects: 'Subjects (MAC)', case: 'Case', verdict: 'Verdict', ms: 'Milliseconds',
+      pack: 'Model pack', quality: 'Quality', probe: 'Probe (MAC)', searched: 'Shards searched, each at its index', candidates: 'Candidates (MAC: score)', subjects: 'Subjects (MAC)', case: 'Case', verdict: 'Verdict', count: 'Events or requests', ms: 'Milliseconds',
     }),
     otherField: (/** @type {string} */ n) => `Field ${n}`,
     saveProof: 'Save the proof',
