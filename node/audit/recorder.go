@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -65,6 +66,8 @@ type Recorder struct {
 	*loop.Loop
 	cfg   Config
 	spool *spool
+	// refusals are the requests without a valid signature that no record counts yet.
+	refusals refusals
 
 	mu    sync.Mutex // guards lines, dirty, waiting, counts and closed
 	lines map[id.Tenant]*line
@@ -131,7 +134,8 @@ func (r *Recorder) Run(ctx context.Context) {
 		r.Done(nil)
 	})
 	parts.Go(func() { r.keepSpool(ctx) })
-	<-ctx.Done()
+	r.keepRefusals(ctx)
+	r.RecordRefusals(math.MaxInt64)
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()

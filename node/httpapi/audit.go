@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,8 @@ type Auditor interface {
 	Record(ctx context.Context, tenant id.Tenant, e audit.Event) error
 	// Correct adds a record without waiting.
 	Correct(tenant id.Tenant, e audit.Event)
+	// Refused counts a request without a valid signature. It must be quick.
+	Refused(source netip.Addr, why audit.Refusal)
 }
 
 // trail has what the record of a request says beside its head.
@@ -143,7 +146,7 @@ func (c *call) event(kind entry.Kind) audit.Event {
 }
 
 // audited returns the answer when the request's record is durable, or the error that the client gets
-// instead. Unauthenticated requests have no record.
+// instead. Unauthenticated requests are counted only (refused).
 func (s *Server) audited(rc *fasthttp.RequestCtx, c *call, a answer) answer {
 	if !c.recorded() {
 		return a
@@ -192,6 +195,13 @@ func (t *trail) describe(e *entry.Record) {
 		for _, s := range t.result.Receipt.Shards {
 			e.Searched = append(e.Searched, uint64(s.Shard), s.Index)
 		}
+	}
+}
+
+// refused counts a request without a valid signature.
+func (s *Server) refused(rc *fasthttp.RequestCtx, why audit.Refusal) {
+	if s.cfg.Audit != nil {
+		s.cfg.Audit.Refused(clientOf(rc), why)
 	}
 }
 

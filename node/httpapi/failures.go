@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"net/netip"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/id"
+	"facet/node/audit"
 )
 
 // Bounds of requests with a wrong signature.
@@ -108,4 +110,51 @@ func (r *recent[N]) add(name N) {
 func (r *recent[N]) remove(name N) {
 	delete(r.young, name)
 	delete(r.old, name)
+}
+
+// attempt is a request with a wrong signature.
+type attempt struct {
+	pair id.UUID
+	wait time.Duration // until the pair may try again, or 0
+	// known reports that there is such an access key, and seen that it was looked up lately. The look-up began
+	// at began.
+	known, seen bool
+	began       time.Time
+	refusal     error
+}
+
+// wrong counts an attempt, and returns its refusal.
+func (s *Server) wrong(ctx context.Context, rc *fasthttp.RequestCtx, a attempt) error {
+	why := audit.WrongSignature
+	if !a.known {
+		why = audit.UnknownKey
+		s.failures.disproved(a.pair)
+	}
+	s.refused(rc, why)
+	if a.wait > 0 {
+		return wrongTooOften(a.wait)
+	}
+	s.failures.failed(s.cfg.Now(), a.pair)
+	if a.known {
+		if err := s.likeUnknown(ctx, a.seen, a.began); err != nil {
+			return err
+		}
+	}
+	return a.refusal
+}
+
+// likeUnknown does for a known access key with a wrong signature what the look-up of
+// an unknown one did, so that the time of the refusal does not reveal whether the key
+// exists. The look-up of an unknown key passes the gate and asks the cluster. The
+// look-up of this one began at began; it passed the gate only if the key was not seen
+// lately.
+func (s *Server) likeUnknown(ctx context.Context, seen bool, began time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	defer cancel()
+	if seen {
+		if err := s.accessKeys.wait(ctx, gateName{}); err != nil {
+			return err
+		}
+	}
+	return s.cfg.Service.SyncMetaSince(ctx, began)
 }

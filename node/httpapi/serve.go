@@ -19,6 +19,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/internal/trace"
+	"facet/node/audit"
 	"facet/node/console"
 	"facet/node/listener"
 	"facet/node/sigv4"
@@ -231,11 +232,13 @@ func (s *Server) open(op *operation) bool {
 func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *call) error {
 	claim, err := s.rules.Load().verifier.Parse(request(c), s.cfg.Now())
 	if err != nil {
+		s.refused(rc, audit.NoSignature)
 		return err
 	}
 	pair := pairOf(claim.AccessKey, clientOf(rc))
 	wait, proven := s.failures.blocked(s.cfg.Now(), pair)
 	if wait > 0 && !proven {
+		s.refused(rc, audit.TooOften)
 		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
 		return wrongTooOften(wait)
 	}
@@ -269,19 +272,7 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 	}
 	c.length = max(c.length, len(c.body.bytes))
 	if refusal := claim.Verify(key.Secret, c.body.hash); refusal != nil {
-		if !known {
-			s.failures.disproved(pair)
-		}
-		if wait > 0 {
-			return wrongTooOften(wait)
-		}
-		s.failures.failed(s.cfg.Now(), pair)
-		if known {
-			if err := s.likeUnknown(ctx, seen, began); err != nil {
-				return err
-			}
-		}
-		return refusal
+		return s.wrong(ctx, rc, attempt{pair: pair, wait: wait, known: known, seen: seen, began: began, refusal: refusal})
 	}
 	s.failures.proved(pair)
 	c.claim, c.trail.signer, c.trail.source = claim, key, clientOf(rc).Unmap().AsSlice()
@@ -304,22 +295,6 @@ func clientOf(rc *fasthttp.RequestCtx) netip.Addr {
 		return b.IP()
 	}
 	return netip.Addr{}
-}
-
-// likeUnknown does for a known access key with a wrong signature what the look-up of
-// an unknown one did, so that the time of the refusal does not reveal whether the key
-// exists. The look-up of an unknown key passes the gate and asks the cluster. The
-// look-up of this one began at began; it passed the gate only if the key was not seen
-// lately.
-func (s *Server) likeUnknown(ctx context.Context, seen bool, began time.Time) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
-	defer cancel()
-	if seen {
-		if err := s.accessKeys.wait(ctx, gateName{}); err != nil {
-			return err
-		}
-	}
-	return s.cfg.Service.SyncMetaSince(ctx, began)
 }
 
 // request returns the signed parts of a call.

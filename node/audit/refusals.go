@@ -1,0 +1,162 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"facet/internal/id"
+	"facet/internal/tick"
+	"facet/node/audit/entry"
+)
+
+const (
+	// sourcesMax is the most addresses of which a minute has a record of their own. The requests of all others
+	// are in one more record.
+	sourcesMax = 1000
+	// minutesMax is the most minutes that wait for a log. The oldest one is lost then.
+	minutesMax = 60
+	// refusalsInterval is how often this node looks for minutes that are over.
+	refusalsInterval = 5 * time.Second
+	// refusing is the operation of the records.
+	refusing = "refuse requests"
+)
+
+// Refusal is why a request without a valid signature was refused. It does not depend on the operation.
+type Refusal uint8
+
+// The reasons of refusals.
+const (
+	// NoSignature: the signature is missing, malformed or out of time.
+	NoSignature Refusal = iota
+	// UnknownKey: no access key has the id that the request names.
+	UnknownKey
+	// WrongSignature: the key's secret has not made the signature.
+	WrongSignature
+	// TooOften: the address has sent too many wrong signatures, so this one was not looked at.
+	TooOften
+	refusalsCount
+)
+
+var refusalNames = [refusalsCount]string{"NoSignature", "UnknownKey", "WrongSignature", "TooOften"}
+
+// refused has numbers of requests by reason.
+type refused [refusalsCount]uint64
+
+// String names the reasons with their numbers.
+func (n *refused) String() string {
+	var words []string
+	for why, k := range n {
+		if k > 0 {
+			words = append(words, fmt.Sprint(refusalNames[why], " ", k))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (n *refused) sum() (all uint64) {
+	for _, k := range n {
+		all += k
+	}
+	return all
+}
+
+// refusals counts the requests without a valid signature by minute and address.
+type refusals struct {
+	mu sync.Mutex // guards minutes
+	// minutes has the counts by minute since 1970. Those of the minutes that are over go to the log.
+	minutes map[int64]*refusedMinute
+}
+
+// refusedMinute has the counts of a minute.
+type refusedMinute struct {
+	of     map[netip.Addr]*refused
+	others refused
+}
+
+// count counts a request at a time.
+func (c *refusals) count(at time.Time, source netip.Addr, why Refusal) {
+	minute := at.Unix() / 60
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.minutes[minute]
+	if m == nil {
+		m = &refusedMinute{of: make(map[netip.Addr]*refused)}
+		if c.minutes == nil {
+			c.minutes = make(map[int64]*refusedMinute)
+		}
+		if len(c.minutes) == minutesMax {
+			delete(c.minutes, slices.Min(slices.Collect(maps.Keys(c.minutes))))
+		}
+		c.minutes[minute] = m
+	}
+	n := m.of[source]
+	switch {
+	case n == nil && len(m.of) == sourcesMax:
+		n = &m.others
+	case n == nil:
+		n = new(refused)
+		m.of[source] = n
+	}
+	n[why]++
+}
+
+// take removes the minutes before one and returns them.
+func (c *refusals) take(before int64) map[int64]*refusedMinute {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := make(map[int64]*refusedMinute)
+	for minute, m := range c.minutes {
+		if minute < before {
+			taken[minute] = m
+			delete(c.minutes, minute)
+		}
+	}
+	return taken
+}
+
+// Refused counts a request without a valid signature, for the cluster's log. It waits for nothing.
+func (r *Recorder) Refused(source netip.Addr, why Refusal) {
+	r.refusals.count(time.Now(), source.Unmap(), why)
+}
+
+// keepRefusals records the minutes that are over, until ctx ends.
+func (r *Recorder) keepRefusals(ctx context.Context) {
+	for ctx.Err() == nil {
+		_ = tick.Pause(ctx, refusalsInterval) // the loop checks ctx
+		r.RecordRefusals(time.Now().Unix() / 60)
+	}
+}
+
+// RecordRefusals records the counts of the minutes before one: a record for each address, and one for those
+// beyond sourcesMax.
+func (r *Recorder) RecordRefusals(before int64) {
+	ctx, cancel := context.WithTimeout(r.stop, sendTimeout)
+	defer cancel()
+	if _, err := r.cfg.Log.BeginAudit(ctx, id.ClusterLog); err != nil {
+		return // they wait
+	}
+	taken := r.refusals.take(before)
+	for _, minute := range slices.Sorted(maps.Keys(taken)) {
+		m := taken[minute]
+		record := func(source netip.Addr, n *refused) {
+			e := entry.New(entry.Act, time.Unix(60*minute, 0))
+			e.Operation, e.Reason, e.Count = refusing, n.String(), n.sum()
+			if source.IsValid() {
+				e.From(source)
+			}
+			r.Correct(id.ClusterLog, Event{Record: e})
+		}
+		for _, source := range slices.SortedFunc(maps.Keys(m.of), netip.Addr.Compare) {
+			record(source, m.of[source])
+		}
+		if m.others.sum() > 0 {
+			record(netip.Addr{}, &m.others)
+		}
+	}
+}
