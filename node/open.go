@@ -81,6 +81,7 @@ var parts = []part{
 	{"expiry", runs(func(n *Node) runner { return n.expirer })},
 	{"uses of keys", runs(func(n *Node) runner { return n.keyUses })},
 	{"audit logs", runs(func(n *Node) runner { return n.keeper })},
+	{"rounds of erasure", runs(func(n *Node) runner { return newRounds(n) })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"room", runs(func(n *Node) runner { return n.room })},
 	{"codes", runs(func(n *Node) runner { return n.codes })},
@@ -297,6 +298,7 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
 		Turn: limits.Turns(n.cfg.Extractor), Bulk: n.cfg.Bucket != "", Memory: n.limits, Tracer: n.tracer, Meter: n.meters, Clock: n.clock,
+		Acted: func(a router.Act) { recordAct(n, a) },
 	})
 	n.expirer = expirer.New(n.router)
 	n.keyUses = keyuse.New(n.router)
@@ -305,7 +307,7 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 		return n.router.Close, fmt.Errorf("open the audit spool: %w", err)
 	}
 	n.keeper = audit.NewKeeper(n.router, n.clock.Trusted, n.recorder.Correct)
-	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)
+	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers, Acted: func(a router.Act) { recordAct(n, a) }}, n.gossip.ChangeKeys)
 	return n.router.Close, nil
 }
 

@@ -192,6 +192,9 @@ func (b *caseBook) put(ctx context.Context, index int, c *job.Case, share shardf
 			closed = c.State
 		}
 	}
+	if closed == job.CaseExpired {
+		caseExpired(b.r, GalleryVersion{b.name.Gallery, b.name.Generation}, c)
+	}
 	b.r.cases.note(b.name.Batch, b.items, b.now, closed)
 	return a.Status, nil
 }

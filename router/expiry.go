@@ -143,8 +143,12 @@ func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shar
 			due = s.Due(now.UnixMilli(), r.Retention, expireBatch)
 		}
 		c, named := shardfsm.Expire{Time: now.UnixMilli()}, 0
-		for _, x := range due {
+		subjects := make([][]Salted, len(due))
+		for i, x := range due {
 			if err := r.addHeirs(ctx, x); err != nil {
+				return out, err
+			}
+			if subjects[i], err = expiredSubjects(r.cluster, (*shard.Shard)(s), &x); err != nil {
 				return out, err
 			}
 			c.Slices = append(c.Slices, shardfsm.ExpireSlice{Gallery: x.Gallery, Generation: x.Generation, Updated: x.Updated, Events: x.Events})
@@ -157,9 +161,19 @@ func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shar
 		if err != nil {
 			return out, err
 		}
+		for i, n := range a.Each {
+			r.expired(due[i], int(n), subjects[i])
+		}
 		if out.Events += int(a.Expired); a.Expired == 0 {
 			return out, nil
 		}
+	}
+}
+
+// expired reports the events of a gallery that a batch has expired.
+func (r *expiryRequests) expired(x shard.Expiration, n int, subjects []Salted) {
+	if g, ok := r.gallery(x.Gallery); ok && n > 0 {
+		r.acted(Act{Log: g.Tenant, Operation: "expire events", Gallery: GalleryVersion{x.Gallery, x.Generation}, Count: n, Subjects: subjects})
 	}
 }
 

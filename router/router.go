@@ -81,6 +81,8 @@ type Config struct {
 	Meter Meter
 	// Clock compares this node's clock with the others'. nil trusts the system's clock.
 	Clock Clock
+	// Acted receives what the cluster has done by itself. It must be quick. nil forgets it.
+	Acted func(Act)
 }
 
 // Meter receives the times of the parts of a search, and counts hedges. Its methods must be quick.
@@ -161,6 +163,7 @@ type cluster struct {
 	synced syncedAt
 	shares sharing
 	cases  caseWork
+	acted  func(Act)
 
 	followMu sync.Mutex // guards follows
 	follows  map[id.Shard]*calls.Rounds
@@ -248,6 +251,9 @@ func New(cfg Config) *Router {
 	}
 	c.calls = calls.New(r, calls.Config{Groups: levelled{cfg.Groups}, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
 	c.sync.Run = c.syncMeta
+	if c.acted = cfg.Acted; c.acted == nil {
+		c.acted = func(Act) {}
+	}
 	if c.clock = cfg.Clock; c.clock == nil {
 		c.clock = systemClock{}
 	}

@@ -27,7 +27,10 @@ func (r *accessRequests) EnsureSigner(ctx context.Context) error {
 	s := metafsm.Signer{WrappedSeed: r.master.Wrap(seed[:], []byte(purposeSigner))}
 	copy(s.Public[:], ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)) //nolint:forcetypeassert // by its doc
 	clear(seed[:])
-	_, err := proposeMeta(ctx, r.cluster, metafsm.SetSignerOp, metafsm.SetSigner{Signer: s}) // after OtherKey the next call tries again
+	a, err := proposeMeta(ctx, r.cluster, metafsm.SetSignerOp, metafsm.SetSigner{Signer: s}) // after OtherKey the next call tries again
+	if err == nil && a.Status == metafsm.Done {
+		r.acted(Act{Log: id.ClusterLog, Operation: "make the signing key"})
+	}
 	return err
 }
 

@@ -56,6 +56,8 @@ type Cluster struct {
 	Replicas Replicas
 	Records  Records
 	Peers    Peers
+	// Acted records what the cluster did, in its audit log.
+	Acted func(router.Act)
 }
 
 // Keys has the certificates of a node and the keys that all nodes share. It is safe for

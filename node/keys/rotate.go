@@ -116,6 +116,10 @@ func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAns
 		return a, err
 	}
 	a.Nodes = len(states)
+	k.in.Acted(router.Act{
+		Log: id.ClusterLog, Operation: "replace a shared key",
+		Reason: fmt.Sprintf("%s key %s on %d nodes, %d secrets wrapped again", o.Ring, a.Key.ID, a.Nodes, a.Rewrapped),
+	})
 	k.cfg.Log.InfoContext(ctx, "a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
 	return a, nil
 }

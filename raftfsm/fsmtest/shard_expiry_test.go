@@ -22,6 +22,7 @@ func (m *shardModel) expire(c shardfsm.Expire) shardfsm.ExpireAnswer {
 	m.advance(c.Time)
 	a := shardfsm.ExpireAnswer{Status: shardfsm.Done}
 	for _, s := range c.Slices {
+		a.Each = append(a.Each, 0)
 		if m.stale(s.Gallery, s.Generation) {
 			continue
 		}
@@ -35,6 +36,7 @@ func (m *shardModel) expire(c shardfsm.Expire) shardfsm.ExpireAnswer {
 			outlived := e.entry.Time <= s.Updated && e.entry.Time <= c.Time-24*3_600_000
 			if e.revision == named.Revision && (own || outlived) && !m.isSource(named.Subject) && m.remove(i, shardfsm.Heir(named.Heir)) {
 				a.Expired++
+				a.Each[len(a.Each)-1]++
 			}
 		}
 	}

@@ -37,6 +37,8 @@ type ExpireAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	// Expired is the number of events that expired.
 	Expired uint32 `cbor:"2,keyasint"`
+	// Each is that number for each of the command's slices.
+	Each []uint32 `cbor:"3,keyasint,omitempty"`
 }
 
 func (c Expire) apply(m *Machine) ExpireAnswer {
@@ -53,6 +55,7 @@ func (c Expire) apply(m *Machine) ExpireAnswer {
 		if err == nil { // else the gallery was deleted
 			a.Expired += uint32(n)
 		}
+		a.Each = append(a.Each, uint32(n))
 	}
 	return a
 }

@@ -1,0 +1,34 @@
+package node
+
+import (
+	"context"
+	"testing"
+
+	"facet/internal/id"
+	"facet/node/audit/entry"
+	"facet/node/audit/reading"
+)
+
+// ClusterRecords returns the records of the cluster's own log.
+func (n *Node) ClusterRecords(t *testing.T) []entry.Shown {
+	t.Helper()
+	q, err := reading.ParseQuery(map[string]string{"length": "200"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := reading.Log{Service: n.router, Tenant: id.ClusterLog}.Page(context.WithoutCancel(t.Context()), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []entry.Shown
+	for _, r := range page.Records {
+		list = append(list, r.Shown)
+	}
+	return list
+}
+
+// Rounds records the rounds of erasure on this node's disk at each call of look.
+func (n *Node) Rounds() (look func()) { return newRounds(n).look }
+
+// RecordRefusals records the minutes before one.
+func (n *Node) RecordRefusals(before int64) { n.recorder.RecordRefusals(before) }
