@@ -205,7 +205,7 @@ func (r *Recorder) add(tenant id.Tenant, key *seal.Key, e Event, spools bool) (*
 	case entry.Intent:
 		w.Opens = e.ID
 	default:
-		w.Closes = e.ID
+		w.Closes, w.IfOpen = e.ID, e.Kind == entry.Completed
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

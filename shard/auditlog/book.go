@@ -68,6 +68,8 @@ type New struct {
 	// Opens is the request of an intent. Closes is the request whose outcome this entry has.
 	Opens  Request `cbor:"3,keyasint,omitzero"`
 	Closes Request `cbor:"4,keyasint,omitzero"`
+	// IfOpen leaves the entry out unless the intent of Closes is open.
+	IfOpen bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Batch is what a writer appends at once.
@@ -193,6 +195,9 @@ func (k *Book) Append(b Batch) (Appended, error) {
 	}
 	first := l.size
 	for _, e := range b.Entries {
+		if _, open := l.intents[e.Closes]; e.IfOpen && !open {
+			continue
+		}
 		if e.Closes != (Request{}) {
 			delete(l.intents, e.Closes)
 		}

@@ -362,6 +362,15 @@ func TestIntentsStayOpenUntilOutcome(t *testing.T) {
 	if got := r.book.Intents(of, 1); !slices.Equal(got, want[:1]) {
 		t.Errorf("open before 2 are %v, want %v", got, want[:1])
 	}
+	before, err := r.book.Head(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(func(i int, n *New) { n.Closes, n.IfOpen = Request{byte(i + 1)}, true }) // request 2 has its outcome
+	after, err := r.book.Head(of)
+	if err != nil || after.Size != before.Size+2 || len(r.book.Intents(of, 9)) != 0 {
+		t.Errorf("the outcomes of two open intents and of a closed one make %d entries of %d, %v; open are %v", after.Size, before.Size, err, r.book.Intents(of, 9))
+	}
 }
 
 func TestDamagedSnapshotIsRefused(t *testing.T) {

@@ -140,7 +140,6 @@ func (l *Ledger) sort(all *log, wrong *problems, sum *Sum) map[int][]*entry.Reco
 		switch {
 		case r.Kind == entry.Completed:
 			sum.Completed++
-			answered[r.ID]++
 			if intents[r.ID] == nil {
 				wrong.add("a completed intent that is not in the log", "record %d", at)
 			}

@@ -20,7 +20,7 @@ const (
 )
 
 // unrecorded is a part of the answer that a client gets when a record is not durable in time.
-const unrecorded = "the audit log did not record the request in time"
+const unrecorded = "audit log did not record the request in time"
 
 // try is one try of a request.
 type try struct {
