@@ -40,7 +40,7 @@ func acts(records []*entry.Record, operation string) (list []*entry.Record) {
 	return list
 }
 
-// Events expire on all shards while their leaders change. The tenant's log has as many as went, and names their
+// Events expire on all shards. The tenant's log has as many as went, and names their
 // subjects as the records of their enrolments do.
 func TestExpiryOfEventsIsRecorded(t *testing.T) {
 	a := startAudited(t)
