@@ -15,7 +15,8 @@ import (
 func TestAuditLogsAreExportedToObjectStore(t *testing.T) {
 	store := startS3(t)
 	c, s := audited(t)
-	newTenant(t, c, "shop") // its log is off
+	newTenant(t, c, "shop")
+	s.run(0, "", "tenant", "set", "shop", "--audit", "off", "--dir", c.dir)
 	to := strings.Replace(store.url, "/facet?", "/facet/bank?", 1)
 	export := []string{"audit", "export", "--to", to, "--profile", "auditor.json"}
 	s.run(0, "/facet/bank has ", export...)

@@ -87,7 +87,7 @@ func orders(c *nodetest.Cluster) map[string]struct {
 	about     string
 } {
 	node := c.Nodes[0].Node.ID()
-	folder := wire.BackupQuery{From: "file:///nowhere?secret=1", Name: "monday", Key: []byte("secret")}
+	folder := wire.BackupQuery{From: "none://y?secret=1", Name: "monday", Key: []byte("secret")}
 	return map[string]struct {
 		in        any
 		operation string
@@ -107,8 +107,8 @@ func orders(c *nodetest.Cluster) map[string]struct {
 		"POST " + wire.PathKeys:              {wire.NewKey{Tenant: "bank", Role: "auditor", KeyTerms: wire.KeyTerms{Holder: "eve"}}, "create access key", "bank auditor eve"},
 		"DELETE " + wire.PathKeys + "/{key}": {nil, "revoke access key", "bank KEY7"},
 		"POST " + wire.PathBackup:            {wire.BackupOrder{To: "none://x?secret=1"}, "start a backup", "none://x"},
-		"POST " + wire.PathBackupVerify:      {folder, "verify a backup", "file:///nowhere monday"},
-		"POST " + wire.PathRestore:           {wire.RestoreOrder{BackupQuery: folder, Gallery: "bank/staff"}, "start a restoration", "file:///nowhere monday bank/staff"},
+		"POST " + wire.PathBackupVerify:      {folder, "verify a backup", "none://y monday"},
+		"POST " + wire.PathRestore:           {wire.RestoreOrder{BackupQuery: folder, Gallery: "bank/staff"}, "start a restoration", "none://y monday bank/staff"},
 	}
 }
 

@@ -36,9 +36,9 @@ func NewScanner(template engine.Template, secrets ...[]byte) Scanner {
 }
 
 // NewTextScanner returns a scanner for the note of a subject with this external id, of 11 to 23
-// ASCII characters, and no user data. Clear text is found as the external id itself.
+// ASCII characters, a salt, and no user data. Clear text is found as the external id itself.
 func NewTextScanner(externalID string, secrets ...[]byte) Scanner {
-	note := append([]byte{1, 1, 0xa1, 1, 0x60 | byte(len(externalID))}, externalID...) // shard.SealNote
+	note := append([]byte{1, 1, 0xa2, 1, 0x60 | byte(len(externalID))}, externalID...) // shard.SealNote
 	return NewSealedScanner(note, externalID, secrets...)
 }
 
