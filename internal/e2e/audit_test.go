@@ -65,7 +65,7 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 
 	s.run(0, "", "key", "create", "--tenant", "bank", "--role", "search-only", "--holder", "door 3", "--dir", c.dir)
 	orders := records(t, s.run(0, "", append([]string{"audit", "search", "--json", "--kind", "command"}, auditor...)...))
-	if len(orders) != 2 || orders[0].Operation != "create access key" || orders[0].Reason != "search-only door 3" || orders[0].Holder == "" {
+	if len(orders) != 3 || orders[0].Operation != "create access key" || orders[0].Reason != "search-only door 3" || orders[0].Holder == "" {
 		t.Errorf("the operator's orders in the log are %+v", orders)
 	}
 

@@ -197,7 +197,7 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	if len(list) != 1 || list[0].ID != later.ID || !strings.HasPrefix(list[0].Expires, made.AddDate(0, 0, 90).Format(time.DateOnly)) {
 		t.Errorf("by the retention go: %+v", list)
 	}
-	s.run(2, "name what changes: --name, --description, --retention-days, --subject-templates or --photo-link", "gallery", "update", "visitors")
+	s.run(2, "name what changes: --name, --description, --retention-days, --subject-templates, --photo-link, --purpose, --legal-ground or --recipients", "gallery", "update", "visitors")
 	s.run(0, "photo link   https://hr.example/{externalId}", "gallery", "update", "visitors", "--photo-link", "https://hr.example/{externalId}")
 	s.run(1, "must be an https URL", "gallery", "update", "visitors", "--photo-link", "http://hr.example/{externalId}")
 	s.run(0, "https://hr.example/{externalId}", "gallery", "show", "visitors")
