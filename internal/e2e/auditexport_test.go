@@ -16,7 +16,7 @@ func TestAuditLogsAreExportedToObjectStore(t *testing.T) {
 	store := startS3(t)
 	c, s := audited(t)
 	newTenant(t, c, "shop")
-	s.run(0, "", "tenant", "set", "shop", "--audit", "off", "--dir", c.dir)
+	s.run(0, "", "tenant", "set", "shop", "--audit", "off", "--dir", c.dir) // this order is all that its log has
 	to := strings.Replace(store.url, "/facet?", "/facet/bank?", 1)
 	export := []string{"audit", "export", "--to", to, "--profile", "auditor.json"}
 	s.run(0, "/facet/bank has ", export...)
@@ -40,7 +40,7 @@ func TestAuditLogsAreExportedToObjectStore(t *testing.T) {
 	s.run(1, "NOT VALID: 1 faults", "audit", "verify", to, "--key", key)
 
 	all := []string{"audit", "export-all", "--to", strings.Replace(store.url, "/facet?", "/all?", 1), "--dir", c.dir}
-	out := s.run(0, "tenant shop has no audit log", all...)
+	out := s.run(0, "has 1 entries of", all...)
 	_, place, _ := strings.Cut(out, "tenant bank: ")
 	place, _, _ = strings.Cut(place, " has ")
 	_, parameters, _ := strings.Cut(store.url, "?")
