@@ -336,12 +336,16 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { g, err := c.Galleries(ctx); return object{"galleries": g}, err },
 		func() (any, error) { return c.Gallery(ctx, "g") },
 		func() (any, error) {
-			return c.CreateGallery(ctx, client.NewGallery{Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30, SubjectTemplates: true, PhotoLink: photoLink,
-				Purpose: "entry", LegalGround: "consent", Recipients: "the police"})
+			return c.CreateGallery(ctx, client.NewGallery{
+				Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30, SubjectTemplates: true, PhotoLink: photoLink,
+				Purpose: "entry", LegalGround: "consent", Recipients: "the police",
+			})
 		},
 		func() (any, error) {
-			return c.UpdateGallery(ctx, "g", client.GalleryChange{Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0), SubjectTemplates: new(false), PhotoLink: new(photoLink),
-				Purpose: new("entry"), LegalGround: new(""), Recipients: new("the police")})
+			return c.UpdateGallery(ctx, "g", client.GalleryChange{
+				Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0), SubjectTemplates: new(false), PhotoLink: new(photoLink),
+				Purpose: new("entry"), LegalGround: new(""), Recipients: new("the police"),
+			})
 		},
 		func() (any, error) { return none(c.DeleteGallery(ctx, "g")) },
 		func() (any, error) { a, err := c.Applications(ctx); return object{"applications": a}, err },
