@@ -83,7 +83,7 @@ var plantedBugs = []planted{
 	{"spool_forgotten", crashes},
 	{"spool_unsynced", hunter{faults: "power,power all", audit: auditBestEffort}},
 	{"records_doubled", crashes},
-	{"numbers_ignored", crashes},
+	{"numbers_ignored", hunter{tests: "./shard/auditlog", run: "."}},
 	{"intents_forgotten", hunter{tests: "./node", run: "OpenIntents"}},
 	{"epoch_ignored", hunter{tests: "./scripts/sim", run: "OldListOfShards"}},
 	{"any_tenant", world},
