@@ -88,7 +88,7 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 	return k, nil
 }
 
-// beginAudit gives a tenant its audit key and begins its log. It returns the wrapped key.
+// beginAudit returns the wrapped audit key of a tenant, which it makes, and begins the log.
 func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
 	if r.groups.Meta().Level() < metafsm.LevelAudit {
 		return nil, errOlderNode

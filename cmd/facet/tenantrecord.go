@@ -19,7 +19,7 @@ import (
 // notStated stands for a text that the tenant has not given.
 const notStated = "NOT STATED"
 
-// unknownToFacet is what a record of processing needs and facet does not know.
+// unknownToFacet is the list of what a record of processing needs and facet does not know.
 var unknownToFacet = []string{
 	"the controller, its representative and its data protection officer, with their contacts",
 	"the categories of people, and what they were told",
@@ -73,7 +73,7 @@ func (r *recordWriter) item(text string) {
 	}
 }
 
-// heading begins a part.
+// heading prints the first line of a part.
 func (r *recordWriter) heading(text string) {
 	if r.err == nil {
 		_, r.err = fmt.Fprintf(r.w, "\n%s\n", text)

@@ -355,8 +355,8 @@ func (r *Recorder) deliver(b auditlog.Batch) error {
 	}
 }
 
-// follow begins the log of a tenant that was restored from a backup. Its first record names the last checkpoint
-// of the former log that the backup has.
+// follow returns nil once the log of a tenant that was restored from a backup has begun. The log's first record
+// names the last checkpoint of the former log that the backup has.
 func (r *Recorder) follow(tenant id.Tenant) error {
 	ctx, cancel := context.WithTimeout(r.stop, sendTimeout)
 	defer cancel()

@@ -2,13 +2,11 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"golang.org/x/mod/sumdb/tlog"
 
 	"facet/internal/id"
 	"facet/internal/tiles"
+	"facet/node/audit/reading"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -35,13 +33,9 @@ func (c copies) Checkpoint(ctx context.Context, tenant id.Tenant) ([]byte, error
 	if len(metafsm.AuditOf(c.cfg.Replicas.Meta(), tenant).WrappedKey) == 0 {
 		return nil, nil // there is no log yet
 	}
-	head, err := c.cfg.Records.AuditHead(ctx, tenant)
+	checkpoint, _, err := reading.Log{Service: c.cfg.Records, Tenant: tenant}.File(ctx, tiles.CheckpointPath)
 	if router.KindOf(err) == router.NotFound {
 		return nil, nil
 	}
-	cluster, key, failed := c.cfg.Records.Signer()
-	if err := errors.Join(err, failed); err != nil {
-		return nil, err
-	}
-	return tiles.Checkpoint{Origin: tiles.Origin(cluster, tenant), Tree: tlog.Tree{N: int64(head.Size), Hash: head.Root}}.Sign(key)
+	return checkpoint, err
 }

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
 	"log/slog"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/audit/reading"
 	"facet/node/bucket"
 	"facet/node/loop"
 	"facet/node/peer"
@@ -19,7 +19,6 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
-	"facet/shard/auditlog"
 	"facet/shard/seal"
 )
 
@@ -39,8 +38,7 @@ type Replicas interface {
 // Records brings this node's replica of meta up to date, and reads audit logs (router.Router).
 type Records interface {
 	SyncMeta(ctx context.Context) error
-	AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error)
-	Signer() (id.Cluster, ed25519.PrivateKey, error)
+	reading.Service
 }
 
 // Peers calls other nodes.

@@ -111,7 +111,7 @@ func (c SetAudit) apply(m *Machine) Status {
 	})
 }
 
-// SetAuditKey gives a tenant, or id.ClusterLog, its audit key. The status is Done, UnknownTenant or
+// SetAuditKey is the command that gives a tenant, or id.ClusterLog, its audit key. The status is Done, UnknownTenant or
 // BeingDeleted, Exists if there is a key, or OtherKey if a retired key has wrapped this one. It is proposed
 // from LevelAudit on.
 type SetAuditKey struct {

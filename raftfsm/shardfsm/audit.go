@@ -17,7 +17,7 @@ type LogAnswer struct {
 	First  uint64 `cbor:"2,keyasint,omitempty"`
 }
 
-// BeginLog begins the audit log of a tenant, if there is none.
+// BeginLog is the command that begins the audit log of a tenant, if there is none.
 type BeginLog struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 	// Former is the last known checkpoint of the log before a restoration.
