@@ -42,10 +42,11 @@ func (t try) String() string {
 // Ledger has the tries of a tenant's clients, and the checkpoints of its log that an auditor saw.
 type Ledger struct {
 	auditor traffic.Sender
+	// key is of the goroutine that watches, and then of the one that checks.
+	key string
 
 	mu          sync.Mutex // guards the fields below
 	tries       []try
-	key         string
 	checkpoints []tiles.Checkpoint
 }
 
@@ -87,7 +88,7 @@ func numberOf(purpose string) (int, bool) {
 }
 
 // Watch fetches the log's signed checkpoint from the nodes in turn until ctx ends. Check compares each of
-// them with the log.
+// them with the log. It holds no lock meanwhile: virtual time stands still while a goroutine waits for one.
 func (l *Ledger) Watch(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		if err := l.look(ctx, n); err != nil {
@@ -107,8 +108,6 @@ func (l *Ledger) look(ctx context.Context, n int) error {
 	if err != nil || a.Status != http.StatusOK {
 		return nil //nolint:nilerr // a broken node gives none
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.key == "" {
 		key, err := l.auditor.Try(ctx, n, traffic.Request{Method: http.MethodGet, Target: "/api/audit/key"})
 		if err != nil || key.Status != http.StatusOK {
@@ -120,6 +119,8 @@ func (l *Ledger) look(ctx context.Context, n int) error {
 	if err != nil {
 		return fmt.Errorf("the checkpoint of %s: %w", a.Node, err)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.checkpoints = append(l.checkpoints, c)
 	return nil
 }
