@@ -46,8 +46,12 @@ type Caller[H any] struct {
 	spread  *spread
 	hedges  *hedges
 	meter   Meter
-	reads   sync.WaitGroup // tries of reads; those without an answer that counts may outlast their call
 	methods map[string]Handler[H]
+
+	mu     sync.Mutex     // guards closed, and the start of reads
+	reads  sync.WaitGroup // tries of reads; those without an answer that counts may outlast their call
+	closed bool
+
 	// slowLines bounds the lines about slow answers, leaderless those about groups without a leader.
 	slowLines, leaderless *requestlog.Bound
 }
@@ -71,5 +75,24 @@ func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
 	}
 }
 
-// Close waits for the reads that outlast their call. The caller makes no further calls.
-func (c *Caller[H]) Close() { c.reads.Wait() }
+// Close waits for the reads that outlast their call. Calls may still come, from requests that had no
+// time to finish when the node stopped.
+func (c *Caller[H]) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.reads.Wait()
+}
+
+// read carries out a try of a read in a goroutine that the Caller owns, or here once it is closed.
+func (c *Caller[H]) read(try func()) {
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.reads.Go(try)
+	}
+	c.mu.Unlock()
+	if closed {
+		try()
+	}
+}

@@ -151,7 +151,7 @@ func (r *reads[H, Q, A]) join(t *try, i int) {
 func (r *reads[H, Q, A]) start(ctx context.Context, t *try) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t.end, t.began = cancel, time.Now()
-	r.c.reads.Go(func() {
+	r.c.read(func() {
 		defer cancel()
 		r.ended <- ended[A]{t, tryReplica(ctx, r.c, r.m, t.groups, t.member, r.q)}
 	})
@@ -168,7 +168,7 @@ func (r *reads[H, Q, A]) askLeader(ctx context.Context, i int) error {
 	r.tries = append(r.tries, t)
 	ctx, cancel := context.WithCancel(ctx)
 	t.end = cancel
-	r.c.reads.Go(func() {
+	r.c.read(func() {
 		defer cancel()
 		a, err := CallLeader(ctx, r.c, r.m, p.group, r.q)
 		r.ended <- ended[A]{t, []reply[A]{{a, err}}}

@@ -370,3 +370,28 @@ func TestSlowNodeCostsFewMilliseconds(t *testing.T) {
 		}
 	})
 }
+
+// A request that outlives its time at a node's stop reads on while the caller closes, and after it.
+func TestCloseBearsReadsThatComeLate(t *testing.T) {
+	t.Parallel()
+	f := newFleet(1, 1)
+	f.set(0, func(id.Shard) (time.Duration, error) { return 0, nil })
+	var late sync.WaitGroup
+	for range 4 {
+		late.Go(func() {
+			for range 2000 {
+				f.search(t, 0)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { late.Wait(); close(done) }()
+	for {
+		f.close()
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}

@@ -65,28 +65,37 @@ func (r *Rounds) follow(ctx context.Context) error {
 	}
 }
 
-// handOn starts the round of the callers that arrived meanwhile, if there are any.
+// handOn starts the round of the callers that arrived meanwhile, if there are any. Once r is closed, it
+// carries the round out itself.
 func (r *Rounds) handOn() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	next := r.next
-	r.next = nil
-	r.busy = false
-	if next != nil {
+	r.next, r.busy = nil, false
+	if next != nil && !r.closed {
 		r.start(next)
+		next = nil
+	}
+	r.mu.Unlock()
+	if next != nil {
+		r.carryOut(next)
 	}
 }
 
-// start runs next in a goroutine. The caller holds mu.
+// start starts next in a goroutine. The caller holds mu.
 func (r *Rounds) start(next *round) {
 	r.busy = true
 	r.work.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
-		next.err = r.Run(ctx)
-		cancel()
-		close(next.done)
+		r.carryOut(next)
 		r.handOn()
 	})
+}
+
+// carryOut runs a round with a time of its own.
+func (r *Rounds) carryOut(next *round) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
+	defer cancel()
+	next.err = r.Run(ctx)
+	close(next.done)
 }
 
 // Close waits for the rounds that run in goroutines. Callers that arrive later run

@@ -60,3 +60,27 @@ func TestFollowerGetsRoundsErrorOrDeadline(t *testing.T) {
 		r.Close()
 	})
 }
+
+// A round that is due when Rounds closes runs in the caller before it: no goroutine starts after Close.
+func TestRoundAfterCloseHasOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Int32
+		r := Rounds{Run: func(context.Context) error { time.Sleep(time.Second); ended.Add(1); return nil }}
+		var work sync.WaitGroup
+		work.Go(func() {
+			if err := r.Join(t.Context()); err != nil || ended.Load() != 2 {
+				t.Errorf("the first caller is back after %d rounds, %v; want 2", ended.Load(), err)
+			}
+		})
+		synctest.Wait()
+		work.Go(func() {
+			if err := r.Join(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		r.Close()
+		work.Wait()
+	})
+}
