@@ -40,13 +40,13 @@ var lossFaults = []fault{
 		if err != nil {
 			return nil, err
 		}
-		return n.startLost(p, true)
+		return n.startLost(p, time.Now(), true)
 	}},
 	{"roll back", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		if _, err := n.whole(); err != nil {
 			return nil, err
 		}
-		old := p.data + ".old"
+		since, old := time.Now(), p.data+".old"
 		p.signal(syscall.SIGKILL)
 		if err := errors.Join(command("cp", "-a", p.data, old), n.cluster.start(p)); err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ var lossFaults = []fault{
 		if err := refill(p.data, old); err != nil {
 			return nil, err
 		}
-		return n.startLost(p, hasGrown(p.id, before, after))
+		return n.startLost(p, since, hasGrown(p.id, before, after))
 	}},
 	{"duplicate", orders, true, true, 4 * time.Second, (*nemesis).duplicate},
 }
@@ -241,10 +241,11 @@ func (n *nemesis) lose(p *process) error {
 	return err
 }
 
-// startLost starts a node that has lost state. Half of the time another node is down
+// startLost starts a node that has lost what it wrote since a time. Half of the time another node is down
 // meanwhile, so that the two others could form a majority. The node must notice what it has
 // lost, if that is noticeable: it takes the replica out of service, or ends and is replaced.
-func (n *nemesis) startLost(p *process, noticeable bool) (undo func() error, err error) {
+func (n *nemesis) startLost(p *process, since time.Time, noticeable bool) (undo func() error, err error) {
+	n.forfeit(p, since)
 	other := n.beside(p)
 	down := n.random.IntN(2) == 0
 	if down {
@@ -253,7 +254,6 @@ func (n *nemesis) startLost(p *process, noticeable bool) (undo func() error, err
 	}
 	known := outages(p.data)
 	p.damage()
-	n.forfeit(p, time.Now())
 	if err := n.cluster.start(p); err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func loseState(s *attackedWorld, v int) (undo func()) {
 			s.t.Error(err)
 		}
 	}
-	return s.startLost(v, true)
+	return s.startLost(v, time.Now(), true)
 }
 
 // rollBack kills a node and starts it with its files of some seconds ago.
@@ -62,7 +62,7 @@ func rollBack(s *attackedWorld, v int) (undo func()) {
 	s.settleWhole()
 	m := s.cluster.Nodes[v]
 	s.kill(v)
-	old := m.Config.Dir + ".old"
+	since, old := time.Now(), m.Config.Dir+".old"
 	if err := os.CopyFS(old, os.DirFS(m.Config.Dir)); err != nil {
 		s.t.Error(err)
 	}
@@ -79,7 +79,7 @@ func rollBack(s *attackedWorld, v int) (undo func()) {
 	if err := errors.Join(refill(m.Config.Dir, old), os.RemoveAll(old)); err != nil {
 		s.t.Error(err)
 	}
-	return s.startLost(v, grown)
+	return s.startLost(v, since, grown)
 }
 
 // duplicate runs a copy of a node in one of three ways. A copy ends while the node is heard.
@@ -156,11 +156,12 @@ func (s *attackedWorld) ends(n *node.Node, what string) {
 	_ = n.Close(ctx) // it has failed
 }
 
-// startLost starts a node that has lost state. Half of the time another node is down
+// startLost starts a node that has lost what it wrote since a time. Half of the time another node is down
 // meanwhile, so that the two others could form a majority. A node that notices its loss
 // takes the replica out of service, or ends and is replaced. Unless it notices, the test
 // fails if the loss is noticeable.
-func (s *attackedWorld) startLost(v int, noticeable bool) (undo func()) {
+func (s *attackedWorld) startLost(v int, since time.Time, noticeable bool) (undo func()) {
+	s.forfeit(v, since)
 	m := s.cluster.Nodes[v]
 	other := (v + 1) % len(s.cluster.Nodes)
 	down := s.random.IntN(2) == 0
@@ -169,7 +170,6 @@ func (s *attackedWorld) startLost(v int, noticeable bool) (undo func()) {
 		s.kill(other)
 	}
 	known := outages(m.Config.Dir)
-	s.forfeit(v, time.Now())
 	n, err := node.Open(s.t.Context(), m.Config)
 	if err == nil {
 		m.Node = n
