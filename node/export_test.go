@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -60,6 +61,9 @@ func (n *Node) DigestHere(number id.Shard) (sum [32]byte, applied uint64, here b
 	}
 	return machine.Digest(), group.Applied(), true
 }
+
+// ReportKeyUses reports the uses of access keys now, and none of these keys' again for a quarter of an hour.
+func (n *Node) ReportKeyUses(ctx context.Context) error { return n.keyUses.Report(ctx) }
 
 // CutLog makes a shard's replica here write a snapshot and empty its log.
 func (n *Node) CutLog(number id.Shard) error {

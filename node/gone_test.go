@@ -72,9 +72,9 @@ func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
 	// somebody who has forgotten it would make a majority.
 	cluster.Restart(2)
 	nothingIsAcknowledged(t, client, first.URL)
-	if !slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") }) {
-		t.Errorf("the node's alarms are %q, want one that says what is gone", third.Node.Alarms())
-	}
+	eventually(t, third.Node, "an alarm that says what is gone", func(wire.Status) bool {
+		return slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") })
+	})
 	if _, here := third.Node.ShardHere(1); here {
 		t.Error("it has opened a replica with nothing in it")
 	}

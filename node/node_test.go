@@ -95,7 +95,27 @@ func enrol(t *testing.T, c *nodetest.Client, base, person string) subject {
 // find searches for a person and gives the ids found.
 func find(t *testing.T, c *nodetest.Client, base, person string) []string {
 	t.Helper()
-	a := c.Call(t, base, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
+	return candidates(t, person, search(t, c, base, person))
+}
+
+// findUntil is find for a client that tries again while a shard has no leader.
+func findUntil(t *testing.T, c *nodetest.Client, base, person string) []string {
+	t.Helper()
+	a := search(t, c, base, person)
+	for late := time.Now().Add(movesTimeout); a.Status == http.StatusInternalServerError && time.Now().Before(late); {
+		a = search(t, c, base, person)
+	}
+	return candidates(t, person, a)
+}
+
+func search(t *testing.T, c *nodetest.Client, base, person string) nodetest.Answer {
+	t.Helper()
+	return c.Call(t, base, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
+}
+
+// candidates returns the subjects in the answer to a search for a person.
+func candidates(t *testing.T, person string, a nodetest.Answer) []string {
+	t.Helper()
 	if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
 		t.Fatalf("search %s: %d %s", person, a.Status, a.Body)
 	}

@@ -54,9 +54,10 @@ func (r *Reporter) Used(accessKey string) {
 }
 
 // Run reports uses until ctx ends.
-func (r *Reporter) Run(ctx context.Context) { r.Every(ctx, interval, r.report) }
+func (r *Reporter) Run(ctx context.Context) { r.Every(ctx, interval, r.Report) }
 
-func (r *Reporter) report(ctx context.Context) error {
+// Report reports the uses since the last report.
+func (r *Reporter) Report(ctx context.Context) error {
 	uses := r.take()
 	if len(uses) == 0 {
 		return nil

@@ -57,11 +57,11 @@ func TestFailedReportComesAgain(t *testing.T) {
 	m := &meta{err: errors.New("no leader"), noted: map[string]time.Time{}}
 	r := New(m)
 	r.Used("key")
-	if err := r.report(t.Context()); err == nil {
+	if err := r.Report(t.Context()); err == nil {
 		t.Fatal("no error")
 	}
 	m.err = nil
-	if err := r.report(t.Context()); err != nil || m.noted["key"].IsZero() {
+	if err := r.Report(t.Context()); err != nil || m.noted["key"].IsZero() {
 		t.Fatalf("%v, noted %v", err, m.noted)
 	}
 }
@@ -73,11 +73,11 @@ func TestManyKeysAreBounded(t *testing.T) {
 	for i := range most + 10 {
 		r.Used(fmt.Sprint("key ", i))
 	}
-	if err := r.report(t.Context()); err != nil || len(m.noted) != most || len(r.reported) != most {
+	if err := r.Report(t.Context()); err != nil || len(m.noted) != most || len(r.reported) != most {
 		t.Fatalf("%v, noted %d, remembered %d", err, len(m.noted), len(r.reported))
 	}
 	r.Used("one more")
-	if err := r.report(t.Context()); err != nil || len(r.reported) != 1 {
+	if err := r.Report(t.Context()); err != nil || len(r.reported) != 1 {
 		t.Fatalf("%v, remembered %d", err, len(r.reported))
 	}
 }
