@@ -27,12 +27,15 @@ func newConsole() *cobra.Command {
 		Long: "Serve the web console on this machine's loopback interface until Ctrl-C, and print its address, which works\n" +
 			"once. Requests of the pages are signed with the tenant's profile, so the browser needs no key and no\n" +
 			"certificate. When a node dies, the next one answers.\n\n" +
-			"With an operator's profile the pages also show the cluster. A cluster of facet dev has one.",
-		Example: "  facet console\n  facet console --profile acme.json --operator operator.yaml\n  facet console --operator operator.yaml",
-		Args:    cli.Args(cobra.NoArgs),
+			"With an operator's profile the pages also show the cluster. A cluster of facet dev has one. An access key that\n" +
+			"does not manage the tenant needs the API key of an application: a reviewer's shows its cases.",
+		Example: "  facet console\n  facet console --profile acme.json --operator operator.yaml\n" +
+			"  facet console --operator operator.yaml\n  facet console --profile anna.json --api-key KEY",
+		Args: cli.Args(cobra.NoArgs),
 	}
 	f := cmd.Flags()
 	where.Flags(f)
+	tenant.APIKeyFlag(f, &cfg.APIKey)
 	f.StringVar(&operator, "operator", "", "an operator's profile; alone it shows the cluster only")
 	f.IntVar(&cfg.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	open := f.Bool("open", false, "open the address in a browser; other users of this machine may then see it for a moment")
@@ -41,14 +44,15 @@ func newConsole() *cobra.Command {
 			return cli.Misuse(errors.New("--port must be 0 to 65535"))
 		}
 		if operator == "" || f.Changed("profile") || f.Changed("dir") {
-			name, tenant, err := where.Read()
+			name, profile, err := where.Read()
 			if err != nil {
 				return err
 			}
-			if cfg.Tenant, err = client.New(tenant); err != nil {
+			if cfg.Tenant, err = client.New(profile); err != nil {
 				return fmt.Errorf("open the profile %s: %w", name, err)
 			}
-			cfg.AccessKey, cfg.Region, cfg.Nodes = tenant.AccessKey, tenant.Region, tenant.BaseURLs
+			cfg.AccessKey, cfg.Region, cfg.Nodes = profile.AccessKey, profile.Region, profile.BaseURLs
+			cfg.APIKey = tenant.APIKey(cfg.APIKey, profile)
 			if err := ofDev(&cfg, name); err != nil {
 				return err
 			}

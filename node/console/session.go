@@ -20,6 +20,8 @@ type Session struct {
 	// empty where the page signs or where there is no tenant.
 	AccessKey string   `json:"accessKey,omitzero"`
 	Nodes     []string `json:"nodes,omitzero"`
+	// APIKey is the API key of an application that `facet console` was given.
+	APIKey string `json:"apiKey,omitzero"`
 	// Rights are what the program does for the page.
 	Rights []Right `json:"rights"`
 }

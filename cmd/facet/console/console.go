@@ -48,6 +48,8 @@ type Config struct {
 	// AccessKey, Region and Nodes are what Tenant signs with, and calls.
 	AccessKey, Region string
 	Nodes             []string
+	// APIKey is that of the application of the pages, for a Tenant that may not list applications.
+	APIKey string
 	// Status returns the state of the cluster. nil offers none.
 	Status func(context.Context) (wire.Status, error)
 	// Receipt returns a receipt of erasures. It is there if Status is.
@@ -231,6 +233,7 @@ func page(w http.ResponseWriter, r *http.Request) {
 func (s *Server) session(w http.ResponseWriter, _ *http.Request) {
 	v := console.Session{
 		How: console.ByLoopback, Version: wire.Version, Region: s.cfg.Region, AccessKey: s.cfg.AccessKey, Nodes: s.cfg.Nodes,
+		APIKey: s.cfg.APIKey,
 		Rights: []console.Right{},
 	}
 	if s.cfg.Tenant != nil {

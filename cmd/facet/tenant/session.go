@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,17 @@ type choice struct{ gallery, apiKey string }
 // flags adds the flags.
 func (c *choice) flags(f *pflag.FlagSet) {
 	f.StringVarP(&c.gallery, "gallery", "g", "", "name or id of the gallery, for an admin's access key (default: the only one)")
-	f.StringVar(&c.apiKey, "api-key", "", "API key of an application of the gallery, for other access keys (default: "+keyVariable+")")
+	APIKeyFlag(f, &c.apiKey)
+}
+
+// APIKeyFlag adds the flag for the API key of an application.
+func APIKeyFlag(f *pflag.FlagSet, apiKey *string) {
+	f.StringVar(apiKey, "api-key", "", "API key of an application of the gallery, for other access keys (default: "+keyVariable+")")
+}
+
+// APIKey returns the API key of the flag, or else the variable's, or else the profile's.
+func APIKey(flag string, profile client.Config) string {
+	return cmp.Or(flag, os.Getenv(keyVariable), profile.APIKey)
 }
 
 // client returns a client of the gallery. Without a flag that is the gallery of the variable's
@@ -87,11 +98,9 @@ func (c *choice) client(ctx context.Context, s *session) (*client.Client, error)
 	if c.gallery != "" && c.apiKey != "" {
 		return nil, cli.Misuse(errors.New("--gallery and --api-key each name a gallery: give one of them"))
 	}
-	key := c.apiKey
-	if key == "" && c.gallery == "" {
-		if key = os.Getenv(keyVariable); key == "" {
-			key = s.cfg.APIKey
-		}
+	key := ""
+	if c.gallery == "" {
+		key = APIKey(c.apiKey, s.cfg)
 	}
 	if key != "" {
 		return s.within(key), nil

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { texts } from "../web/texts.js";
 import { choosePhoto, launch, photo, visit } from "./browser.js";
-import { createKey, setAudit, startCluster } from "./cluster.js";
+import { createKey, setTenant, startCluster } from "./cluster.js";
 import { folderOf, go, importFolder, makeGallery, saved, signIn, sound } from "./steps.js";
 
 const t = texts.audit;
@@ -66,7 +66,7 @@ after(async () => {
 });
 
 test("an auditor sees this page alone", async () => {
-  setAudit(cluster.dir, "strict"); // the order is the first record
+  setTenant(cluster.dir, "--audit", "strict"); // the order is the first record
   v = await open(auditor);
   await v.page.getByRole("heading", { level: 1, name: t.title }).waitFor();
   assert.deepEqual(await v.page.locator("nav a").allTextContents(), [texts.frame.audit]);
@@ -205,7 +205,7 @@ test("a browser without Ed25519 shows no green tick", async () => {
 });
 
 test("a log that is off says so", async () => {
-  setAudit(cluster.dir, "off");
+  setTenant(cluster.dir, "--audit", "off");
   await v.page.waitForTimeout(3000); // nodes look at it every second
   await v.page.reload();
   await v.page.getByText(t.off).waitFor();

@@ -9,7 +9,7 @@ const startTimeout = 90_000;
 
 /**
  * DevInfo is the part of dev.json that the tests use.
- * @typedef {{ base_urls: string[], access_key: string, secret_key: string, nodes: { name: string, pid: number, url: string }[] }} DevInfo
+ * @typedef {{ base_urls: string[], ca_file: string, access_key: string, secret_key: string, nodes: { name: string, pid: number, url: string }[] }} DevInfo
  */
 
 /**
@@ -98,11 +98,11 @@ export function fill({ dir, info, gallery, subject, event, events }) {
 }
 
 /**
- * startConsole runs facet console for the cluster in dir.
- * @param {string} dir
+ * startConsole runs facet console with arguments that name the profile.
+ * @param {string[]} args
  */
-export async function startConsole(dir) {
-  const program = await start(["console", "--dir", dir], /token=\w+[^]*\n/);
+export async function startConsole(...args) {
+  const program = await start(["console", ...args], /token=\w+[^]*\n/);
   return { address: addressIn(program), stop: program.stop };
 }
 
@@ -111,10 +111,12 @@ export async function startConsole(dir) {
  * @typedef {{ accessKey: string, secretKey: string }} Keys
  */
 
+/** @typedef {"admin" | "biometric" | "read-only" | "enrol-only" | "search-only" | "reviewer" | "auditor"} Role */
+
 /**
  * createKey makes an access key of the cluster's tenant.
  * @param {string} dir
- * @param {"admin" | "biometric" | "read-only" | "enrol-only" | "search-only" | "reviewer" | "auditor"} role
+ * @param {Role} role
  * @param {string} [holder]
  * @returns {Keys}
  */
@@ -125,13 +127,34 @@ export function createKey(dir, role, holder) {
 }
 
 /**
- * setAudit sets how the audit log of the cluster's tenant is kept.
- * @param {string} dir
- * @param {"strict" | "off"} mode
+ * saveProfile writes keys into a new profile beside the folder of facet dev, and returns its name. In that folder
+ * it would be an operator's, too.
+ * @param {{ dir: string, info: DevInfo }} cluster
+ * @param {Keys} keys
  */
-export function setAudit(dir, mode) {
+export function saveProfile({ dir, info }, keys) {
+  const file = join(dir, `../${keys.accessKey}.json`);
+  const profile = { base_urls: info.base_urls, ca_file: info.ca_file, access_key: keys.accessKey, secret_key: keys.secretKey };
+  writeFileSync(file, JSON.stringify(profile), { mode: 0o600 });
+  return file;
+}
+
+/**
+ * createGallery makes a gallery, and returns the API key of its application.
+ * @param {string} dir
+ * @param {string} name
+ * @returns {string}
+ */
+export const createGallery = (dir, name) => JSON.parse(run("gallery", "create", name, "--dir", dir, "--json")).apiKey;
+
+/**
+ * setTenant changes settings of the cluster's tenant, as facet tenant set does.
+ * @param {string} dir
+ * @param {string[]} settings
+ */
+export function setTenant(dir, ...settings) {
   const [{ name }] = JSON.parse(run("tenant", "list", "--dir", dir, "--json"));
-  run("tenant", "set", name, "--audit", mode, "--dir", dir);
+  run("tenant", "set", name, ...settings, "--dir", dir);
 }
 
 /** @param {string[]} args */

@@ -177,7 +177,7 @@ test("a key leaves for no other host", async () => {
 });
 
 test("facet console's page needs no key, at any width, by keyboard", async () => {
-  const { address, stop } = await startConsole(cluster.dir);
+  const { address, stop } = await startConsole("--dir", cluster.dir);
   const v = await visit(browser, address);
   const { page } = v;
   await page.goto(`${new URL(address).origin}/docs/#/listSubjects`);

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { texts } from "../web/texts.js";
 import { choosePhoto, launch, photo, visit } from "./browser.js";
-import { setAudit, startCluster } from "./cluster.js";
+import { setTenant, startCluster } from "./cluster.js";
 import { folderOf, go, importFolder, makeGallery } from "./steps.js";
 
 const out = join(import.meta.dirname, "../../../docs/pictures");
@@ -104,7 +104,7 @@ async function drawReview(page) {
  * @param {import("playwright-core").Page} page
  */
 async function drawAudit(page) {
-  setAudit(cluster.dir, "strict");
+  setTenant(cluster.dir, "--audit", "strict");
   await go(page, "try", texts.try.title);
   await choosePhoto(page, texts.try.choose, photo("face_recognition/obama2.jpg"));
   await page.getByRole("button", { name: texts.try.search, exact: true }).click();

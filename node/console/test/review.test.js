@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { texts } from "../web/texts.js";
 import { launch, photo, visit } from "./browser.js";
-import { createKey, startCluster } from "./cluster.js";
+import { createKey, saveProfile, setTenant, startCluster, startConsole } from "./cluster.js";
 import { folderOf, go, importFolder, makeGallery, signIn, sound } from "./steps.js";
 
 /** @typedef {import("playwright-core").Page} Page */
@@ -36,7 +36,7 @@ const photos = createServer((request, response) => {
 before(async () => {
   browser = await launch();
   cluster = await startCluster();
-  facet("tenant", "set", "dev", "accessKeys=20");
+  setTenant(cluster.dir, "accessKeys=20");
   await new Promise((resolve) => photos.listen(0, "127.0.0.1", () => resolve(undefined)));
   v = await visit(browser, cluster.address, { viewport: { width: 1000, height: 800 } });
   v.page.setDefaultTimeout(30_000);
@@ -94,6 +94,17 @@ const facet = (/** @type {string[]} */ ...args) =>
 const keys = new Map();
 
 /**
+ * keyOf returns the key of a role and a holder.
+ * @param {Parameters<typeof createKey>[1]} role
+ * @param {string} [holder]
+ */
+function keyOf(role, holder) {
+  const key = keys.get(`${role} ${holder}`) ?? createKey(cluster.dir, role, holder);
+  keys.set(`${role} ${holder}`, key);
+  return key;
+}
+
+/**
  * as opens a node's page with the key of a role and a holder.
  * @param {Parameters<typeof createKey>[1]} role
  * @param {string} [holder]
@@ -101,9 +112,7 @@ const keys = new Map();
 async function as(role, holder) {
   const other = await visit(browser, `${cluster.info.base_urls[0]}/console/`, { viewport: { width: 1000, height: 800 } });
   other.page.setDefaultTimeout(30_000);
-  const key = keys.get(`${role} ${holder}`) ?? createKey(cluster.dir, role, holder);
-  keys.set(`${role} ${holder}`, key);
-  await signIn(other.page, { ...key, apiKey });
+  await signIn(other.page, { ...keyOf(role, holder), apiKey });
   await other.page.getByRole("navigation").waitFor();
   return other;
 }
@@ -211,6 +220,25 @@ test("two people decide, each alone", async () => {
     assert.deepEqual(other.faults, []);
     await other.close();
   }
+});
+
+test("a reviewer decides through facet console", async () => {
+  await setBand(1);
+  await doubt(["visit 4"]);
+  const { address, stop } = await startConsole("--profile", saveProfile(cluster, keyOf("reviewer", "anna")), "--api-key", apiKey);
+  const anna = await visit(browser, address, { viewport: { width: 1000, height: 800 } });
+  anna.page.setDefaultTimeout(30_000);
+  await anna.page.getByRole("heading", { level: 1, name: t.title }).waitFor();
+  assert.deepEqual(await anna.page.locator("nav a").allTextContents(), [texts.frame.review]);
+  const of = await look(anna.page, "visit 4");
+  await button(of, t.same).press("Enter");
+  await of.getByText(t.states.same ?? "", { exact: true }).waitFor();
+  await anna.page.reload();
+  await show(anna.page, "closed");
+  await row(anna.page, "visit 4").getByText(/^Same person: anna, /).waitFor();
+  await sound(anna, "reviews through facet console");
+  await anna.close();
+  await stop();
 });
 
 test("other roles see no cases, and the service refuses them", async () => {

@@ -41,7 +41,7 @@ test("a node's page asks for a key", async () => {
 });
 
 test("loopback's page compares two photos, and holds no secret", async () => {
-  const { address, stop } = await startConsole(cluster.dir);
+  const { address, stop } = await startConsole("--dir", cluster.dir);
   const v = await visit(browser, address);
   await choosePhoto(v.page, texts.try.choose, photo("face_recognition/obama.jpg"));
   await v.page.getByText(texts.try.usable).waitFor();

@@ -6,7 +6,7 @@ import { useEffect, useRef } from './vendor/hooks.js'
 import { signal } from './vendor/signals.js'
 import { Notice, Problem } from './parts.js'
 import { SignedOut } from './session.js'
-import { accessKey, audits, begin, client, manages, operates, reviews, session, signOut, works } from './state.js'
+import { accessKey, audits, begin, client, lacksApplication, manages, operates, reviews, session, signOut, works } from './state.js'
 import { texts } from './texts.js'
 import { SignIn } from './pages/signin.js'
 import { Try } from './pages/try.js'
@@ -27,9 +27,9 @@ const t = texts.frame
  */
 const pages = [
   { path: 'try', name: t.try, page: Try, shown: () => works.value },
-  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => works.value },
+  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => works.value && !lacksApplication.value },
   { path: 'cluster', name: t.cluster, page: Cluster, shown: () => operates.value },
-  { path: 'import', name: t.import, page: Import, shown: () => works.value },
+  { path: 'import', name: t.import, page: Import, shown: () => works.value && !lacksApplication.value },
   { path: 'duplicates', name: t.duplicates, page: Duplicates, shown: () => manages.value },
   { path: 'review', name: t.review, page: Review, shown: () => reviews.value },
   { path: 'erase', name: t.erase, page: Erase, shown: () => manages.value },
@@ -84,6 +84,7 @@ function Frame() {
     </header>
     <main ref=${main} id="main" tabindex="-1">
       ${!alive.value && html`<${Notice} kind="bad"><p>${session.value?.how === 'loopback' ? t.goneLoopback : t.goneNode}</p><//>`}
+      ${lacksApplication.value && html`<${Notice} kind="warn"><p>${t.lacksApplication} ${session.value?.how === 'loopback' ? t.startWithApplication : t.signInWithApplication}</p><//>`}
       <${Body} here=${here} rest=${rest} />
     </main>`
 }

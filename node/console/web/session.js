@@ -6,6 +6,7 @@
  * @property {string} [region] of request signatures
  * @property {string} [accessKey] the key that facet console signs with
  * @property {string[]} [nodes]
+ * @property {string} [apiKey] the application key that facet console was given
  * @property {("tenant" | "operator")[]} rights
  */
 

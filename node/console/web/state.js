@@ -37,6 +37,9 @@ export const audits = signal(false)
 /** Whether the key is for work with faces: a reviewer's or an auditor's is not. */
 export const works = computed(() => !!client.value && (manages.value || !(reviews.value || audits.value)))
 
+/** Whether the key needs an application key for its work, and there is none. */
+export const lacksApplication = computed(() => works.value && !manages.value && applications.value.length === 0)
+
 /** Whether facet console asks the nodes as an operator. */
 export const operates = computed(() => session.value?.rights.includes('operator') ?? false)
 
@@ -79,7 +82,7 @@ export async function begin() {
     if (!found.rights.includes('tenant')) return
     // facet console signs anew with the profile's key, whatever signature it gets.
     const credentials = await Credentials.fromSecret(found.accessKey ?? 'console', crypto.randomUUID())
-    await use(credentials, '')
+    await use(credentials, found.apiKey ?? '')
     return
   }
   const stored = /** @type {{credentials: Credentials, apiKey: string} | undefined} */ (await kept(KEPT))

@@ -25,6 +25,9 @@ export const texts = {
     signedOut: 'This address was opened before, or its session has ended. Start facet console again and open the address that it prints.',
     goneNode: 'The node that this page comes from does not answer. Open the console of another node, or start facet console: it goes on with the next node by itself.',
     goneLoopback: 'facet console has ended. Start it again and open the address that it prints.',
+    lacksApplication: 'This key does not manage the tenant. Reviews, searches and enrolments need an application key, too: an administrator sees it with “facet application list”.',
+    startWithApplication: 'Start facet console again with --api-key and that key.',
+    signInWithApplication: 'Sign out, and sign in with both.',
   },
 
   parts: {
@@ -60,7 +63,7 @@ export const texts = {
     signIn: 'Sign in',
     signingIn: 'Signing in',
     refused: 'The service does not accept this key. Check both parts of it; if they are right, it was revoked.',
-    noTenant: 'facet console has no key of a tenant, so it shows the cluster only. Start it with --tenant and the tenant’s profile.',
+    noTenant: 'facet console has no key of a tenant, so it shows the cluster only. Start it with --profile and the tenant’s profile, too.',
   },
 
   try: {
@@ -129,7 +132,7 @@ export const texts = {
     application: 'Application',
     noGallery: 'There is no gallery yet.',
     makeGallery: 'Make a gallery',
-    noApiKey: 'Sign in with an application key to search in its gallery.',
+    noApiKey: 'A search needs an application key.',
     threshold: (/** @type {number} */ at) => `Threshold: ${at}`,
     thresholdMeans: (/** @type {number} */ at) => `About 1 in ${new Intl.NumberFormat('en').format(Number((10 ** (at / 1000 - 2)).toPrecision(2)))} comparisons with a stranger reaches it.`,
     found: (/** @type {string} */ n, /** @type {number} */ took) => `${n} found, in ${took} ms`,

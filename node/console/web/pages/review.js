@@ -2,7 +2,7 @@ import { html } from '../html.js'
 import { useState } from '../vendor/hooks.js'
 import { when } from '../format.js'
 import { Empty, Field, Heading, Notice, Problem, Score, useAction, useLoaded } from '../parts.js'
-import { application, applications, inGallery, manages } from '../state.js'
+import { application, applications, inGallery } from '../state.js'
 import { texts } from '../texts.js'
 import { PhotoLink, photoAddress } from './duplicates.js'
 import { Applications } from './try.js'
@@ -17,7 +17,7 @@ const PAGE = 50 // cases on the page
 export function Review() {
   const [state, setState] = useState(/** @type {State} */ ('open'))
   if (applications.value.length === 0) {
-    return html`<${Heading} title=${t.title} intro=${t.intro} /><div class="card"><${Empty}><p>${manages.value ? texts.try.noGallery : texts.try.noApiKey}</p><//></div>`
+    return html`<${Heading} title=${t.title} intro=${t.intro} /><div class="card"><${Empty}><p>${texts.try.noGallery}</p><//></div>`
   }
   return html`<${Heading} title=${t.title} intro=${t.intro} />
     <div class="row">
