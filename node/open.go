@@ -61,8 +61,8 @@ var parts = []part{
 	{"router", openRouter},
 	{"limits, checks and placement", opens(newParts)},
 	{"rollbacks", runs(func(n *Node) runner { return n.detector })},
-	{"backups", openBackups},
 	{"audit", runs(func(n *Node) runner { return n.recorder })},
+	{"backups", openBackups},
 	{"port of clients", openPublic},
 	{"readings", opens(readState)},
 	{"port of operators", openAdmin},
@@ -326,7 +326,7 @@ func newParts(n *Node) {
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Pack: n.cfg.Pack, Level: n.cfg.Level, Away: n.cfg.Away,
 		Expect: n.cfg.Expect, Shards: n.cfg.Shards, Copies: n.cfg.Replicas, SlotsPerShard: n.cfg.SlotsPerShard,
 		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
-		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
+		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Acted: func(a router.Act) { recordAct(n, a) }, Log: n.log,
 	})
 	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Wall: n.clock.Wall, Heard: n.clock.Heard, Log: n.log})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
@@ -336,8 +336,9 @@ func newParts(n *Node) {
 
 func openBackups(_ context.Context, n *Node) (stop func() error, err error) {
 	n.backups = backup.Open(backup.Config{
-		Self: n.member, Version: wire.Version, Master: n.keys.Master(), To: n.cfg.BackupTo, Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep,
-		Serving: n.serving, Replicas: n.replicas, Records: n.router, Peers: n.peers, Log: n.log,
+		Self: n.member, Name: n.cfg.Name, Version: wire.Version, Master: n.keys.Master(), To: n.cfg.BackupTo, Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep,
+		Serving: n.serving, Replicas: n.replicas, Records: n.router, Peers: n.peers,
+		Acted: func(a router.Act) { recordAct(n, a) }, Log: n.log,
 	})
 	return n.backups.Close, nil
 }

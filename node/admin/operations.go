@@ -223,12 +223,16 @@ func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 		return func(m id.Member) bool { return !slices.Contains(list, m) }
 	}
 	kept := slices.DeleteFunc(slices.Clone(at.Voters), goes(plan())) // without the members that leave anyway
+	before := slices.Clone(at.Voters)
 	at.Voters[from] = to
 	kept = append(slices.DeleteFunc(kept, func(m id.Member) bool { return m == leaves }), to)
 	if slices.ContainsFunc(kept, goes(plan())) {
 		return router.Errorf(router.InvalidRequest, "", "the cluster would move it back: replicas or zones would be spread less evenly")
 	}
 	at.Leaving, at.Moving = append(at.Leaving, leaves), true
+	if p.cfg.Replicas.Meta().Level() >= metafsm.LevelAudit {
+		at.From, at.Began = before, time.Now().UnixMilli()
+	}
 	return p.cfg.Router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
 }
 

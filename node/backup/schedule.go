@@ -37,13 +37,13 @@ func (s *Service) step(ctx context.Context) error {
 		return err
 	}
 	if due {
-		s.beginBackup("backup", func(ctx context.Context, p progress) (Manifest, error) {
+		s.beginBackup("backup", recordedBackup(s, s.cfg.To, name, func(ctx context.Context, p progress) (Manifest, error) {
 			m, err := s.Backup(ctx, wire.BackupOrder{To: s.cfg.To, Name: name}, p)
 			if err == nil {
 				err = s.prune(ctx)
 			}
 			return m, err
-		})
+		}))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -49,6 +50,7 @@ type Peers interface {
 // Config configures the backups of a node.
 type Config struct {
 	Self    id.Member
+	Name    string // of the node
 	Version string // of the software
 	Master  *seal.Master
 	// To is the URL of the folder for scheduled backups. Meta's leader makes one every Every
@@ -61,7 +63,9 @@ type Config struct {
 	Replicas Replicas
 	Records  Records
 	Peers    Peers
-	Log      *slog.Logger
+	// Acted receives the ends of backups and restorations, for the cluster's audit log; it may be nil.
+	Acted func(router.Act)
+	Log   *slog.Logger
 }
 
 // Service makes, verifies and restores backups, one job at a time, and makes the scheduled
@@ -103,6 +107,9 @@ func (s *Service) SetPlan(every time.Duration, keep int) { s.plan.Store(&plan{ev
 
 // Open returns the service of a node. The caller closes it.
 func Open(c Config) *Service {
+	if c.Acted == nil {
+		c.Acted = func(router.Act) {}
+	}
 	s := &Service{Loop: loop.New("backup"), cfg: c, wanted: map[string]bool{}}
 	s.SetPlan(c.Every, c.Keep)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -135,7 +142,8 @@ func (s *Service) Methods() map[string]peer.Handler {
 
 // StartBackup starts to make a backup. It returns false if another job runs.
 func (s *Service) StartBackup(q wire.BackupOrder) bool {
-	return s.beginBackup("backup", func(ctx context.Context, p progress) (Manifest, error) { return s.Backup(ctx, q, p) })
+	q.Name = cmp.Or(q.Name, time.Now().UTC().Format(backupNameFormat))
+	return s.beginBackup("backup", recordedBackup(s, q.To, q.Name, func(ctx context.Context, p progress) (Manifest, error) { return s.Backup(ctx, q, p) }))
 }
 
 // StartVerify starts to verify a backup. It returns false if another job runs.
@@ -147,7 +155,10 @@ func (s *Service) StartVerify(q wire.BackupQuery) bool {
 // runs.
 func (s *Service) StartRestore(q wire.RestoreOrder) bool {
 	return s.begin("restore", func(ctx context.Context, p progress) (*wire.BackupResult, *Restored, error) {
+		e := end{operation: "restore a backup", folder: q.From, name: q.Name, gallery: q.Gallery, began: time.Now()}
 		done, err := s.Restore(ctx, q, p)
+		e.name, e.events = cmp.Or(done.Backup, q.Name), done.Active
+		s.record(e, err)
 		return nil, &done, err
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"facet/node/replicas"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
+	"facet/router"
 )
 
 // Requests of other nodes that Placement answers.
@@ -76,7 +77,9 @@ type Config struct {
 	Gossip   Gossip
 	Records  Records
 	Peers    Peers
-	Log      *slog.Logger
+	// Acted receives the ends of moves, for the cluster's audit log.
+	Acted func(router.Act)
+	Log   *slog.Logger
 }
 
 // Placement decides which nodes hold which shards, and moves them there. Call Found first.

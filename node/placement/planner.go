@@ -88,16 +88,15 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 	if now.Epoch == 0 {
 		return nil
 	}
-	seats, heirs := p.seats(p.missed)
-	arrived := false
-	shards := slices.Clone(now.Shards)
-	for i, at := range shards {
-		if at.Moving && p.hasMoved(ctx, at) {
-			shards[i].Moving, shards[i].Leaving = false, nil
-			p.cfg.Log.InfoContext(ctx, "a shard has moved", "group", at.Shard, "voters", at.Voters)
-			arrived = true
+	if slices.ContainsFunc(now.Shards, func(at metafsm.ShardVoters) bool { return at.Moving }) {
+		// A leader before this one may have ended a move, which is then not this one's to record.
+		if err := p.cfg.Records.SyncMeta(ctx); err != nil {
+			return err
 		}
+		now = p.cfg.Replicas.Meta().Shards()
 	}
+	seats, heirs := p.seats(p.missed)
+	shards, ends := p.arrive(ctx, now.Shards)
 	plan := metafsm.Replan(shards, seats, cluster.WantedReplicas(), heirs)
 	stay(plan, shards, p.present())
 	next, _ := metafsm.Next(shards, plan, seats, movesMax)
@@ -106,8 +105,10 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 			next[i] = at
 		}
 	}
+	arrived := len(ends) > 0
+	ends = append(ends, p.begin(shards, next)...)
 	if arrived || !reflect.DeepEqual(next, shards) {
-		if err := p.propose(ctx, metafsm.PutShardsOp.Encode(metafsm.PutShards{Previous: now.Epoch, Shards: next})); err != nil {
+		if err := putShards(ctx, p, metafsm.PutShards{Previous: now.Epoch, Shards: next}, ends); err != nil {
 			return fmt.Errorf("change the shard map: %w", err)
 		}
 	}

@@ -120,7 +120,7 @@ func (w *metaWorld) found() []byte {
 	case 1:
 		c := metafsm.PutShards{Previous: uint64(w.IntN(4))}
 		for s := range w.IntN(3) {
-			c.Shards = append(c.Shards, metafsm.ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{"a", "b"}[:1+w.IntN(2)]})
+			c.Shards = append(c.Shards, metafsm.ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{"a", "b"}[:1+w.IntN(2)], Began: int64(w.IntN(2))})
 		}
 		return send(w, metafsm.PutShardsOp, c, m.putShards)
 	case 2:

@@ -85,6 +85,10 @@ type ShardVoters struct {
 	// Moved is set by PutShards when Voters differ from those of the founding. Nobody may
 	// found the group again.
 	Moved bool `cbor:"5,keyasint,omitempty"`
+	// From are the voters before the move, and Began is when it began, in milliseconds since 1970. They are set
+	// from LevelAudit on, while the shard moves.
+	From  []id.Member `cbor:"6,keyasint,omitempty"`
+	Began int64       `cbor:"7,keyasint,omitempty"`
 }
 
 // Holders returns the members that may have a replica.
@@ -112,6 +116,7 @@ func cloneVoters(in []ShardVoters) []ShardVoters {
 	for i := range out {
 		out[i].Voters = slices.Clone(out[i].Voters)
 		out[i].Leaving = slices.Clone(out[i].Leaving)
+		out[i].From = slices.Clone(out[i].From)
 	}
 	return out
 }

@@ -34,5 +34,6 @@ func (c PutShards) apply(m *Machine) PutShardsAnswer {
 }
 
 func equalVoters(a, b ShardVoters) bool {
-	return a.Shard == b.Shard && a.Moving == b.Moving && slices.Equal(a.Voters, b.Voters) && slices.Equal(a.Leaving, b.Leaving)
+	return a.Shard == b.Shard && a.Moving == b.Moving && a.Began == b.Began && slices.Equal(a.Voters, b.Voters) && slices.Equal(a.Leaving, b.Leaving) &&
+		slices.Equal(a.From, b.From)
 }
