@@ -11,12 +11,14 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"facet/internal/id"
+	"facet/node/audit"
 	"facet/node/cert"
 	"facet/node/listener"
 	"facet/node/receipt"
@@ -64,11 +66,20 @@ func Open(ctx context.Context, c Config) (*Port, error) {
 	config := p.cfg.Keys.Node().AdminServerConfig()
 	verify := config.VerifyConnection
 	config.ClientAuth = tls.RequestClientCert
-	config.VerifyConnection = func(c tls.ConnectionState) error {
-		if len(c.PeerCertificates) == 0 {
-			return nil
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		from := hello.Conn.RemoteAddr().String()
+		of := config.Clone()
+		of.VerifyConnection = func(c tls.ConnectionState) error {
+			if len(c.PeerCertificates) == 0 {
+				return nil
+			}
+			err := verify(c)
+			if err != nil {
+				p.refused(from, audit.WrongCertificate)
+			}
+			return err
 		}
-		return verify(c)
+		return of, nil
 	}
 	bounded := listener.New(ln, listener.Limits{Connections: adminConnections, PerIP: adminConnectionsPerIP})
 	p.work.Go(func() {
@@ -203,36 +214,49 @@ func tenantRoutes(p *Port) map[string]http.HandlerFunc {
 // handle adds a handler for the callers that mayOrder allows.
 func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFunc) {
 	routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		name, why := p.mayOrder(r.TLS, pattern)
-		if why != "" {
-			refuse(w, http.StatusForbidden, why)
+		name, no := p.mayOrder(r.TLS, pattern)
+		if no.why != "" {
+			p.refused(r.RemoteAddr, no.kind)
+			refuse(w, http.StatusForbidden, no.why)
 			return
 		}
 		next(w, withOperator(r, name))
 	})
 }
 
-// mayOrder returns the name of the holder of a certificate, and why it may not make a request, or "". It
-// checks each request, because a connection may outlive the validity of its certificate.
-func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) (name, why string) {
+// refused counts a request, or a connection with a wrong certificate, from an address with its port.
+func (p *Port) refused(from string, kind audit.Refusal) {
+	at, _ := netip.ParseAddrPort(from) // the zero address stands for an unknown one
+	p.cfg.Audit.Refused(at.Addr(), kind)
+}
+
+// refusal is why a request is refused.
+type refusal struct {
+	kind audit.Refusal
+	why  string
+}
+
+// mayOrder returns the name of the holder of a certificate, and why it may not make a request, or the zero
+// refusal. It checks each request, because a connection may outlive the validity of its certificate.
+func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) (name string, no refusal) {
 	if c == nil || len(c.PeerCertificates) == 0 {
-		return "", "this needs the cluster's admin certificate"
+		return "", refusal{audit.NoCertificate, "this needs the cluster's admin certificate"}
 	}
 	role, name, err := p.cfg.Keys.Node().Holder(c.PeerCertificates[0])
 	switch {
 	case err != nil:
-		return "", "the certificate is not trusted any more"
+		return "", refusal{audit.WrongCertificate, "the certificate is not trusted any more"}
 	case role == cert.RoleAdmin:
-		return name, ""
+		return name, refusal{}
 	case role == cert.RoleNode:
-		return name, "this is the certificate of a node, which may give no orders: " + wire.RenewForStatus
+		return name, refusal{audit.WrongRole, "this is the certificate of a node, which may give no orders: " + wire.RenewForStatus}
 	case !statusRequests[pattern]:
-		return name, "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"
+		return name, refusal{audit.WrongRole, "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"}
 	}
 	if u, err := id.Parse(name); err != nil || p.cfg.IsRemoved(id.Node{UUID: u}) {
-		return name, "the certificate is of a node that was removed"
+		return name, refusal{audit.WrongCertificate, "the certificate is of a node that was removed"}
 	}
-	return name, ""
+	return name, refusal{}
 }
 
 // respond returns a handler that answers with the result of do or its error.

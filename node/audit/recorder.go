@@ -66,8 +66,9 @@ type Recorder struct {
 	*loop.Loop
 	cfg   Config
 	spool *spool
-	// refusals are the requests without a valid signature that no record counts yet.
-	refusals refusals
+	// refusals are the requests without a valid signature that no record counts yet, operators those that the admin
+	// port has refused.
+	refusals, operators refusals
 
 	mu    sync.Mutex // guards lines, dirty, waiting, counts and closed
 	lines map[id.Tenant]*line

@@ -23,11 +23,13 @@ const (
 	minutesMax = 60
 	// refusalsInterval is how often this node looks for minutes that are over.
 	refusalsInterval = 5 * time.Second
-	// refusing is the operation of the records.
-	refusing = "refuse requests"
+	// refusing and refusingOperators are the operations of the records: of the public port, and of the admin port.
+	refusing          = "refuse requests"
+	refusingOperators = "refuse requests at the admin port"
 )
 
-// Refusal is why a request without a valid signature was refused. It does not depend on the operation.
+// Refusal is why a request was refused whose sender is not known, or may not use the admin port. It does not depend on
+// the operation.
 type Refusal uint8
 
 // The reasons of refusals.
@@ -40,10 +42,18 @@ const (
 	WrongSignature
 	// TooOften: the address has sent too many wrong signatures, so this one was not looked at.
 	TooOften
+
+	// NoCertificate and those after it are of the admin port: the request came without a certificate.
+	NoCertificate
+	// WrongCertificate: no trusted authority of this cluster has issued the certificate, or it is of a node that
+	// was removed.
+	WrongCertificate
+	// WrongRole: the certificate is good for other requests only.
+	WrongRole
 	refusalsCount
 )
 
-var refusalNames = [refusalsCount]string{"NoSignature", "UnknownKey", "WrongSignature", "TooOften"}
+var refusalNames = [refusalsCount]string{"NoSignature", "UnknownKey", "WrongSignature", "TooOften", "NoCertificate", "WrongCertificate", "WrongRole"}
 
 // refused has numbers of requests by reason.
 type refused [refusalsCount]uint64
@@ -66,7 +76,7 @@ func (n *refused) sum() (all uint64) {
 	return all
 }
 
-// refusals counts the requests without a valid signature by minute and address.
+// refusals counts the refused requests of a port by minute and address.
 type refusals struct {
 	mu sync.Mutex // guards minutes
 	// minutes has the counts by minute since 1970. Those of the minutes that are over go to the log.
@@ -120,9 +130,13 @@ func (c *refusals) take(before int64) map[int64]*refusedMinute {
 	return taken
 }
 
-// Refused counts a request without a valid signature, for the cluster's log. It waits for nothing.
+// Refused counts a refused request, for the cluster's log. It waits for nothing.
 func (r *Recorder) Refused(source netip.Addr, why Refusal) {
-	r.refusals.count(time.Now(), source.Unmap(), why)
+	of := &r.refusals
+	if why >= NoCertificate {
+		of = &r.operators
+	}
+	of.count(time.Now(), source.Unmap(), why)
 }
 
 // keepRefusals records the minutes that are over, until ctx ends.
@@ -133,20 +147,25 @@ func (r *Recorder) keepRefusals(ctx context.Context) {
 	}
 }
 
-// RecordRefusals records the counts of the minutes before one: a record for each address, and one for those
-// beyond sourcesMax.
+// RecordRefusals records the counts of the minutes before one: for each port a record for each address, and one for
+// those beyond sourcesMax.
 func (r *Recorder) RecordRefusals(before int64) {
 	ctx, cancel := context.WithTimeout(r.stop, sendTimeout)
 	defer cancel()
 	if _, err := r.cfg.Log.BeginAudit(ctx, id.ClusterLog); err != nil {
 		return // they wait
 	}
-	taken := r.refusals.take(before)
+	recordRefusals(r, refusing, r.refusals.take(before))
+	recordRefusals(r, refusingOperators, r.operators.take(before))
+}
+
+// recordRefusals records counts with an operation.
+func recordRefusals(r *Recorder, operation string, taken map[int64]*refusedMinute) {
 	for _, minute := range slices.Sorted(maps.Keys(taken)) {
 		m := taken[minute]
 		record := func(source netip.Addr, n *refused) {
 			e := entry.New(entry.Act, time.Unix(60*minute, 0))
-			e.Operation, e.Reason, e.Count = refusing, n.String(), n.sum()
+			e.Operation, e.Reason, e.Count = operation, n.String(), n.sum()
 			if source.IsValid() {
 				e.From(source)
 			}
