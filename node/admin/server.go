@@ -75,7 +75,7 @@ func Open(ctx context.Context, c Config) (*Port, error) {
 			}
 			err := verify(c)
 			if err != nil {
-				p.refused(from, audit.WrongCertificate)
+				countRefused(p, from, audit.WrongCertificate)
 			}
 			return err
 		}
@@ -216,7 +216,7 @@ func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFu
 	routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		name, no := p.mayOrder(r.TLS, pattern)
 		if no.why != "" {
-			p.refused(r.RemoteAddr, no.kind)
+			countRefused(p, r.RemoteAddr, no.kind)
 			refuse(w, http.StatusForbidden, no.why)
 			return
 		}
@@ -224,8 +224,8 @@ func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFu
 	})
 }
 
-// refused counts a request, or a connection with a wrong certificate, from an address with its port.
-func (p *Port) refused(from string, kind audit.Refusal) {
+// countRefused counts a request, or a connection with a wrong certificate, from an address with its port.
+func countRefused(p *Port, from string, kind audit.Refusal) {
 	at, _ := netip.ParseAddrPort(from) // the zero address stands for an unknown one
 	p.cfg.Audit.Refused(at.Addr(), kind)
 }
