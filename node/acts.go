@@ -24,7 +24,7 @@ func recordAct(n *Node, a router.Act) {
 		return
 	}
 	e := audit.Event{Record: entry.New(entry.Act, time.Now())}
-	e.Operation, e.Reason, e.Searched = a.Operation, entry.Text(a.Reason), a.Erased
+	e.Operation, e.Reason, e.Searched, e.Former = a.Operation, entry.Text(a.Reason), a.Erased, a.Former
 	e.Gallery, e.Generation, e.Case, e.Count = a.Gallery.ID, a.Gallery.Generation, a.Case, uint64(a.Count)
 	for _, s := range a.Subjects {
 		e.Named = append(e.Named, audit.Subject{ID: s.Subject, Salt: s.Salt})

@@ -27,6 +27,16 @@ func (n *Node) ClusterRecords(t *testing.T) []entry.Shown {
 	return list
 }
 
+// ClusterFile returns a file of the cluster's own log by its path.
+func (n *Node) ClusterFile(t *testing.T, path string) []byte {
+	t.Helper()
+	content, _, err := reading.Log{Service: n.router, Tenant: id.ClusterLog}.File(t.Context(), path)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return content
+}
+
 // Rounds records the rounds of erasure on this node's disk at each call of look.
 func (n *Node) Rounds() (look func()) { return newRounds(n).look }
 

@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"facet/node/audit/entry"
 	"facet/node/nodetest"
 	"facet/node/wire"
+	"facet/raftfsm/metafsm"
 )
 
 // The first record of a restored tenant's log names the last checkpoint of the former log that the backup has,
@@ -70,5 +72,69 @@ func TestRestoredLogNamesFormerCheckpoint(t *testing.T) {
 	}
 	if rootOf(leaves) != former.Hash {
 		t.Error("the former log has another root at this size")
+	}
+}
+
+// The act of a restoration names the last checkpoint of the former cluster's own log, also when the order is given
+// again. A backup without a checkpoint is restored, too, and its act names none.
+func TestRestoredClusterNamesFormerLog(t *testing.T) {
+	t.Parallel()
+	for level, names := range map[uint32]bool{metafsm.LevelAudit - 1: false, metafsm.LevelAudit: true} {
+		old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, Level: level})
+		c := old.Client("bank", nil)
+		gallery(t, c, old.Nodes[0].URL, "staff", 200)
+		enrol(t, c, old.Nodes[0].URL, "ann")
+		if names {
+			waitNewest(t, old)
+			if !until(func() bool { return len(old.Nodes[0].Node.ClusterRecords(t)) > 0 }) {
+				t.Fatal("the cluster's log has no record")
+			}
+		}
+		to := "file://" + t.TempDir()
+		backups := old.Nodes[0].Node.Backups()
+		waitJob(t, backups, backups.StartBackup(wire.BackupOrder{To: to, Name: "first"}))
+		young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+		waitNewest(t, young)
+		backups = young.Nodes[0].Node.Backups()
+		for range 2 {
+			waitJob(t, backups, backups.StartRestore(wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}))
+		}
+		var acts []entry.Shown
+		until(func() bool {
+			acts = slices.DeleteFunc(young.Nodes[0].Node.ClusterRecords(t), func(r entry.Shown) bool { return r.Operation != entry.OperationRestore })
+			return len(acts) >= 2
+		})
+		if len(acts) != 2 || acts[0].Former != acts[1].Former || (acts[0].Former != "") != names {
+			t.Fatalf("level %d: the restorations have the acts %+v", level, acts)
+		}
+		if names {
+			continuesLog(t, old, acts[0].Former)
+		}
+	}
+}
+
+// continuesLog checks that a cluster has signed a checkpoint of its own log.
+func continuesLog(t *testing.T, c *nodetest.Cluster, signed string) {
+	t.Helper()
+	n := c.Nodes[0].Node
+	former, _, err := tiles.Open([]byte(signed), strings.TrimSpace(string(n.ClusterFile(t, "key"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := tiles.Claimed(n.ClusterFile(t, tiles.CheckpointPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := tiles.In(tiles.EntryLevel, 0, now.N)
+	entries, err := tiles.Entries(n.ClusterFile(t, tiles.Path(at)), at.W)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var leaves []tlog.Hash
+	for _, e := range entries[:former.N] {
+		leaves = append(leaves, tlog.RecordHash(e))
+	}
+	if former.N == 0 || rootOf(leaves) != former.Hash {
+		t.Errorf("the former log has another root at %d of its %d records", former.N, now.N)
 	}
 }

@@ -27,6 +27,8 @@ type Act struct {
 	// Erased has groups, and up to which index of each this node's disk keeps nothing that commands have
 	// removed, in turns.
 	Erased []uint64
+	// Former is the signed checkpoint of the log that the cluster's follows since a restoration, or empty.
+	Former string
 }
 
 // GalleryVersion is a gallery and its generation.

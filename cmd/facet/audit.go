@@ -202,13 +202,13 @@ func (c *auditCheck) folder(cmd *cobra.Command, name string) error {
 func (c *auditCheck) follows(cmd *cobra.Command, former string) error {
 	if former == "" {
 		if c.former != "" {
-			return errors.New("the log follows no other one: its first record names none, or is past its retention")
+			return errors.New("the log follows no other one: no record names one, or the record is past its retention")
 		}
 		return nil
 	}
 	f, err := tiles.Claimed([]byte(former))
 	if err != nil {
-		return fmt.Errorf("the first record names a log that this one follows: %w", err)
+		return fmt.Errorf("a record names a log that this one follows: %w", err)
 	}
 	if c.former != "" {
 		if err := os.WriteFile(c.former, []byte(former), 0o600); err != nil {

@@ -42,6 +42,13 @@ func TestVerifyShowsWhichLogIsFollowed(t *testing.T) {
 	exits(t, 0, "it follows "+former.Origin+", of which a restored backup knew 200 entries, root ", "audit", "verify", in("log"), "--key", l.Key)
 	exits(t, 0, "proof: ", "audit", "prove", "--older", in("former"), "--from", was, "--key", former.Key, "--to", in("proof"))
 	exits(t, 0, "VALID: the 300 entries of "+former.Origin+" contain the older 200", "audit", "verify", in("proof"), "--older", in("former"), "--key", former.Key)
+	r.Operation = entry.OperationRestore
+	l = audittest.New(t, 3)
+	l.Fill(t, 300, "entry")
+	l.Append(t, r.Encode())
+	l.Fill(t, 400, "entry")
+	l.Write(t, in("cluster"))
+	exits(t, 0, "it follows "+former.Origin, "audit", "verify", in("cluster"), "--key", l.Key, "--former", in("former"))
 	exits(t, cli.ExitFailed, "the log follows no other one", "audit", "verify", was, "--key", former.Key, "--former", in("none"))
 }
 

@@ -17,6 +17,7 @@ type end struct {
 	operation, folder, name, gallery string
 	began                            time.Time
 	events                           uint64
+	former                           string // of a restoration: wire.Restored.Former
 }
 
 // recordedBackup returns a job that does what f does, and records its end.
@@ -47,7 +48,7 @@ func (s *Service) record(e end, err error) {
 	}
 	what := strings.Join(strings.Fields(fmt.Sprint(e.name, " ", e.gallery, " in ", folder)), " ")
 	s.cfg.Acted(router.Act{
-		Log: id.ClusterLog, Operation: e.operation,
+		Log: id.ClusterLog, Operation: e.operation, Former: e.former,
 		Reason: fmt.Sprintf("%s: %s, begun %s, by node %s%s", outcome, what, e.began.UTC().Format(time.RFC3339), s.cfg.Name, why),
 	})
 }

@@ -12,20 +12,29 @@ import (
 )
 
 // A backup has no audit logs. It has the signed checkpoint of each, so that the log that a restored tenant
-// begins can name the one that it follows.
+// begins can name the one that it follows. That of the cluster's own log is in the manifest. The log of the cluster
+// into which the backup is restored has begun already: the act of the restoration names it.
 
 // note adds the present checkpoint of a tenant's audit log to its record.
 func (m metaCopier) note(t *metafsm.Tenant) error {
 	checkpoint, err := m.checkpoint(t.ID)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read the checkpoint of the audit log of tenant %s: %w", t.ID, err)
-	case len(checkpoint) > metafsm.FormerMax:
-		return fmt.Errorf("the checkpoint of the audit log of tenant %s has %d bytes", t.ID, len(checkpoint))
-	case checkpoint != nil:
+	if err == nil && checkpoint != nil {
 		t.Audit.Former = checkpoint
 	}
-	return nil
+	return err
+}
+
+// checkpoint returns the signed checkpoint of the audit log of a tenant, or of the cluster (id.ClusterLog). It is nil if
+// there is no log.
+func checkpoint(ctx context.Context, from Source, tenant id.Tenant) ([]byte, error) {
+	c, err := from.Checkpoint(ctx, tenant)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the checkpoint of the audit log of tenant %s: %w", tenant, err)
+	case len(c) > metafsm.FormerMax:
+		return nil, fmt.Errorf("the checkpoint of the audit log of tenant %s has %d bytes", tenant, len(c))
+	}
+	return c, nil
 }
 
 // Checkpoint returns the signed checkpoint of a tenant's audit log (Source).

@@ -41,7 +41,9 @@ type Contents struct {
 	// Galleries lists the galleries of the backup; empty is all.
 	Galleries []id.Gallery `json:"galleries,omitempty"`
 	Meta      Part         `json:"meta"`
-	Parts     []Part       `json:"parts"` // one for each shard, in order
+	// ClusterLog is the signed checkpoint of the cluster's own audit log, or empty. Older software ignores it.
+	ClusterLog []byte `json:"cluster_log,omitempty"`
+	Parts      []Part `json:"parts"` // one for each shard, in order
 }
 
 // Active returns the number of active events.

@@ -15,7 +15,7 @@ type metaCopier struct {
 	out    *partWriter
 	want   chosen
 	master *seal.Master
-	// checkpoint is Source.Checkpoint.
+	// checkpoint returns the signed checkpoint of a tenant's audit log, or nil if the tenant has none.
 	checkpoint func(tenant id.Tenant) ([]byte, error)
 }
 

@@ -167,6 +167,9 @@ func (r *restoration) run(ctx context.Context) (Restored, error) {
 		shards = append(shards, id.Shard(s+1))
 	}
 	out := Restored{Backup: r.Name, Digest: r.manifest.Digest, Galleries: len(r.want), Sealed: r.sealed}
+	if r.Gallery == "" {
+		out.Former = string(r.manifest.ClusterLog)
+	}
 	if r.since != nil {
 		out.Since = r.since.Name
 	}

@@ -204,6 +204,9 @@ func (r *run) run(ctx context.Context) (Manifest, error) {
 		m.Bytes += r.parts[s].Bytes
 		m.Contents.Parts = append(m.Contents.Parts, r.parts[s])
 	}
+	if m.Contents.ClusterLog, err = checkpoint(ctx, r.source, id.ClusterLog); err != nil {
+		return Manifest{}, err
+	}
 	if KeyCheck(r.Master) != r.check {
 		return Manifest{}, ErrKeyChanges
 	}
@@ -313,7 +316,7 @@ func (r *run) meta(ctx context.Context) (part Part, grants []metafsm.GrantsOf, e
 		return Part{}, nil, err
 	}
 	err = writePart(ctx, r.folder, r.key, place{r.Name, metaName}, state, func(out *partWriter) error {
-		m := metaCopier{out: out, want: choose(r.Galleries), master: r.Master, checkpoint: func(t id.Tenant) ([]byte, error) { return r.source.Checkpoint(ctx, t) }}
+		m := metaCopier{out: out, want: choose(r.Galleries), master: r.Master, checkpoint: func(t id.Tenant) ([]byte, error) { return checkpoint(ctx, r.source, t) }}
 		part, grants, err = m.copy(state, partEnd{Taken: time.Now().UnixMilli(), Choice: choice(r.Galleries)})
 		return err
 	})

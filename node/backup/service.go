@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/audit/entry"
 	"facet/node/audit/reading"
 	"facet/node/bucket"
 	"facet/node/loop"
@@ -155,9 +156,12 @@ func (s *Service) StartVerify(q wire.BackupQuery) bool {
 // runs.
 func (s *Service) StartRestore(q wire.RestoreOrder) bool {
 	return s.begin("restore", func(ctx context.Context, p progress) (*wire.BackupResult, *Restored, error) {
-		e := end{operation: "restore a backup", folder: q.From, name: q.Name, gallery: q.Gallery, began: time.Now()}
+		e := end{operation: entry.OperationRestore, folder: q.From, name: q.Name, gallery: q.Gallery, began: time.Now()}
 		done, err := s.Restore(ctx, q, p)
 		e.name, e.events = cmp.Or(done.Backup, q.Name), done.Active
+		if err == nil {
+			e.former = done.Former
+		}
 		s.record(e, err)
 		return nil, &done, err
 	})

@@ -122,6 +122,9 @@ type Restored struct {
 	Active    uint64 `json:"active"`
 	Deleted   uint64 `json:"deleted"`
 	Erased    uint64 `json:"erased"` // events left out
+	// Former is the signed checkpoint of the audit log of the cluster that made the backup, or empty. It is for the
+	// act of the restoration, and no answer has it.
+	Former string `json:"-"`
 	// Since is the newer backup that showed later erasures, if there is one.
 	Since string `json:"since,omitempty"`
 	// Sealed names newer backups that could not be opened, because other keys seal them.

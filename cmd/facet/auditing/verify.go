@@ -22,7 +22,7 @@ type Verified struct {
 	// HashOnly is the number of entries that are not in the folder: their hashes prove that they were
 	// in the log.
 	HashOnly int64
-	// Former is the signed checkpoint of the log that this one follows after a restoration, or empty.
+	// Former is the signed checkpoint of the log that this one follows after a restoration, the last one, or empty.
 	Former string
 	// Faults says what is wrong, one sentence each, at most faultsMax of them. Further counts the
 	// others.
@@ -93,10 +93,8 @@ func (c *check) bundle(ctx context.Context, t tlog.Tile) error {
 		c.HashOnly += int64(t.W)
 	case err != nil:
 		c.fault("%s: %v", tiles.Path(at), err)
-	case t.N == 0:
-		if first, err := entry.Decode(b.entries[0]); err == nil {
-			c.Former = first.Former
-		}
+	default:
+		c.follow(t.N == 0, b.entries)
 	}
 	hashes, failed := readTile(ctx, c.from, t)
 	if failed != nil {
@@ -111,6 +109,18 @@ func (c *check) bundle(ctx context.Context, t tlog.Tile) error {
 		}
 	}
 	return c.builder.add(hashes)
+}
+
+// follow notes the log that this one follows, if entries name it: the log's first one, or an act of a restoration.
+func (c *check) follow(first bool, entries [][]byte) {
+	for i, content := range entries {
+		if (!first || i > 0) && !bytes.Contains(content, []byte(entry.OperationRestore)) {
+			continue // decoding all entries would take longer than the rest of the check
+		}
+		if r, err := entry.Decode(content); err == nil && r.Kind == entry.Act && r.Former != "" {
+			c.Former = r.Former
+		}
+	}
 }
 
 // different returns the numbers of the hashes that differ in two tiles of one width.

@@ -154,12 +154,15 @@ type Record struct {
 	// Count is how many events an act has expired, or how many requests it stands for.
 	Count uint64 `cbor:"27,keyasint,omitempty"`
 	// Former is the signed checkpoint of the log that this one follows after a restoration. It is set in the
-	// first record, of OperationRestored.
+	// first record of a tenant's log, of OperationRestored, and in OperationRestore of the cluster's.
 	Former string `cbor:"40,keyasint,omitempty"`
 }
 
 // OperationRestored is the operation of the act that begins the log of a restored tenant.
 const OperationRestored = "log restored"
+
+// OperationRestore is the operation of the act of a restoration's end, in the cluster's log.
+const OperationRestore = "restore a backup"
 
 // New returns a record of something that began at a time.
 func New(kind Kind, at time.Time) *Record {
