@@ -136,14 +136,14 @@ func newAuditVerify() *cobra.Command {
 			"A PROOF is a file of \"facet audit prove\".\n\n" +
 			"The exit status is 0 if all is right, and 1 if not.",
 		Example: "  facet audit verify audit --key \"$(cat audit.key)\"\n" +
-			"  facet audit verify audit --key \"$(cat audit.key)\" --witness witness --witness-key \"$(cat witness.key)\"\n" +
+			"  facet audit verify audit --key \"$(cat audit.key)\" --witness witness --witness-key \"$(cat witness/key)\"\n" +
 			"  facet audit verify 4711.tlog-proof --key \"$(cat audit.key)\"",
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.key, "key", "", keyHelp+" (default for a folder: its own, which proves nothing against who made the folder)")
 	f.StringVar(&c.witness, "witness", "", "folder of a witness, or a checkpoint that it has cosigned")
-	f.StringVar(&c.witnessKey, "witness-key", "", "the witness's verifier key")
+	f.StringVar(&c.witnessKey, "witness-key", "", "the witness's verifier key: the file key in its folder")
 	f.StringVar(&c.entry, "entry", "", "file with the entry, for a proof without it")
 	f.StringVar(&c.former, "former", "", "file to write, with the checkpoint of the log that this one follows after a restoration")
 	f.StringVar(&c.older, "older", "", "file with the older checkpoint, for a proof about it")

@@ -54,7 +54,7 @@ def parse_key(text, kind):
         if data[0] != kind or len(data) != 1 + HASH or sha256(name.encode() + b"\n" + data).hexdigest()[:8] != key_id:
             raise ValueError
     except (ValueError, IndexError):
-        raise Fault(f"the key {text!r} can't be read: it has the form NAME+HASH+KEY") from None
+        raise Fault(f"the key {text.partition('+')[0]!r}+… can't be read: a public one has the form NAME+HASH+KEY") from None
     return name, bytes.fromhex(key_id), kind, data[1:]
 
 

@@ -255,6 +255,11 @@ func TestForeignCosignaturesAreRefused(t *testing.T) {
 		t.Errorf("a checkpoint without cosignature: %v", err)
 	}
 	python(t, 1, "has not signed it", dir, l.Key, "--witness", filepath.Join(dir, tiles.CheckpointPath), "--witness-key", key)
+	secret := "PRIVATE+KEY+example.com/w1+00000000+AQ" // somebody takes the wrong file, and the terminal must not show it
+	if _, err := auditing.ReadWitnessed(witness, l.Key, secret); err == nil || !strings.Contains(err.Error(), "the file key") || strings.Contains(err.Error(), secret) {
+		t.Errorf("a secret key: %v", err)
+	}
+	python(t, 1, "the key 'PRIVATE'+… can't be read", dir, l.Key, "--witness", witness, "--witness-key", secret)
 	name := auditing.WitnessedPath(l.Origin)
 	b, err := os.ReadFile(filepath.Join(witness, name))
 	if err != nil {

@@ -26,11 +26,11 @@ type Witnessed struct {
 func (w Witnessed) at() string { return w.At.UTC().Format(time.DateTime + "Z") }
 
 // OpenWitnessed returns a checkpoint that the log and a witness have signed. The error wraps
-// tiles.ErrCheckpoint.
+// tiles.ErrCheckpoint unless the witness's key can't be read.
 func OpenWitnessed(signed []byte, key, witnessKey string) (w Witnessed, err error) {
 	v, err := cosignature.NewVerifierForCosignatureV1(strings.TrimSpace(witnessKey))
 	if err != nil {
-		return w, fmt.Errorf("%w: the witness's key can't be read: %w", tiles.ErrCheckpoint, err)
+		return w, fmt.Errorf("the witness's key can't be read: %w; it is the file key in the witness's folder", err)
 	}
 	c, n, err := tiles.Open(signed, key, v)
 	if err != nil {
