@@ -95,6 +95,12 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	s.run(5, "not the same person: score ", "verify", photoPath(biden), made.ID)
 	s.run(5, "not the same person: score ", "verify", photoPath(biden), photoPath(obama))
 	s.run(1, "no file here and no subject", "verify", photoPath(biden), "obama.jgp")
+	s.run(2, "nobody reviews two photos", "verify", photoPath(biden), photoPath(obama), "--reference", "visit 1")
+	var door struct{ APIKey string }
+	s.decode(&door, "application", "create", "door", "--gallery", "staff", "--verify-threshold", "9990", "--review-threshold", "6000")
+	s.run(5, "people decide on case ", "verify", photoPath(anotherObama), made.ID, "--reference", "visit 1", "--api-key", door.APIKey)
+	s.run(5, `"doubtful": true,`, "verify", photoPath(anotherObama), made.ID, "--json", "--api-key", door.APIKey)
+	s.run(0, "deleted", "application", "delete", "door")
 	s.in = photo(t, anotherObama)
 	s.decode(&second, "enrol", "-", "--subject", made.ID)
 	if second.ID != made.ID || second.EventID == made.EventID {

@@ -174,6 +174,28 @@ func (s *session) found(v any, list []client.Match, threshold int) error {
 type verification struct {
 	Verified bool `json:"verified"`
 	Score    int  `json:"score"`
+	// Doubtful reports that the score is in the review band. CaseID is the case of people who review it, or "".
+	Doubtful bool   `json:"doubtful,omitzero"`
+	CaseID   string `json:"caseId,omitzero"`
+}
+
+func (v verification) String() string {
+	switch {
+	case v.Verified:
+		return fmt.Sprintf("the same person: score %d", v.Score)
+	case v.CaseID != "":
+		return fmt.Sprintf("doubtful, not verified: score %d; people decide on case %s", v.Score, v.CaseID)
+	case v.Doubtful:
+		return fmt.Sprintf("doubtful, not verified: score %d; no case: there are too many, or the service is too busy", v.Score)
+	default:
+		return fmt.Sprintf("not the same person: score %d", v.Score)
+	}
+}
+
+// verifyFlags has the flags of verify.
+type verifyFlags struct {
+	choice
+	reference string
 }
 
 func newVerify() *cobra.Command {
@@ -181,12 +203,16 @@ func newVerify() *cobra.Command {
 		Use: "verify PHOTO PHOTO|ID", Short: "tell whether a photo shows the person on another photo, or a subject", Args: cli.Args(cobra.ExactArgs(2)),
 		Long: "Tell whether a photo shows the person on another photo, or a subject of a gallery. A PHOTO is a file, or -\n" +
 			"for the standard input. Two photos are the same person from a score of 7000 on, a subject from the\n" +
-			"application's verify threshold on.\n\n" +
-			"The exit status is 0 for the same person, 5 for another one, and 1 if the verification failed.",
-		Example: "  facet verify passport.jpg selfie.jpg\n  facet verify selfie.jpg 5b0b9b32-8392-8002-b506-6b5b46edb7fa --gallery staff",
+			"application's verify threshold on. A score in the application's review band is doubtful: people decide on\n" +
+			"its case.\n\n" +
+			"The exit status is 0 for the same person, 5 for another one or a doubtful score, and 1 if the verification\n" +
+			"failed.",
+		Example: "  facet verify passport.jpg selfie.jpg\n  facet verify selfie.jpg 5b0b9b32-8392-8002-b506-6b5b46edb7fa --gallery staff\n" +
+			"  facet verify selfie.jpg externalId:M-1041 --reference visits-2026-11-27-12",
 	}
-	var which choice
-	which.flags(cmd.Flags())
+	var asked verifyFlags
+	asked.flags(cmd.Flags())
+	cmd.Flags().StringVar(&asked.reference, "reference", "", "your name of the PHOTO, for people who review a doubtful score of a subject")
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		if args[0] == stdin && args[1] == stdin {
 			return cli.Misuse(errors.New("only one photo can come from the standard input"))
@@ -194,20 +220,15 @@ func newVerify() *cobra.Command {
 		return nil
 	}
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
-		score, err := s.verify(ctx, &which, args[0], args[1])
-		refused, ok := errors.AsType[*client.Error](err)
-		below := ok && errors.Is(err, client.ErrNotVerified) && refused.Score != nil
-		if below {
-			score = *refused.Score
+		score, err := s.verify(ctx, &asked, args[0], args[1])
+		v := verification{Verified: true, Score: score}
+		if refused, ok := errors.AsType[*client.Error](err); ok && errors.Is(err, client.ErrNotVerified) && refused.Score != nil {
+			v = verification{Score: *refused.Score, Doubtful: refused.Reason == "Doubtful", CaseID: refused.CaseID}
 		} else if err != nil {
 			return err
 		}
-		if below {
-			err = s.say(verification{false, score}, "not the same person: score %d", score)
-		} else {
-			err = s.say(verification{true, score}, "the same person: score %d", score)
-		}
-		if err == nil && below {
+		err = s.say(v, "%s", v)
+		if err == nil && !v.Verified {
 			return &cli.ExitError{Status: cli.ExitNoMatch}
 		}
 		return err
@@ -215,25 +236,28 @@ func newVerify() *cobra.Command {
 }
 
 // verify compares the photo probe with a photo or a subject.
-func (s *session) verify(ctx context.Context, which *choice, probe, with string) (score int, err error) {
+func (s *session) verify(ctx context.Context, asked *verifyFlags, probe, with string) (score int, err error) {
 	image, err := readPhoto(s.cmd, probe)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := os.Stat(with); with == stdin || !errors.Is(err, fs.ErrNotExist) {
+		if asked.reference != "" {
+			return 0, cli.Misuse(errors.New("--reference is for a subject: nobody reviews two photos"))
+		}
 		face, err := readPhoto(s.cmd, with)
 		if err != nil {
 			return 0, err
 		}
 		return s.VerifyFaces(ctx, face, image)
 	}
-	inside, err := which.client(ctx, s)
+	inside, err := asked.client(ctx, s)
 	if err != nil {
 		return 0, err
 	}
-	score, err = inside.VerifySubject(ctx, with, image)
+	got, err := client.CasesOf(inside).Verify(ctx, with, image, asked.reference)
 	if errors.Is(err, client.ErrNotFound) {
 		err = &refusedError{fmt.Sprintf("%s is no file here and no subject of the gallery", with), err}
 	}
-	return score, err
+	return got.Score, err
 }
