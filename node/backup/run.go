@@ -204,7 +204,7 @@ func (r *run) run(ctx context.Context) (Manifest, error) {
 		m.Bytes += r.parts[s].Bytes
 		m.Contents.Parts = append(m.Contents.Parts, r.parts[s])
 	}
-	if m.Contents.ClusterLog, err = checkpoint(ctx, r.source, id.ClusterLog); err != nil {
+	if m.ClusterLog, err = checkpoint(ctx, r.source, id.ClusterLog); err != nil {
 		return Manifest{}, err
 	}
 	if KeyCheck(r.Master) != r.check {
