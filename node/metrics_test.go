@@ -103,14 +103,15 @@ func TestMetricsCountWork(t *testing.T) {
 	}
 	client.Call(t, c.Nodes[0].URL, "GET", "/secret-path/4711", nil)
 	var all []map[string]float64
-	within(t, 10*time.Second, "followers apply what was committed", func() bool {
+	within(t, movesTimeout, "the nodes are ready, know all leaders, and apply what was committed", func() bool {
 		all = nil
-		events := 0.0
+		var events, ready, known float64
 		for _, m := range c.Nodes {
-			all = append(all, scrape(t, m))
-			events += sum(all[len(all)-1], "facet_group_events")
+			s := scrape(t, m)
+			events, ready, known = events+sum(s, "facet_group_events"), ready+s["facet_ready"], known+sum(s, "facet_group_leader_known")
+			all = append(all, s)
 		}
-		return events == 3*people
+		return events == 3*people && ready == 3 && known == 3*5
 	})
 	first := all[0]
 	f := func(got, want float64, what string) {
@@ -130,15 +131,15 @@ func TestMetricsCountWork(t *testing.T) {
 		leaders += sum(s, "facet_group_leader")
 		led += sum(s, "facet_group_leaderships_total")
 		proposals += sum(s, "facet_group_proposal_duration_seconds_count", `group="0"`)
-		f(s["facet_ready"], 1, "ready")
 		f(s["facet_nodes_alive"], 3, "nodes alive")
 		f(s["facet_shards_under_replicated"], 0, "shards with fewer replicas than wanted")
-		f(sum(s, "facet_group_leader_known"), 5, "groups with a leader")
 		if left := sum(s, "facet_certificate_expiry_timestamp_seconds", `"node"`) - float64(time.Now().Unix()); left < 300*24*3600 {
 			t.Errorf("the certificate is good for %v seconds", left)
 		}
 	}
-	f(rows, people*searches, "rows searched")
+	if rows < people*searches { // a slow replica's rows are searched twice
+		t.Errorf("%v rows were searched, want %d or more", rows, people*searches)
+	}
 	f(leaders, 5, "leaders of five groups")
 	if led < 5 || proposals < 3 {
 		t.Errorf("%v leaderships, %v proposals in meta", led, proposals)

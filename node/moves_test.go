@@ -314,6 +314,9 @@ func TestDeadNodeIsOfferedNothing(t *testing.T) {
 		enrol(t, client, cluster.Nodes[1+i%2].URL, fmt.Sprint("person ", i))
 	}
 	for _, line := range log.with("leadership was not handed over") {
+		if strings.Contains(line, " node=n1 ") { // it offered its own to others before it stopped
+			continue
+		}
 		t.Errorf("a dead node was offered a leadership: %s", line)
 	}
 }

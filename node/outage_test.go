@@ -51,7 +51,7 @@ func people(t *testing.T, c *nodetest.Client, url string, from, to int) map[stri
 	known := map[string]string{}
 	for i := from; i < to; i++ {
 		person := fmt.Sprintf("person %d", i)
-		known[person] = enrol(t, c, url, person).ID
+		known[person] = enrolUntil(t, c, url, person)
 	}
 	return known
 }
