@@ -166,7 +166,7 @@ func TestRetentionActsOnExistingEvents(t *testing.T) {
 		for late := time.Now().Add(expiredWithin); ; time.Sleep(20 * time.Millisecond) {
 			var got []string
 			for _, person := range []string{"first", "second", "third"} {
-				if len(find(t, c, cluster.Nodes[2].URL, person)) > 0 {
+				if len(findUntil(t, c, cluster.Nodes[2].URL, person)) > 0 {
 					got = append(got, person)
 				}
 			}
