@@ -12,6 +12,7 @@ import (
 	"facet/internal/id"
 	"facet/node/audit"
 	"facet/node/audit/entry"
+	"facet/node/bucket"
 	"facet/node/receipt"
 	"facet/node/wire"
 	"facet/router"
@@ -139,11 +140,11 @@ func about(order any) string {
 	case receipt.Order:
 		words = []any{len(o.Subjects), "subjects"}
 	case wire.BackupOrder:
-		words = []any{folderOf(o.To), o.Name, strings.Join(o.Galleries, " ")}
+		words = []any{bucket.WithoutSecrets(o.To), o.Name, strings.Join(o.Galleries, " ")}
 	case wire.BackupQuery:
-		words = []any{folderOf(o.From), o.Name}
+		words = []any{bucket.WithoutSecrets(o.From), o.Name}
 	case wire.RestoreOrder:
-		words = []any{folderOf(o.From), o.Name, o.Gallery}
+		words = []any{bucket.WithoutSecrets(o.From), o.Name, o.Gallery}
 	}
 	return strings.Join(strings.Fields(fmt.Sprintln(words...)), " ")
 }
@@ -153,10 +154,4 @@ func forced(force bool) string {
 		return "forced"
 	}
 	return ""
-}
-
-// folderOf returns the URL of a folder without its parameters.
-func folderOf(url string) string {
-	folder, _, _ := strings.Cut(url, "?")
-	return folder
 }

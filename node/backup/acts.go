@@ -3,11 +3,11 @@ package backup
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
 	"facet/internal/id"
+	"facet/node/bucket"
 	"facet/router"
 )
 
@@ -42,11 +42,7 @@ func (s *Service) record(e end, err error) {
 	default:
 		outcome, why = "failed", ": "+err.Error()
 	}
-	folder := ""
-	if u, err := url.Parse(e.folder); err == nil { // without its parameters and secrets
-		folder = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	}
-	what := strings.Join(strings.Fields(fmt.Sprint(e.name, " ", e.gallery, " in ", folder)), " ")
+	what := strings.Join(strings.Fields(fmt.Sprint(e.name, " ", e.gallery, " in ", bucket.WithoutSecrets(e.folder))), " ")
 	s.cfg.Acted(router.Act{
 		Log: id.ClusterLog, Operation: e.operation, Former: e.former,
 		Reason: fmt.Sprintf("%s: %s, begun %s, by node %s%s", outcome, what, e.began.UTC().Format(time.RFC3339), s.cfg.Name, why),

@@ -56,6 +56,16 @@ func Check(address string) error {
 	return fmt.Errorf("there is no object store of the kind %s://", u.Scheme)
 }
 
+// WithoutSecrets returns the address of a store or folder without its user, parameters and fragment, which
+// may be secrets. It is empty for what is no URL.
+func WithoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
 // Open returns the store at address and does not connect to it; the first read
 // does. address is file:///DIR, or what gocloud.dev opens: s3://, gs://, azblob://
 // with their parameters.

@@ -96,6 +96,20 @@ func TestBadAddressHidesItsSecret(t *testing.T) {
 	}
 }
 
+func TestAddressIsShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"s3://copies/a b?region=x&secret=y#secret": "s3://copies/a%20b",
+		"gs://user:secret@copies":                  "gs://copies",
+		"file:///var/copies":                       "file:///var/copies",
+		"s3://%zz?secret":                          "",
+	} {
+		if got := WithoutSecrets(address); got != want {
+			t.Errorf("%s: got %q, want %q", address, got, want)
+		}
+	}
+}
+
 func FuzzNameNeverLeadsOutside(f *testing.F) {
 	dir := f.TempDir()
 	put(f, dir, tenantA, "x", "inside")

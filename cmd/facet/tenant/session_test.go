@@ -6,7 +6,7 @@ import (
 	"facet.internal/client"
 )
 
-func TestAPIKeyOfFlagPrecedesOthers(t *testing.T) {
+func TestFlagPrecedesOtherKeys(t *testing.T) {
 	f := func(flag, variable, profile, want string) {
 		t.Helper()
 		t.Setenv(keyVariable, variable)
