@@ -47,3 +47,26 @@ func TestReceiptHasEveryShardOfEpoch(t *testing.T) {
 		t.Errorf("without the wish: %+v, %v", plain.Receipt, err)
 	}
 }
+
+// A search shows a new list of shards before anything was enrolled by it. A node that has not heard of the
+// list gives no receipt of the one before.
+func TestReceiptOfLateNodeIsNoOlder(t *testing.T) {
+	t.Parallel()
+	g := growAGallery(t)
+	if err := g.router.SyncMeta(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var epoch uint32
+	for _, r := range []*router.Router{g.router, g.late(), g.late()} {
+		found, err := r.Search(t.Context(), router.SearchQuery{
+			Access: g.access, Probe: router.Probe{[]byte("person 1")}, Threshold: 9000, Limit: 10, Receipt: true,
+		})
+		if err != nil || found.Receipt == nil {
+			t.Fatalf("got %+v, %v", found, err)
+		}
+		if found.Receipt.Epoch < epoch || found.Receipt.Epoch < 2 {
+			t.Errorf("a receipt of epoch %d after one of %d", found.Receipt.Epoch, epoch)
+		}
+		epoch = found.Receipt.Epoch
+	}
+}

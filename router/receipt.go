@@ -1,6 +1,8 @@
 package router
 
 import (
+	"context"
+
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
@@ -47,6 +49,18 @@ func withReceipt(hits []notedHit, group id.Shard, c *scan.Coverage) []notedHit {
 var errNoReceipt = &Error{
 	Kind: Unavailable, RetryAfter: calls.RetryLater,
 	Message: "a shard gave no receipt; receipts work as soon as all nodes run this version: finish the upgrade, then try again",
+}
+
+// showReceipt prepares a receipt for the client: no node answers the next search by an older list. Without a
+// receipt the error is errNoReceipt.
+func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, receipt *Receipt) error {
+	if receipt == nil {
+		return errNoReceipt
+	}
+	if g, ok := r.gallery(gallery); ok && g.Settled != 0 {
+		return settleList(ctx, r.cluster, gallery)
+	}
+	return nil
 }
 
 // receiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list

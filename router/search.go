@@ -40,8 +40,8 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		Probe: probe.Template, Model: probe.Model, Threshold: least, Limit: q.Limit, Tags: tags,
 		BySubject: q.Count == CountSubjects, Notes: q.Count == CountEvents || q.Audited, Means: g.SubjectTemplates, Receipt: q.Receipt || q.Audited,
 	})
-	if err == nil && q.Receipt && receipt == nil {
-		err = errNoReceipt
+	if err == nil && q.Receipt {
+		err = r.showReceipt(ctx, g.ID, receipt)
 	}
 	if err != nil {
 		return SearchResult{}, err

@@ -101,7 +101,7 @@ func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard,
 	case a.Status == metafsm.Unsettled:
 		// Searches must know of a shard before it gets its first event. The caller tries
 		// the write again afterwards, and then calls grant again.
-		return true, r.settle(ctx, g)
+		return true, settleList(ctx, r.cluster, g.ID)
 	case a.Status != metafsm.Done:
 		return false, Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case a.Total <= granted:
@@ -159,10 +159,10 @@ func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	return metafsm.ShardGrant{Shard: s}
 }
 
-// settle sends the epoch of the list of shards to the gallery's first shard, which
-// every search asks. Then it tells meta that this shard knows the epoch.
-func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
-	g, ok := r.gallery(old.ID) // grant has caught up with meta
+// settleList sends the epoch of the list of shards, as this node knows it, to the gallery's
+// first shard, which every search asks. Then it tells meta that this shard knows the epoch.
+func settleList(ctx context.Context, r *cluster, gallery id.Gallery) error {
+	g, ok := r.gallery(gallery)
 	if !ok {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
@@ -173,7 +173,7 @@ func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
 	if a.Status != shardfsm.Done {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	_, err = proposeMeta(ctx, r.cluster, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	_, err = proposeMeta(ctx, r, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	return err
 }
 
