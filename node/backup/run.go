@@ -82,7 +82,7 @@ func WriteShard(ctx context.Context, o Order, state State, master *seal.Master, 
 	}
 	var f *bucket.Folder
 	if err == nil {
-		f, err = bucket.OpenFolder(ctx, o.URL)
+		f, err = bucket.MakeFolder(ctx, o.URL)
 	}
 	if err != nil {
 		state.Release()
@@ -170,7 +170,7 @@ func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if err := checkName(o.Name); err != nil {
 		return Manifest{}, err
 	}
-	return inFolder(ctx, o.URL, func(f *bucket.Folder) (Manifest, error) {
+	return inFolder(ctx, bucket.MakeFolder, o.URL, func(f *bucket.Folder) (Manifest, error) {
 		if m, err := readManifest(ctx, f, o.Name, o.Master); !errors.Is(err, ErrUnfinished) {
 			return m, err
 		}

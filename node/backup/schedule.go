@@ -2,6 +2,8 @@ package backup
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -37,13 +39,16 @@ func (s *Service) step(ctx context.Context) error {
 		return err
 	}
 	if due {
-		s.beginBackup("backup", recordedBackup(s, s.cfg.To, name, func(ctx context.Context, p progress) (Manifest, error) {
-			m, err := s.Backup(ctx, wire.BackupOrder{To: s.cfg.To, Name: name}, p)
+		backUp := recordedBackup(s, s.cfg.To, name, func(ctx context.Context, p progress) (Manifest, error) {
+			return s.Backup(ctx, wire.BackupOrder{To: s.cfg.To, Name: name}, p)
+		})
+		s.beginBackup("backup", func(ctx context.Context, p progress) (Manifest, error) {
+			m, err := backUp(ctx, p)
 			if err == nil {
 				err = s.prune(ctx)
 			}
 			return m, err
-		}))
+		})
 	}
 	return nil
 }
@@ -54,7 +59,7 @@ func (s *Service) due(ctx context.Context) (name string, due bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	list, err := s.List(ctx, wire.BackupQuery{From: s.cfg.To})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the first backup makes the folder
 		return "", false, err
 	}
 	s.note(list)
@@ -93,7 +98,7 @@ func (s *Service) Last() time.Time {
 }
 
 func (s *Service) prune(ctx context.Context) error {
-	gone, err := inFolder(ctx, s.cfg.To, func(f *bucket.Folder) ([]string, error) { return Prune(ctx, f, scheduledPrefix, s.plan.Load().keep) })
+	gone, err := inFolder(ctx, bucket.OpenFolder, s.cfg.To, func(f *bucket.Folder) ([]string, error) { return Prune(ctx, f, scheduledPrefix, s.plan.Load().keep) })
 	if len(gone) > 0 {
 		s.cfg.Log.InfoContext(ctx, "old backups removed", "backups", gone)
 	}

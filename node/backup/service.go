@@ -180,7 +180,7 @@ func (s *Service) Target() Target { return copies{s} }
 
 // List returns the backups in a folder.
 func (s *Service) List(ctx context.Context, q wire.BackupQuery) ([]Listed, error) {
-	return inFolder(ctx, q.From, func(f *bucket.Folder) ([]Listed, error) { return List(ctx, f) })
+	return inFolder(ctx, bucket.OpenFolder, q.From, func(f *bucket.Folder) ([]Listed, error) { return List(ctx, f) })
 }
 
 // Erasures returns the subjects that a backup knows as erased (Deleted).
@@ -190,9 +190,9 @@ func (s *Service) Erasures(ctx context.Context, q wire.BackupQuery) ([]Erasure, 
 	})
 }
 
-// inFolder calls do with the folder at url.
-func inFolder[T any](ctx context.Context, url string, do func(*bucket.Folder) (T, error)) (out T, err error) {
-	f, err := bucket.OpenFolder(ctx, url)
+// inFolder calls do with the folder at url, as open opens it.
+func inFolder[T any](ctx context.Context, open bucket.Opener, url string, do func(*bucket.Folder) (T, error)) (out T, err error) {
+	f, err := open(ctx, url)
 	if err != nil {
 		return out, err
 	}
@@ -203,7 +203,7 @@ func inFolder[T any](ctx context.Context, url string, do func(*bucket.Folder) (T
 // inBackup calls do with the folder, name and cluster key of the backup that q names. An
 // empty name is the newest backup, an empty key this cluster's.
 func inBackup[T any](ctx context.Context, s *Service, q wire.BackupQuery, do func(*bucket.Folder, string, *seal.Master) (T, error)) (T, error) {
-	return inFolder(ctx, q.From, func(f *bucket.Folder) (out T, err error) {
+	return inFolder(ctx, bucket.OpenFolder, q.From, func(f *bucket.Folder) (out T, err error) {
 		master := s.cfg.Master
 		if len(q.Key) > 0 {
 			master, err = seal.NewMaster(q.Key)

@@ -26,10 +26,22 @@ const (
 // Folder is a writable place in an object store. It is safe for concurrent use.
 type Folder struct{ bucket *blob.Bucket }
 
-// OpenFolder opens the place at address: file:///DIR, which it creates when
-// missing, or SCHEME://BUCKET/PATH with the parameters of gocloud.dev. The caller
-// closes it. Errors don't repeat the address, which may contain a secret.
+// Opener opens a place in an object store.
+type Opener func(ctx context.Context, address string) (*Folder, error)
+
+// OpenFolder opens the place at address: file:///DIR, or SCHEME://BUCKET/PATH with the
+// parameters of gocloud.dev. The caller closes it. Errors don't repeat the address, which may
+// contain a secret. A missing folder of files is fs.ErrNotExist.
 func OpenFolder(ctx context.Context, address string) (*Folder, error) {
+	return open(ctx, address, false)
+}
+
+// MakeFolder is OpenFolder that creates a missing folder of files.
+func MakeFolder(ctx context.Context, address string) (*Folder, error) {
+	return open(ctx, address, true)
+}
+
+func open(ctx context.Context, address string, create bool) (*Folder, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the object store's address is no URL")
@@ -37,7 +49,7 @@ func OpenFolder(ctx context.Context, address string) (*Folder, error) {
 	switch {
 	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(filepath.FromSlash(u.Path)):
 		b, err := fileblob.OpenBucket(filepath.FromSlash(u.Path), &fileblob.Options{
-			CreateDir: true, NoTempDir: true, Metadata: fileblob.MetadataDontWrite, DirFileMode: 0o700,
+			CreateDir: create, NoTempDir: true, Metadata: fileblob.MetadataDontWrite, DirFileMode: 0o700,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("open the folder: %w", err)

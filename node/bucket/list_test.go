@@ -1,13 +1,35 @@
 package bucket
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 )
+
+func TestOnlyMakeFolderMakesFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "missing")
+	if _, err := OpenFolder(t.Context(), "file://"+dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("OpenFolder: %v, want that the folder is missing", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("OpenFolder has made the folder: %v", err)
+	}
+	for _, open := range []Opener{MakeFolder, OpenFolder} {
+		f, err := open(t.Context(), "file://"+dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 func TestListSurvivesRenamedFiles(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func IsURL(where string) bool { return strings.Contains(where, "://") }
 // as s3://BUCKET/DIR.
 func MakePlace(ctx context.Context, where string) (Place, error) {
 	if IsURL(where) {
-		return OpenBucket(ctx, where)
+		return openBucket(ctx, bucket.MakeFolder, where)
 	}
 	return MakeFolder(where)
 }
@@ -89,7 +89,11 @@ type Bucket struct {
 
 // OpenBucket opens the log at the URL of an object store's folder. Credentials come from the environment.
 func OpenBucket(ctx context.Context, address string) (*Bucket, error) {
-	f, err := bucket.OpenFolder(ctx, address)
+	return openBucket(ctx, bucket.OpenFolder, address)
+}
+
+func openBucket(ctx context.Context, open bucket.Opener, address string) (*Bucket, error) {
+	f, err := open(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("open the object store: %w", err)
 	}
