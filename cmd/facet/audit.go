@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +17,7 @@ import (
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/cli"
 	"facet/internal/tiles"
+	"facet/node/audit/entry"
 )
 
 // exportPause is the least pause between two lines about the progress of an export.
@@ -264,8 +267,21 @@ func (c *auditCheck) proof(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "VALID: entry %d of %s, which has %d entries, root %s\n%x\n", p.Index, p.Checkpoint.Origin, p.Checkpoint.N, p.Checkpoint.Hash, p.Entry)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "VALID: entry %d of %s, which has %d entries, root %s\n%s\n", p.Index, p.Checkpoint.Origin, p.Checkpoint.N, p.Checkpoint.Hash, shown(p))
 	return err
+}
+
+// shown returns a proven record as a line of JSON, or its bytes in hex if this version can't read them.
+func shown(p auditing.Proven) string {
+	r, err := entry.Decode(p.Entry)
+	if err != nil {
+		return hex.EncodeToString(p.Entry)
+	}
+	text, err := json.Marshal(r.Show(uint64(p.Index)))
+	if err != nil {
+		return hex.EncodeToString(p.Entry)
+	}
+	return string(text)
 }
 
 func (c *auditCheck) olderProof(cmd *cobra.Command, text []byte) error {

@@ -40,6 +40,8 @@ func TestVerifyShowsWhichLogIsFollowed(t *testing.T) {
 	want := "VALID: 400 entries of " + l.Origin
 	exits(t, 0, want, "audit", "verify", in("log"), "--key", l.Key, "--former", in("former"))
 	exits(t, 0, "it follows "+former.Origin+", of which a restored backup knew 200 entries, root ", "audit", "verify", in("log"), "--key", l.Key)
+	exits(t, 0, "proof: ", "audit", "prove", "0", "--from", in("log"), "--key", l.Key, "--to", in("first"))
+	exits(t, 0, `"kind":"act","operation":"`+entry.OperationRestored+`"`, "audit", "verify", in("first"), "--key", l.Key)
 	exits(t, 0, "proof: ", "audit", "prove", "--older", in("former"), "--from", was, "--key", former.Key, "--to", in("proof"))
 	exits(t, 0, "VALID: the 300 entries of "+former.Origin+" contain the older 200", "audit", "verify", in("proof"), "--older", in("former"), "--key", former.Key)
 	r.Operation = entry.OperationRestore
