@@ -36,9 +36,9 @@ const (
 	DuplicatesThresholdMin     = 7000
 
 	// blockEntries is how many entries a block has, and blocksMost how many blocks a gallery has before
-	// its blocks grow.
-	blockEntries = 512
-	blocksMost   = 50_000
+	// its blocks grow, to blockEntriesMax at most: the templates of a block are one message.
+	blockEntries, blockEntriesMax = 512, 10_000
+	blocksMost                    = 50_000
 	// blocksPage is how many blocks of a job are read at once.
 	blocksPage = 256
 	// presentMax is how many subjects a shard is asked for at once.
@@ -138,7 +138,7 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access Access, 
 
 // blocks returns the blocks of a gallery, at least one.
 func (r *duplicateRequests) blocks(ctx context.Context, g enrolment, threshold int) ([]job.Block, error) {
-	q := blocksQuery{Gallery: g.ID, Generation: g.Generation, Size: max(blockEntries, int(g.Size/blocksMost))}
+	q := blocksQuery{Gallery: g.ID, Generation: g.Generation, Size: min(max(blockEntries, int(g.Size/blocksMost)), blockEntriesMax)}
 	ends, err := calls.Scatter(ctx, r.calls, shardBlocks, g.shards, q)
 	if err != nil {
 		return nil, err

@@ -2,9 +2,11 @@ package router
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"facet/internal/id"
+	"facet/shard"
 	"facet/shard/job"
 )
 
@@ -73,6 +75,28 @@ func TestCursorIsOfOneReport(t *testing.T) {
 	for _, bad := range []string{"A", text[1:], text + "A", duplicatesCursor(report, 50, 50)} {
 		if _, ok := readDuplicatesCursor(report, 50, bad); ok {
 			t.Errorf("%q holds", bad)
+		}
+	}
+}
+
+func TestEachProbeIsComparedOnce(t *testing.T) {
+	t.Parallel()
+	probes := make([]shard.Probe, 100)
+	for i := range probes {
+		probes[i].Subject = person(i)
+	}
+	var compared []shard.Probe
+	_, err := inPieces(probes, func(left []shard.Probe) (pairsAnswer, error) {
+		done := min(len(compared)%7+1, len(left))
+		compared = append(compared, left[:done]...)
+		return pairsAnswer{Done: done}, nil
+	})
+	if err != nil || !reflect.DeepEqual(compared, probes) {
+		t.Errorf("%d of %d probes compared: %v", len(compared), len(probes), err)
+	}
+	for _, done := range []int{-1, 0, 101} {
+		if _, err := inPieces(probes, func([]shard.Probe) (pairsAnswer, error) { return pairsAnswer{Done: done}, nil }); err == nil {
+			t.Errorf("%d done of %d probes is no error", done, len(probes))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 )
 
 const (
-	// probesAtOnce is how many probes a shard compares in one call, which takes about a second with
-	// millions of events.
+	// probesAtOnce is how many probes a shard is asked to compare in one call. It compares the first ones, for
+	// about compareTime: a call must not last as long as one of a replica that has stopped (calls.CallAny).
 	probesAtOnce = 128
+	compareTime  = 500 * time.Millisecond
 	// keepInterval is how often the lease of a block is renewed.
 	keepInterval = time.Second
 )
@@ -148,20 +150,38 @@ func (r *duplicateRequests) compareProbes(ctx context.Context, g enrolment, b *B
 		return nil, ErrLost
 	}
 	q.Epoch = g.Epoch
+	all := q.Probes
 	for _, s := range g.shards[at:] {
-		err := turn(ctx)
-		if err == nil {
-			err = r.keep(ctx, b)
-		}
-		if err != nil {
-			return nil, err
-		}
 		q.Own = s == b.block.Shard
-		a, err := calls.CallAny(ctx, r.calls, shardPairs, s, q)
+		some, err := inPieces(all, func(left []shard.Probe) (a pairsAnswer, err error) {
+			if err = turn(ctx); err == nil {
+				err = r.keep(ctx, b)
+			}
+			if err != nil {
+				return a, err
+			}
+			q.Probes = left
+			return calls.CallAny(ctx, r.calls, shardPairs, s, q)
+		})
 		if err != nil {
 			return nil, err
 		}
-		lists = append(lists, a)
+		lists = append(lists, some...)
+	}
+	return lists, nil
+}
+
+// inPieces calls compare with the probes that are left until all are done.
+func inPieces(left []shard.Probe, compare func(left []shard.Probe) (pairsAnswer, error)) (lists []pairsAnswer, err error) {
+	for len(left) > 0 {
+		a, err := compare(left)
+		if err == nil && (a.Done < 1 || a.Done > len(left)) {
+			err = fmt.Errorf("a shard says that it has compared %d of %d probes", a.Done, len(left))
+		}
+		if err != nil {
+			return nil, err
+		}
+		lists, left = append(lists, a), left[a.Done:]
 	}
 	return lists, nil
 }
@@ -384,6 +404,7 @@ type pairsQuery struct {
 type pairsAnswer struct {
 	Pairs []shard.Pair `cbor:"1,keyasint,omitempty"`
 	Cut   bool         `cbor:"2,keyasint,omitempty"`
+	Done  int          `cbor:"3,keyasint"` // as in shard.Paired
 }
 
 var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *Router, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
@@ -394,13 +415,13 @@ var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *Router
 	if err != nil {
 		return a, err
 	}
-	pairs, complete, err := shard.DuplicatesOf(s).Pairs(ctx, q.Gallery, q.Generation, key, shard.PairQuery{
-		Probes: q.Probes, Threshold: q.Threshold, Own: q.Own, Limit: min(q.Limit, job.PairsMax),
+	found, err := shard.DuplicatesOf(s).Pairs(ctx, q.Gallery, q.Generation, key, shard.PairQuery{
+		Probes: q.Probes, Threshold: q.Threshold, Own: q.Own, Limit: min(q.Limit, job.PairsMax), Time: compareTime,
 	})
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return a, ofOneModel(other)
 	}
-	return pairsAnswer{pairs, !complete}, tooBusy(err)
+	return pairsAnswer{found.Pairs, !found.Complete, found.Done}, tooBusy(err)
 })
 
 // presentQuery asks a shard which subjects it has.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"facet/engine"
 	"facet/internal/id"
@@ -17,8 +18,10 @@ import (
 )
 
 const (
-	// pairsTogether is how many probes share a pass: as many as the kernel compares at once.
-	pairsTogether = 32
+	// pairsTogether is how many probes share a pass: as many as the kernel compares at once. A pass over many entries
+	// has fewer, so that it has passComparisons at most, about half a second.
+	pairsTogether   = 32
+	passComparisons = 1 << 27
 	// pairHits is how many subjects a probe is expected to find at most. One that finds as many is
 	// searched for again.
 	pairHits = 32
@@ -52,6 +55,18 @@ type PairQuery struct {
 	Own bool
 	// Limit is the most pairs to return.
 	Limit int
+	// Time is how long passes begin. At least one does.
+	Time time.Duration
+}
+
+// Paired is the answer to a PairQuery.
+type Paired struct {
+	// Pairs are in the order of ComparePairs.
+	Pairs []Pair
+	// Complete is false if there are more than the query's limit. Then some of them are missing.
+	Complete bool
+	// Done is how many of the query's probes, the first ones, were compared.
+	Done int
 }
 
 // Duplicates finds the pairs of subjects of a Shard that seem to show one person.
@@ -141,35 +156,51 @@ func (s *Duplicates) active(sl *slice, after, last uint64) (list []*entry) {
 	return list
 }
 
-// Pairs returns the pairs of the probes' subjects and the subjects of a gallery's slice, in the order of
-// ComparePairs. The score of a pair is the best one of the probes and the subject's events; templates of
-// subjects don't count. Each pair at or above the threshold is there whose events stay as they are
-// during the call. complete is false if there are more than q.Limit; then some of them are missing.
-// Errors are those of Search.
-func (s *Duplicates) Pairs(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q PairQuery) (pairs []Pair, complete bool, err error) {
+// Pairs returns the pairs of the probes' subjects and the subjects of a gallery's slice. The score of a pair
+// is the best one of the probes and the subject's events; templates of subjects don't count. Each pair of a
+// compared probe at or above the threshold is there whose events stay as they are during the call. Errors are
+// those of Search.
+func (s *Duplicates) Pairs(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q PairQuery) (Paired, error) {
+	none := Paired{Complete: true, Done: len(q.Probes)}
 	sl, leave, err := (*Shard)(s).enter(g, generation)
 	if err != nil || sl == nil {
-		return nil, true, err
+		return none, err
 	}
 	defer leave()
 	if err := (*Shard)(s).open(ctx, sl, key); err != nil {
-		return nil, false, err
+		return Paired{}, err
 	}
 	now := sl.templates.begin()
 	defer sl.templates.end()
 	if now.queue == nil {
-		return nil, true, nil
+		return none, nil
 	}
-	found := pairing{query: &q, best: make(map[[2]id.Subject]int), complete: true}
-	for some := range slices.Chunk(q.Probes, pairsTogether) {
+	found, begun, done := pairing{query: &q, best: make(map[[2]id.Subject]int), complete: true}, time.Now(), 0
+	for some := range slices.Chunk(q.Probes, probesOfPass(s.entriesOf(sl))) {
+		if done > 0 && time.Since(begun) >= q.Time {
+			break
+		}
 		if err := (*Shard)(s).going(ctx); err != nil {
-			return nil, false, err
+			return Paired{}, err
 		}
 		if err := found.search(ctx, now.queue, some); err != nil {
-			return nil, false, fmt.Errorf("compare %d probes with gallery %s: %w", len(some), g, err)
+			return Paired{}, fmt.Errorf("compare %d probes with gallery %s: %w", len(some), g, err)
 		}
+		done += len(some)
 	}
-	return found.sorted(), found.complete, nil
+	pairs := found.sorted()
+	return Paired{pairs, found.complete, done}, nil
+}
+
+func (s *Duplicates) entriesOf(sl *slice) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return sl.entries.Len()
+}
+
+// probesOfPass returns how many probes share a pass over so many entries.
+func probesOfPass(entries int) int {
+	return min(max(passComparisons/max(entries, 1), 1), pairsTogether)
 }
 
 // pairing collects pairs.

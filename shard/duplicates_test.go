@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,13 +42,16 @@ func (w *twin) duplicates(t *testing.T, other *twin, n, threshold, limit int) (p
 	complete = true
 	for _, probes := range w.blocked(t, n) {
 		q := PairQuery{Probes: probes, Threshold: threshold, Own: other == w, Limit: limit}
-		found, whole, err := DuplicatesOf(other.Shard).Pairs(t.Context(), testGallery, 1, w.key, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		complete = complete && whole
-		for _, p := range found {
-			best[[2]id.Subject{p.A, p.B}] = max(best[[2]id.Subject{p.A, p.B}], p.Score)
+		for len(q.Probes) > 0 {
+			found, err := DuplicatesOf(other.Shard).Pairs(t.Context(), testGallery, 1, w.key, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			complete = complete && found.Complete
+			for _, p := range found.Pairs {
+				best[[2]id.Subject{p.A, p.B}] = max(best[[2]id.Subject{p.A, p.B}], p.Score)
+			}
+			q.Probes = q.Probes[found.Done:]
 		}
 	}
 	return sortedPairs(best), complete
@@ -120,9 +124,9 @@ func TestManyCopiesAreAllFound(t *testing.T) {
 	}
 	all, found := copies*(copies-1)/2+copies/2*(copies/2-1), 0
 	for _, probes := range w.blocked(t, 50) {
-		got, complete, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 1 << 20})
-		if found += len(got); !complete || err != nil {
-			t.Errorf("complete %v, %v", complete, err)
+		got, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 1 << 20, time.Hour})
+		if found += len(got.Pairs); !got.Complete || err != nil {
+			t.Errorf("complete %v, %v", got.Complete, err)
 		}
 	}
 	if found != all { // each pair once
@@ -130,10 +134,31 @@ func TestManyCopiesAreAllFound(t *testing.T) {
 	}
 	for _, limit := range []int{1, pairHits - 2, pairHits, 100} {
 		for _, probes := range w.blocked(t, 1<<20) {
-			got, complete, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, limit})
-			if len(got) != limit || complete || err != nil {
-				t.Errorf("%d pairs of at most %d, complete %v, %v", len(got), limit, complete, err)
+			got, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, limit, time.Hour})
+			if len(got.Pairs) != limit || got.Complete || err != nil {
+				t.Errorf("%d pairs of at most %d, complete %v, %v", len(got.Pairs), limit, got.Complete, err)
 			}
+		}
+	}
+}
+
+// A call ends in time, however many entries and probes there are.
+func TestCallHasAsManyPassesAsTimeAllows(t *testing.T) {
+	t.Parallel()
+	for entries, want := range map[int]int{0: pairsTogether, 4 << 20: pairsTogether, 16 << 20: 8, 1 << 30: 1} {
+		if got := probesOfPass(entries); got != want {
+			t.Errorf("%d probes share a pass over %d entries, want %d", got, entries, want)
+		}
+	}
+	w := &twin{Shard: newTestShard(t, 1000), key: testKey(t, 1)}
+	for n := range 2*pairsTogether + 1 {
+		put(t, w.Shard, newEvent(w.key, n, axis(n)))
+	}
+	probes := w.blocked(t, 1<<20)[0]
+	for limit, want := range map[time.Duration]int{0: pairsTogether, time.Hour: len(probes)} {
+		got, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 10, limit})
+		if got.Done != want || err != nil {
+			t.Errorf("in %s: %d of %d probes compared, want %d, %v", limit, got.Done, len(probes), want, err)
 		}
 	}
 }
@@ -146,9 +171,9 @@ func TestHiddenPairsAreNotSaidComplete(t *testing.T) {
 		put(t, w.Shard, newEvent(w.key, n, axis(1)))
 	}
 	middle := []Probe{{newEvent(w.key, pairHits+5, axis(1)).Subject, axis(1)}}
-	got, complete, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{middle, score.Max, true, 10})
-	if complete || err != nil {
-		t.Errorf("%d pairs, complete %v, %v", len(got), complete, err)
+	got, err := DuplicatesOf(w.Shard).Pairs(t.Context(), testGallery, 1, w.key, PairQuery{middle, score.Max, true, 10, 0})
+	if got.Complete || err != nil {
+		t.Errorf("%d pairs, complete %v, %v", len(got.Pairs), got.Complete, err)
 	}
 }
 

@@ -70,11 +70,11 @@ func pairsOf(b *testing.B, shards []*Shard) (all []Pair, comparisons float64) {
 			}
 			after = end
 			for j := i; j < len(shards); j++ {
-				pairs, complete, err := DuplicatesOf(shards[j]).Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096})
-				if err != nil || !complete {
-					b.Fatal(complete, err)
+				found, err := DuplicatesOf(shards[j]).Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096, time.Hour})
+				if err != nil || !found.Complete {
+					b.Fatal(found.Complete, err)
 				}
-				all = append(all, pairs...)
+				all = append(all, found.Pairs...)
 				comparisons += float64(len(probes)) * pairShards
 			}
 		}
