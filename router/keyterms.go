@@ -93,7 +93,6 @@ func (t *KeyTerms) Allows(from netip.Addr, now time.Time) (refusal string) {
 	if !t.Ends.IsZero() && !now.Before(t.Ends) {
 		return fmt.Sprintf("The access key ended at %s.", t.Ends.Format(time.RFC3339))
 	}
-	from = from.Unmap()
 	if len(t.Networks) > 0 && !slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool { return n.Contains(from) }) {
 		return fmt.Sprintf("The access key may not be used from the address %s.", from)
 	}

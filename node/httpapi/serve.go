@@ -275,11 +275,11 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 		return s.wrong(ctx, rc, attempt{pair: pair, wait: wait, known: known, seen: seen, began: began, refusal: refusal})
 	}
 	s.failures.proved(pair)
-	c.claim, c.trail.signer, c.trail.source = claim, key, clientOf(rc).Unmap().AsSlice()
+	c.claim, c.trail.signer, c.trail.source = claim, key, listener.Remote(rc.Conn()).AsSlice()
 	if key.Disabled {
 		return disabled()
 	}
-	if refusal := key.Allows(clientOf(rc), s.cfg.Now()); refusal != "" {
+	if refusal := key.Allows(listener.Remote(rc.Conn()), s.cfg.Now()); refusal != "" {
 		return outsideTerms(refusal)
 	}
 	c.key = key

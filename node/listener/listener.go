@@ -95,16 +95,22 @@ func passes(err error) bool {
 // the IPv4 address, or the 64 bits that an IPv6 site is assigned. It returns the zero
 // Addr where there are no addresses.
 func Address(c net.Conn) netip.Addr {
-	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	ip := Remote(c)
 	if ip.Is6() {
 		prefix, _ := ip.Prefix(64) // 64 is within an IPv6 address
 		ip = prefix.Addr()
 	}
 	return ip
+}
+
+// Remote returns the address of a connection's other end, without a zone. It returns the zero Addr where there are
+// no addresses.
+func Remote(c net.Conn) netip.Addr {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }
 
 // add counts c if the bounds allow one more connection. It returns the connection
