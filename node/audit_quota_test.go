@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,8 +93,12 @@ func TestAuditRecordsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.bound(t, head.Size) // what has expired does not count
-	if err := a.cluster.Nodes[0].Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size); err != nil {
+	a.bound(t, head.Size)                                                           // what has expired does not count
+	expired := slices.ContainsFunc(a.cluster.Nodes, func(m *nodetest.Member) bool { // its leader can
+		err = m.Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size)
+		return err == nil
+	})
+	if !expired {
 		t.Fatal(err)
 	}
 	if got := a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusNotFound {

@@ -200,7 +200,6 @@ var (
 func addAudit(table map[string]handler) {
 	calls.Add(table, auditBegin)
 	calls.Add(table, auditAppend)
-	calls.Add(table, auditExpire)
 	calls.Add(table, shardRemembers)
 	calls.Add(table, auditHead)
 	calls.Add(table, auditRead)

@@ -77,16 +77,19 @@ func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
 	return metafsm.AuditOf(r.groups.Meta(), tenant).Retention(), true
 }
 
-// ExpireAudit removes the contents of a log's first entries, up to and without the one at before.
+// ExpireAudit removes the contents of a log's first entries, up to and without the one at before. Only the node
+// that leads the log can: no node takes another one's word for what has expired.
 func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error {
-	a, err := calls.CallLeader(ctx, r.calls, auditExpire, r.auditHome(tenant), shardfsm.ExpireLog{Tenant: tenant, Before: before})
+	g, err := r.localGroup(r.auditHome(tenant))
+	if err != nil {
+		return err
+	}
+	a, err := propose(ctx, g, shardfsm.ExpireLogOp, shardfsm.ExpireLog{Tenant: tenant, Before: before})
 	if err == nil && a.Status != shardfsm.Done {
 		err = fmt.Errorf("expire records of tenant %s: the shard answered %v", tenant, a.Status)
 	}
 	return err
 }
-
-var auditExpire = shardCommand("audit.expire", shardfsm.ExpireLogOp, nil)
 
 // SettleAudit writes the snapshots of the shards on this node whose audit logs have more than most bytes
 // of records in memory. The records are in files then.

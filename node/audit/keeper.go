@@ -28,6 +28,10 @@ const (
 	// slack is how much longer than its days a record may stay. Records of several nodes are not quite in
 	// the order of their times.
 	slack = time.Hour
+	// scanTime is about how long the records of one log are read that may have expired.
+	scanTime = 5 * time.Second
+	// entriesAtOnce is how many records are asked for at once, at most.
+	entriesAtOnce = 256
 )
 
 // errExpired is returned for a record without contents.
@@ -76,7 +80,10 @@ func (k *Keeper) Run(ctx context.Context) {
 		err = errors.Join(err, k.Complete(ctx, now))
 		if time.Since(k.expired) >= expireInterval {
 			k.expired = time.Now()
-			err = errors.Join(err, k.Expire(ctx, now))
+			more, failed := k.Expire(ctx, now)
+			if err = errors.Join(err, failed); more {
+				k.expired = time.Time{}
+			}
 		}
 		return err
 	})
@@ -129,8 +136,8 @@ func (k *Keeper) complete(ctx context.Context, tenant id.Tenant, intent *entry.R
 	return nil
 }
 
-// Expire removes the contents whose retention has passed at a time.
-func (k *Keeper) Expire(ctx context.Context, now time.Time) error {
+// Expire removes the contents whose retention has passed at a time. It reports whether there may be more.
+func (k *Keeper) Expire(ctx context.Context, now time.Time) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, expireTimeout)
 	defer cancel()
 	var failed []error
@@ -139,63 +146,79 @@ func (k *Keeper) Expire(ctx context.Context, now time.Time) error {
 		if !ok {
 			continue
 		}
-		if err := k.expire(ctx, tenant, now.Add(-time.Duration(days)*24*time.Hour-slack)); err != nil {
+		unread, err := k.expire(ctx, tenant, now, now.Add(-time.Duration(days)*24*time.Hour-slack))
+		if more = more || unread; err != nil {
 			failed = append(failed, fmt.Errorf("expire records of tenant %s: %w", tenant, err))
 		}
 	}
-	return errors.Join(failed...)
+	return more, errors.Join(failed...)
 }
 
-// expire removes the contents of a tenant's records that are older than a time.
-func (k *Keeper) expire(ctx context.Context, tenant id.Tenant, before time.Time) error {
+// expire removes the contents of a tenant's first records, all of which are older than a time. The log says so
+// before. It reports whether there may be more.
+func (k *Keeper) expire(ctx context.Context, tenant id.Tenant, now, before time.Time) (more bool, err error) {
 	head, err := k.logs.AuditHead(ctx, tenant)
 	if err != nil {
-		return err
+		return false, err
 	}
-	from, to := head.Bare, head.Size // all before from are older, the one at to is not
-	for from < to {
-		middle := (from + to) / 2
-		at, err := k.timeOf(ctx, tenant, middle)
-		switch {
-		case err != nil:
-			return err
-		case at.Before(before):
-			from = middle + 1
-		default:
-			to = middle
+	end, begun := head.Bare, time.Now()
+	for older := true; older && end < head.Size && !more; more = older && time.Since(begun) > scanTime {
+		list, err := k.records(ctx, tenant, end, head.Size-end)
+		if err != nil {
+			return false, err
+		}
+		for _, r := range list {
+			if older = time.UnixMilli(r.Time).Before(before); !older {
+				break
+			}
+			end++
 		}
 	}
-	if from == head.Bare {
-		return nil
+	if end == head.Bare {
+		return false, nil
 	}
-	return k.logs.ExpireAudit(ctx, tenant, from)
-}
-
-// timeOf returns the time of a record.
-func (k *Keeper) timeOf(ctx context.Context, tenant id.Tenant, number uint64) (time.Time, error) {
-	r, err := k.record(ctx, tenant, number)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return time.UnixMilli(r.Time), nil
+	act := entry.New(entry.Act, now)
+	act.Operation, act.Count = entry.OperationExpire, end
+	k.add(tenant, Event{Record: act})
+	return more, k.logs.ExpireAudit(ctx, tenant, end)
 }
 
 // record returns a record of a log.
 func (k *Keeper) record(ctx context.Context, tenant id.Tenant, number uint64) (*entry.Record, error) {
+	list, err := k.records(ctx, tenant, number, 1)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// records returns records of a log from number first on, at least one. The error is errExpired if one has no
+// contents.
+func (k *Keeper) records(ctx context.Context, tenant id.Tenant, first, most uint64) (list []*entry.Record, err error) {
 	key, err := k.logs.AuditKey(tenant)
 	if err != nil {
 		return nil, err
 	}
-	list, err := k.logs.AuditEntries(ctx, tenant, number, 1)
+	entries, err := k.logs.AuditEntries(ctx, tenant, first, int(min(most, entriesAtOnce)))
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || len(list[0].Sealed) == 0 {
-		return nil, fmt.Errorf("%w: record %d", errExpired, number)
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("the log has no record %d", first)
 	}
-	content, err := key.Open(list[0].Sealed, tenant.UUID[:])
-	if err != nil {
-		return nil, err
+	for i, e := range entries {
+		if len(e.Sealed) == 0 {
+			return nil, fmt.Errorf("%w: record %d", errExpired, first+uint64(i))
+		}
+		content, err := key.Open(e.Sealed, tenant.UUID[:])
+		if err != nil {
+			return nil, err
+		}
+		r, err := entry.Decode(content)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
 	}
-	return entry.Decode(content)
+	return list, nil
 }

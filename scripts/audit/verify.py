@@ -2,9 +2,9 @@
 """Verifies an exported audit log of facet, or any log in the form of C2SP's tlog-tiles.
 
 It recomputes the hash of each entry, each tile and the root (RFC 6962), and checks the signature.
-With a checkpoint that a witness has cosigned, the log must contain that tree. Of entries past their
-retention only the hashes are in the folder. Signatures need the package cryptography; without it,
---unsigned checks the rest. Exit status: 0 valid, 1 not valid, 2 wrong usage or no cryptography.
+With a checkpoint that a witness has cosigned, the log must contain that tree. Entries past their
+retention are there as hashes only: --expired says how many first ones may be. Signatures need the package
+cryptography; without it, --unsigned checks the rest. Exit status: 0 valid, 1 not valid, 2 wrong usage.
 """
 import argparse
 import base64
@@ -72,8 +72,7 @@ def open_checkpoint(data, *keys):
                 raise Fault(f"checkpoint: {name} has not signed it")
             signature, signed = decode(mine[0])[4:], text + "\n"
             if kind == 4:  # a time, and the signature of time and text
-                signed = f"cosignature/v1\ntime {int.from_bytes(signature[:8], 'big')}\n{signed}"
-                signature = signature[8:]
+                signature, signed = signature[8:], f"cosignature/v1\ntime {int.from_bytes(signature[:8], 'big')}\n{signed}"
             if Ed25519PublicKey:
                 Ed25519PublicKey.from_public_bytes(public).verify(signature, signed.encode())
     except ValueError:
@@ -88,8 +87,7 @@ def open_checkpoint(data, *keys):
 def subtree(hashes):
     """Returns the root of 1, 2, 4 … or 256 hashes."""
     while len(hashes) > 1:
-        pairs = iter(hashes)
-        hashes = [sha256(b"\x01" + a + b).digest() for a, b in zip(pairs, pairs)]
+        hashes = [sha256(b"\x01" + a + b).digest() for a, b in zip(hashes[::2], hashes[1::2])]
     return hashes[0]
 
 
@@ -114,8 +112,8 @@ def entry_hashes(bundle, n, path):
 
 
 class Log:
-    def __init__(self, folder, size):
-        self.folder, self.size, self.faults, self.hash_only = folder, size, [], 0
+    def __init__(self, folder, size, expired):
+        self.folder, self.size, self.expired, self.faults, self.hash_only = folder, size, expired, [], 0
 
     def tile(self, level, n, width, below):
         """Returns the hashes of a tile, which must be those of the entries, or of the tiles below it."""
@@ -126,8 +124,10 @@ class Log:
         computed = below[first:first + width]
         if level == 0 and os.path.lexists(os.path.join(self.folder, bundle)):
             computed = entry_hashes(read(self.folder, bundle, BUNDLE_MAX), width, bundle)
-        elif level == 0:
+        elif level == 0 and first < self.expired:
             self.hash_only += width
+        elif level == 0:
+            self.faults.append(f"{bundle}: it is missing; if the retention of its entries has passed, say so with --expired")
         if data == b"".join(computed):
             return computed
         stored = [data[i:i + HASH] for i in range(0, len(data), HASH)]
@@ -156,7 +156,7 @@ class Log:
         return {size: root or sha256().digest() for size, root in roots.items()}
 
 
-def verify(folder, key, witness, witness_key):
+def verify(folder, key, witness, witness_key, expired):
     key, seen, roots = parse_key(key, 1), None, {}
     origin, size, root = open_checkpoint(read(folder, "checkpoint", NOTE_MAX), key)
     if witness:
@@ -165,7 +165,7 @@ def verify(folder, key, witness, witness_key):
         _, seen, seen_root = open_checkpoint(read("", witness, NOTE_MAX), key, parse_key(witness_key, 4))
         if seen > size:
             raise Fault(f"the witness has seen {seen} entries, and here are {size}: the end was cut, or this copy is older")
-    log = Log(folder, size)
+    log = Log(folder, size, expired)
     try:
         roots = log.roots({size, size if seen is None else seen})
     except Fault as fault:
@@ -185,6 +185,7 @@ if __name__ == "__main__":
     about.add_argument("--key", required=True, help="the log's verifier key")
     about.add_argument("--witness", help="a cosigned checkpoint, or the folder of the witness")
     about.add_argument("--witness-key", help="the witness's verifier key")
+    about.add_argument("--expired", type=int, default=0, help="how many of the first entries are past their retention, as the log's last record \"expire records\" says")
     about.add_argument("--unsigned", action="store_true", help="without cryptography: check no signature")
     args = about.parse_args()
     if bool(args.witness) != bool(args.witness_key):
@@ -194,6 +195,6 @@ if __name__ == "__main__":
         if not args.unsigned:
             sys.exit(2)
     try:
-        verify(args.folder, args.key, args.witness, args.witness_key)
+        verify(args.folder, args.key, args.witness, args.witness_key, args.expired)
     except Fault as fault:
         sys.exit(f"{fault}\nNOT VALID")

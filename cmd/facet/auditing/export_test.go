@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
+	"facet/node/audit/entry"
 )
 
 // filled returns a log with n entries, written into a folder, and its server.
@@ -220,9 +222,45 @@ func TestExportChecksEachEntry(t *testing.T) {
 	f("the entries 512 to 699 that the log gives are not those of its checkpoint", 699)
 }
 
+// expired returns the act by which the first n records of a log lose their contents.
+func expired(n uint64) []byte {
+	r := entry.New(entry.Act, time.Now())
+	r.Operation, r.Count = entry.OperationExpire, n
+	return r.Encode()
+}
+
+// Contents that are not there are a fault, unless the log says that their retention has passed.
+func TestMissingContentsAreFound(t *testing.T) {
+	t.Parallel()
+	l, dir, server := filled(t, 2000)
+	f := func(missing, want string, status int, more ...string) {
+		t.Helper()
+		to := t.TempDir()
+		export(t, source(t, server.URL, server.CA), to, l.Key)
+		if err := os.RemoveAll(filepath.Join(to, missing)); err != nil {
+			t.Fatal(err)
+		}
+		v := verified(t, to, l.Key)
+		if got := strings.Join(v.Faults, "\n"); !strings.Contains(got, want) || (status == 0) != (got == "") {
+			t.Errorf("without %s: got %q, want %q", missing, got, want)
+		}
+		python(t, status, "", to, l.Key, more...)
+	}
+	f("tile/entries/003", "tile/entries/003: it is missing", 1)
+	f("tile/entries/007.p", "tile/entries/007.p/208: it is missing", 1)
+	f("tile/entries", "tile/entries/007.p/208: it is missing", 1)
+	l.Append(t, expired(3*256+1))
+	l.Write(t, dir)
+	f("tile/entries/003", "", 0, "--expired", "769")
+	f("tile/entries/004", "tile/entries/004: it is missing", 1, "--expired", "769")
+	f("tile/entries/007.p", "tile/entries/007.p/209: it is missing", 1, "--expired", "769") // with what it says
+}
+
 func TestEntriesPastRetentionAreCounted(t *testing.T) {
 	t.Parallel()
-	l, _, server := filled(t, 2000)
+	l, dir, server := filled(t, 2000)
+	l.Append(t, expired(300))
+	l.Write(t, dir)
 	server.Gone = func(path string) bool { return path == "tile/entries/000" || path == "tile/entries/001" }
 	for _, where := range []string{server.URL, server.Profile} {
 		to := t.TempDir()
@@ -232,7 +270,7 @@ func TestEntriesPastRetentionAreCounted(t *testing.T) {
 		if v := verified(t, to, l.Key); v.HashOnly != 512 || len(v.Faults) > 0 {
 			t.Errorf("%s: %+v", where, v)
 		}
-		python(t, 0, "512 are proven by hash only", to, l.Key)
+		python(t, 0, "512 are proven by hash only", to, l.Key, "--expired", "300")
 		server.Requests.Store(0)
 		export(t, source(t, where, server.CA), to, l.Key)
 		if n := server.Requests.Load(); n > 3 { // the checkpoint and the tiles of its root

@@ -19,8 +19,8 @@ const faultsMax = 100
 // Verified counts what Verify has found in a folder.
 type Verified struct {
 	Checkpoint tiles.Checkpoint
-	// HashOnly is the number of entries that are not in the folder: their hashes prove that they were
-	// in the log.
+	// HashOnly is the number of entries that are not in the folder, because their retention has passed: their
+	// hashes prove that they were in the log.
 	HashOnly int64
 	// Former is the signed checkpoint of the log that this one follows after a restoration, the last one, or empty.
 	Former string
@@ -35,7 +35,14 @@ type check struct {
 	Verified
 	from    Source
 	builder builder
+	// missing are the bundles that are not there, in order. expired is how many first records of the log have no
+	// contents, as the log's acts say.
+	missing []span
+	expired int64
 }
+
+// span is a sequence of bundles, up to and without the one at end.
+type span struct{ first, end int64 }
 
 // Verify checks a log: each entry with its hash, each tile with those below it, the root with the
 // signed checkpoint, and the checkpoints that witnesses have cosigned. The error is one of reading.
@@ -62,6 +69,7 @@ func Verify(ctx context.Context, from Source, key string, witnessed []Witnessed)
 	if err := c.builder.rest(above); err != nil {
 		return c.Verified, err
 	}
+	c.judgeMissing()
 	root, err := c.builder.root()
 	if err != nil {
 		return c.Verified, err
@@ -91,6 +99,11 @@ func (c *check) bundle(ctx context.Context, t tlog.Tile) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrGone):
 		c.HashOnly += int64(t.W)
+		if last := len(c.missing) - 1; last >= 0 && c.missing[last].end == t.N {
+			c.missing[last].end++
+		} else {
+			c.missing = append(c.missing, span{t.N, t.N + 1})
+		}
 	case err != nil:
 		c.fault("%s: %v", tiles.Path(at), err)
 	default:
@@ -111,14 +124,36 @@ func (c *check) bundle(ctx context.Context, t tlog.Tile) error {
 	return c.builder.add(hashes)
 }
 
-// follow notes the log that this one follows, if entries name it: the log's first one, or an act of a restoration.
+// follow notes what acts say of the log: which log it follows, in its first entry or in an act of a restoration, and
+// how many of its records have expired.
 func (c *check) follow(first bool, entries [][]byte) {
 	for i, content := range entries {
-		if (!first || i > 0) && !bytes.Contains(content, []byte(entry.OperationRestore)) {
+		if (!first || i > 0) && !bytes.Contains(content, []byte(entry.OperationRestore)) && !bytes.Contains(content, []byte(entry.OperationExpire)) {
 			continue // decoding all entries would take longer than the rest of the check
 		}
-		if r, err := entry.Decode(content); err == nil && r.Kind == entry.Act && r.Former != "" {
+		r, err := entry.Decode(content)
+		if err != nil || r.Kind != entry.Act {
+			continue
+		}
+		if r.Former != "" {
 			c.Former = r.Former
+		}
+		if r.Operation == entry.OperationExpire {
+			c.expired = max(c.expired, int64(min(r.Count, uint64(c.Checkpoint.N))))
+		}
+	}
+}
+
+// judgeMissing adds a fault for each bundle that is not there though not all of its records have expired. A log
+// serves no bundle of which some have.
+func (c *check) judgeMissing() {
+	gone := (c.expired + tiles.Width - 1) / tiles.Width
+	for _, m := range c.missing {
+		for n := max(m.first, gone); n < m.end; n++ {
+			at := tiles.In(0, n, c.Checkpoint.N)
+			at.L = tiles.EntryLevel
+			c.HashOnly -= int64(at.W)
+			c.fault("%s: it is missing, and no record says that the retention of its entries has passed", tiles.Path(at))
 		}
 	}
 }

@@ -151,7 +151,8 @@ type Record struct {
 	// Case is the review that the request opened or is about, and Verdict what it says of the photos.
 	Case    id.UUID `cbor:"25,keyasint,omitzero"`
 	Verdict Verdict `cbor:"26,keyasint,omitempty"`
-	// Count is how many events an act has expired, or how many requests it stands for.
+	// Count is how many events an act has expired, how many requests it stands for, or, of OperationExpire, how
+	// many of the log's first records have no contents from then on.
 	Count uint64 `cbor:"27,keyasint,omitempty"`
 	// Former is the signed checkpoint of the log that this one follows after a restoration. It is set in the
 	// first record of a tenant's log, of OperationRestored, and in OperationRestore of the cluster's.
@@ -163,6 +164,9 @@ const OperationRestored = "log restored"
 
 // OperationRestore is the operation of the act of a restoration's end, in the cluster's log.
 const OperationRestore = "restore a backup"
+
+// OperationExpire is the operation of the act by which the contents of the log's first records go.
+const OperationExpire = "expire records"
 
 // New returns a record of something that began at a time.
 func New(kind Kind, at time.Time) *Record {
