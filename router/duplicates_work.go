@@ -253,52 +253,51 @@ func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name sha
 			return nil
 		}
 		from += uint32(len(page))
-		for _, rec := range page {
-			if rec.Result == nil || rec.Result.Pairs == 0 {
-				continue
-			}
-			if err := r.redactBlock(ctx, g, key, name, *rec.Result); err != nil {
-				return err
-			}
+		if err := r.redactPage(ctx, g, key, name, page); err != nil {
+			return err
 		}
 	}
 }
 
-// redactBlock takes the pairs of subjects that are gone out of the result of a block.
-func (r *duplicateRequests) redactBlock(ctx context.Context, g enrolment, key *seal.Key, name shardfsm.JobName, result job.Result) error {
-	p, err := job.OpenPairs(key, jobName(name), result.Index, result.Sealed)
-	if err != nil {
-		return err
-	}
-	left, err := r.lasting(ctx, g, p.List)
-	if err != nil || len(left) == len(p.List) {
-		return err
-	}
-	p.List = left
-	result.Pairs, result.Sealed = uint32(len(left)), job.SealPairs(key, jobName(name), result.Index, p)
-	_, err = calls.CallLeader(ctx, r.calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
-		Name: name, Results: []job.Result{result}, Time: time.Now().UnixMilli(),
-	})
-	return err
-}
-
-// lasting returns the pairs of which both subjects are still there.
-func (r *duplicateRequests) lasting(ctx context.Context, g enrolment, list []job.Pair) (left []job.Pair, err error) {
+// redactPage takes the pairs of subjects that are gone out of the results of some blocks.
+func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *seal.Key, name shardfsm.JobName, page []job.Record) error {
 	var subjects []id.Subject
-	for _, p := range list {
-		subjects = append(subjects, p.A, p.B)
+	found := make([]job.Pairs, len(page))
+	for i, rec := range page {
+		if rec.Result == nil || rec.Result.Pairs == 0 {
+			continue
+		}
+		var err error
+		if found[i], err = job.OpenPairs(key, jobName(name), rec.Result.Index, rec.Result.Sealed); err != nil {
+			return err
+		}
+		for _, p := range found[i].List {
+			subjects = append(subjects, p.A, p.B)
+		}
 	}
 	there, err := subjectsOf(ctx, r.cluster, g, subjects, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, p := range list {
-		_, first := there[p.A]
-		if _, second := there[p.B]; first && second {
-			left = append(left, p)
+	for i, p := range found {
+		left := slices.DeleteFunc(slices.Clone(p.List), func(p job.Pair) bool {
+			_, first := there[p.A]
+			_, second := there[p.B]
+			return !first || !second
+		})
+		if len(left) == len(p.List) {
+			continue
+		}
+		p.List = left
+		result := *page[i].Result
+		result.Pairs, result.Sealed = uint32(len(left)), job.SealPairs(key, jobName(name), result.Index, p)
+		if _, err := calls.CallLeader(ctx, r.calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
+			Name: name, Results: []job.Result{result}, Time: time.Now().UnixMilli(),
+		}); err != nil {
+			return err
 		}
 	}
-	return left, nil
+	return nil
 }
 
 var (

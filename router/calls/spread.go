@@ -193,7 +193,7 @@ func (s *spread) late(m id.Member, usual time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, now := s.known[m], time.Now()
-	if now.Sub(b.since) < usual || now.Before(b.passed) {
+	if b == nil || now.Sub(b.since) < usual || now.Before(b.passed) { // b is nil for a member that was removed
 		return false
 	}
 	b.passOver(now)
@@ -215,5 +215,6 @@ func (s *spread) silent(m id.Member) bool { return m != s.self && s.quiet(m, sil
 func (s *spread) quiet(m id.Member, d time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.known[m].since) >= d
+	b := s.known[m]
+	return b != nil && time.Since(b.since) >= d
 }

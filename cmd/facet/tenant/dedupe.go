@@ -60,12 +60,14 @@ func newDedupe() *cobra.Command {
 			}
 			return s.say(deleted{Deleted: true}, "there is no report of a comparison of this gallery any more")
 		}
+		begun := ""
 		if !*show {
-			if _, err := s.BeginDuplicates(ctx, threshold); err != nil {
+			var err error
+			if begun, err = s.BeginDuplicates(ctx, threshold); err != nil {
 				return err
 			}
 		}
-		d, err := s.compared(ctx)
+		d, err := s.compared(ctx, begun)
 		if errors.Is(err, client.ErrNotFound) {
 			return &refusedError{"the gallery was not compared with itself yet: facet dedupe", err}
 		}
@@ -76,12 +78,16 @@ func newDedupe() *cobra.Command {
 	})
 }
 
-// compared waits for the end of a comparison, shows how far it is, and returns its report.
-func (s *session) compared(ctx context.Context) (c comparison, err error) {
+// compared waits for the end of a comparison, shows how far it is, and returns its report. begun is the comparison
+// that it must be, or empty.
+func (s *session) compared(ctx context.Context, begun string) (c comparison, err error) {
 	out, terminal := s.cmd.ErrOrStderr(), process.IsTerminal(os.Stderr)
 	for shown := time.Now(); ; {
 		if c.Duplicates, err = s.Duplicates(ctx, "", 0); err != nil {
 			return c, err
+		}
+		if begun != "" && c.BatchID != begun {
+			return c, errors.New("somebody else has begun another comparison of this gallery, which ended this one: facet dedupe --show waits for it")
 		}
 		if c.Status == "Done" {
 			break
