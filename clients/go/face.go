@@ -273,7 +273,7 @@ func (c *Client) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 	before := c.receipts.now()
 	found, err := call[SearchResult](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/search", empty: "candidates", body: body})
 	if err == nil && q.Receipt {
-		err = c.receipts.check(found.Receipt, before)
+		err = c.receipts.check(found.Receipt, len(q.Tags) > 0, before)
 	}
 	return found, err
 }

@@ -13,6 +13,9 @@ import (
 // the cluster was restored from a backup. For the last, make a new Client.
 var ErrReceipt = errors.New("the receipt of the search does not hold")
 
+// leftOutByTags is the reason for which a search with tags leaves events out.
+const leftOutByTags = "tags"
+
 // Receipt says what a search went through.
 type Receipt struct {
 	// Epoch numbers the gallery's lists of shards, and List is that list.
@@ -28,9 +31,30 @@ type ShardReceipt struct {
 	// Index is the place in the shard's log at which it was searched, and Active the number of active events there.
 	Index  uint64 `json:"index"`
 	Active int    `json:"active"`
-	// Searched of these were searched. LeftOut counts the others by reason: "tags" are those without a tag of the search.
+	// Searched of these were searched. LeftOut counts the others by reason. The only reason is "tags": events without a
+	// tag of the search.
 	Searched int            `json:"searched"`
 	LeftOut  map[string]int `json:"leftOut"`
+}
+
+// check returns an error that wraps ErrReceipt unless the numbers of the statement agree. Only a search with tags leaves
+// events out.
+func (s ShardReceipt) check(tagged bool) error {
+	tags := s.LeftOut[leftOutByTags]
+	for reason := range s.LeftOut {
+		if reason != leftOutByTags {
+			return fmt.Errorf("%w: shard %d left out events for the unknown reason %q: a newer client may know it", ErrReceipt, s.Shard, reason)
+		}
+	}
+	switch {
+	case s.Active < 0 || s.Searched < 0 || tags < 0:
+		return fmt.Errorf("%w: shard %d has a negative number: %d active events, %d searched, %d left out", ErrReceipt, s.Shard, s.Active, s.Searched, tags)
+	case tags > 0 && !tagged:
+		return fmt.Errorf("%w: shard %d left out %d events by tag in a search without tags", ErrReceipt, s.Shard, tags)
+	case s.Searched+tags != s.Active:
+		return fmt.Errorf("%w: shard %d has %d events, and %d were searched or left out", ErrReceipt, s.Shard, s.Active, s.Searched+tags)
+	}
+	return nil
 }
 
 // heights are the latest epoch and its list, and the index of each shard, that receipts of one gallery have shown.
@@ -53,25 +77,25 @@ func (r *receipts) now() heights {
 	return heights{r.seen.epoch, r.seen.list, maps.Clone(r.seen.indexes)}
 }
 
-// check returns an error that wraps ErrReceipt unless the receipt shows a complete search. before is what was seen when
-// the search began: searches that run at once may end in any order.
-func (r *receipts) check(got *Receipt, before heights) error {
+// check returns an error that wraps ErrReceipt unless the receipt shows a complete search, which had tags or not.
+// before is what was seen when the search began: searches that run at once may end in any order.
+func (r *receipts) check(got *Receipt, tagged bool, before heights) error {
 	if got == nil {
 		return fmt.Errorf("%w: there is none", ErrReceipt)
 	}
 	asked := slices.Clone(got.List)
+	slices.Sort(asked)
+	if len(slices.Compact(asked)) < len(got.List) {
+		return fmt.Errorf("%w: a shard is twice in the list %v", ErrReceipt, got.List)
+	}
 	for _, s := range got.Shards {
 		i := slices.Index(asked, s.Shard)
 		if i < 0 {
 			return fmt.Errorf("%w: shard %d is twice in it, or not in the list %v", ErrReceipt, s.Shard, got.List)
 		}
 		asked = slices.Delete(asked, i, i+1)
-		sum := s.Searched
-		for _, n := range s.LeftOut {
-			sum += n
-		}
-		if sum != s.Active {
-			return fmt.Errorf("%w: shard %d has %d events, and %d were searched or left out", ErrReceipt, s.Shard, s.Active, sum)
+		if err := s.check(tagged); err != nil {
+			return err
 		}
 		if s.Index < before.indexes[s.Shard] {
 			return fmt.Errorf("%w: shard %d was searched at index %d, and earlier at %d", ErrReceipt, s.Shard, s.Index, before.indexes[s.Shard])

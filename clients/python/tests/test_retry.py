@@ -284,6 +284,9 @@ def test_all_subjects_follows_cursors(play: Callable[..., Script]) -> None:
         list(client.all_subjects())
 
 
+TAGS = ["night"]
+
+
 def test_failing_receipt_is_refused(play: Callable[..., Script]) -> None:
     def shard(n: int, index: int, active: int, searched: int, tags: int) -> dict[str, Any]:
         return {"shard": n, "index": index, "active": active, "searched": searched, "leftOut": {"tags": tags}}
@@ -296,12 +299,12 @@ def test_failing_receipt_is_refused(play: Callable[..., Script]) -> None:
 
     good = said(2, [1, 4], shard(1, 10, 5, 5, 0), shard(4, 20, 7, 3, 4))
     with play(good, said(3, [1], shard(1, 11, 6, 6, 0)), good).client() as client:
-        first = client.search(b"x", receipt=True).receipt
+        first = client.search(b"x", tags=TAGS, receipt=True).receipt
         assert first is not None and first.shards[1].left_out == {"tags": 4}
-        client.search(b"x", receipt=True)
+        client.search(b"x", tags=TAGS, receipt=True)
         with pytest.raises(facet_client.ReceiptError, match="earlier"):
-            client.search(b"x", receipt=True)
-        assert client.with_api_key("other").search(b"x", receipt=True).receipt == first
+            client.search(b"x", tags=TAGS, receipt=True)
+        assert client.with_api_key("other").search(b"x", tags=TAGS, receipt=True).receipt == first
     for wrong in (
         said(2, [1, 4], shard(1, 10, 5, 4, 0), shard(4, 20, 7, 3, 4)),  # an event was skipped
         said(2, [1, 4], shard(1, 10, 5, 5, 0)),  # a shard was skipped
@@ -311,11 +314,19 @@ def test_failing_receipt_is_refused(play: Callable[..., Script]) -> None:
         said(2, [1, 4], shard(1, 9, 5, 5, 0), shard(4, 20, 7, 3, 4)),  # a stale replica
         said(1, [1], shard(1, 10, 5, 5, 0)),  # an old list
         said(2, [1], shard(1, 10, 5, 5, 0)),  # another list of the epoch
+        said(3, [1], shard(1, 11, -5, -5, 0)),
+        said(3, [1], shard(1, 11, 3, -2, 5)),
+        said(3, [1], shard(1, 11, 3, 5, -2)),
+        said(3, [9], shard(9, -1, 0, 0, 0)),
+        said(3, [1], {**shard(1, 11, 5, 3, 1), "leftOut": {"tags": 1, "age": 1}}),  # an unknown reason
+        said(3, [1, 1], shard(1, 11, 5, 5, 0), shard(1, 11, 5, 5, 0)),
     ):
         with play(good, wrong).client() as client:
-            client.search(b"x", receipt=True)
+            client.search(b"x", tags=TAGS, receipt=True)
             with pytest.raises(facet_client.ReceiptError):
-                client.search(b"x", receipt=True)
+                client.search(b"x", tags=TAGS, receipt=True)
+    with play(good).client() as client, pytest.raises(facet_client.ReceiptError, match="without tags"):
+        client.search(b"x", receipt=True)
 
 
 def example(op: dict[str, Any]) -> Answer:

@@ -345,7 +345,7 @@ class Client:
         operation = Operation("POST", "/v1.1/face/search", body=body, empty="candidates")
         found = read(SearchResult, self._call(operation))
         if receipt:
-            self._receipts.check(found.receipt, before)
+            self._receipts.check(found.receipt, bool(body.get("tags")), before)
         return found
 
     def match_page(

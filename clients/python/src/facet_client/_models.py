@@ -174,7 +174,8 @@ class Verified:
 @dataclass(frozen=True)
 class ShardReceipt:
     """The statement of one shard: active events of the gallery at an index of its log, of which searched
-    were searched. left_out counts the others by reason: \"tags\" are those without a tag of the search."""
+    were searched. left_out counts the others by reason. The only reason is "tags": events without a tag of
+    the search."""
 
     shard: int
     index: int

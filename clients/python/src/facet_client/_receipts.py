@@ -6,7 +6,9 @@ import threading
 from dataclasses import dataclass, field
 
 from ._errors import FacetError
-from ._models import Receipt
+from ._models import Receipt, ShardReceipt
+
+_TAGS = "tags"  # the reason for which a search with tags leaves events out
 
 
 class ReceiptError(FacetError):
@@ -36,16 +38,17 @@ class Receipts:
         with self._lock:
             return self._seen
 
-    def check(self, got: Receipt | None, before: Heights) -> None:
-        """Raises ReceiptError unless the receipt shows a complete search. before is what was seen when the
-        search began: searches that run at once may end in any order."""
+    def check(self, got: Receipt | None, tagged: bool, before: Heights) -> None:
+        """Raises ReceiptError unless the receipt shows a complete search, which had tags or not. before is
+        what was seen when the search began: searches that run at once may end in any order."""
         if got is None:
             raise ReceiptError("the search has no receipt")
+        if len(set(got.list)) < len(got.list):
+            raise ReceiptError(f"a shard is twice in the list {got.list}")
         if not got.list or sorted(s.shard for s in got.shards) != sorted(got.list):
             raise ReceiptError(f"the list has the shards {got.list}, and {[s.shard for s in got.shards]} were searched")
         for s in got.shards:
-            if s.searched + sum(s.left_out.values()) != s.active:
-                raise ReceiptError(f"not all of the {s.active} events of a shard were searched or left out: {s}")
+            _check(s, tagged)
             if s.index < before.indexes.get(s.shard, 0):
                 raise ReceiptError(f"a shard was searched at an earlier index than {before.indexes[s.shard]}: {s}")
         if got.epoch < before.epoch or (got.epoch == before.epoch and got.list != before.shards):
@@ -56,3 +59,16 @@ class Receipts:
                 indexes[s.shard] = max(indexes.get(s.shard, 0), s.index)
             newer = got.epoch > seen.epoch
             self._seen = Heights(max(got.epoch, seen.epoch), got.list if newer else seen.shards, indexes)
+
+
+def _check(s: ShardReceipt, tagged: bool) -> None:
+    """Raises ReceiptError unless the numbers of the statement agree. Only a search with tags leaves events out."""
+    if any(reason != _TAGS for reason in s.left_out):
+        raise ReceiptError(f"a shard left out events for an unknown reason, which a newer client may know: {s}")
+    tags = s.left_out.get(_TAGS, 0)
+    if min(s.index, s.active, s.searched, tags) < 0:
+        raise ReceiptError(f"a number of a shard is negative: {s}")
+    if tags and not tagged:
+        raise ReceiptError(f"a shard left out events by tag in a search without tags: {s}")
+    if s.searched + tags != s.active:
+        raise ReceiptError(f"not all of the {s.active} events of a shard were searched or left out: {s}")
