@@ -20,7 +20,8 @@ const (
 	mayFollow              // bulk registrations
 	mayEnrol               // register subjects, events and files
 	mayWrite               // change the subjects and tags of a gallery
-	mayReview              // see cases and give verdicts
+	mayReview              // list cases and give verdicts
+	mayAskCase             // see a case by its id, as who verifies gets it
 	mayManage              // manage the tenant
 	mayAudit               // read the audit log
 	anybody                // no signature is needed
@@ -28,12 +29,12 @@ const (
 
 // rights has the rights of each role. An unknown role has none.
 var rights = map[router.Role][]right{
-	router.RoleAdmin:      {mayAsk, maySearch, mayRead, mayFollow, mayEnrol, mayWrite, mayReview, mayManage, mayAudit},
-	router.RoleBiometric:  {mayAsk, maySearch, mayRead, mayFollow, mayEnrol, mayWrite},
-	router.RoleReadOnly:   {mayAsk, maySearch, mayRead, mayFollow},
+	router.RoleAdmin:      {mayAsk, maySearch, mayRead, mayFollow, mayEnrol, mayWrite, mayReview, mayAskCase, mayManage, mayAudit},
+	router.RoleBiometric:  {mayAsk, maySearch, mayRead, mayFollow, mayEnrol, mayWrite, mayAskCase},
+	router.RoleReadOnly:   {mayAsk, maySearch, mayRead, mayFollow, mayAskCase},
 	router.RoleEnrolOnly:  {mayAsk, mayFollow, mayEnrol},
 	router.RoleSearchOnly: {mayAsk, maySearch},
-	router.RoleReviewer:   {mayAsk, mayReview},
+	router.RoleReviewer:   {mayAsk, mayReview, mayAskCase},
 	router.RoleAuditor:    {mayAsk, mayAudit},
 }
 
@@ -105,7 +106,7 @@ var operations = []operation{
 	{"PUT", "/v1.1/jobs/duplicates/different/{subjectId}/{otherId}", v11, mayManage, keyRequired, aLittle, putDifferent},
 	{"DELETE", "/v1.1/jobs/duplicates/different/{subjectId}/{otherId}", v11, mayManage, keyRequired, aLittle, deleteDifferent},
 	{"GET", "/v1.1/cases", v11, mayReview, keyRequired, aLittle, getCases},
-	{"GET", "/v1.1/cases/{caseId}", v11, mayReview, keyRequired, aLittle, getCase},
+	{"GET", "/v1.1/cases/{caseId}", v11, mayAskCase, keyRequired, aLittle, getCase},
 	{"PUT", "/v1.1/cases/{caseId}/verdict", v11, mayReview, keyRequired, aLittle, putVerdict},
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},

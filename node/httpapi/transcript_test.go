@@ -29,7 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the service answers into t
 //	== what is shown
 //	as NAME                (admin, biometric, reader; biometric when left out. "other" is
 //	                       another tenant's admin, "nobody" sends no signature, anna and
-//	                       ben are reviewers)
+//	                       ben are reviewers, door may only search)
 //	key NAME               (x-api-key of the application NAME; none when left out)
 //	keep NAME              (the answer's "x" is {{=NAME.x}} from now on)
 //	again                  (sends the bytes of the step before)
@@ -106,6 +106,7 @@ func newScript(t *testing.T, s *service, n int) *script {
 			"stranger": other.Keyed(router.AccessKey{ID: "stranger", Secret: "secret"}),
 			"anna":     own.keyed(t, s, own.admin, router.KeyTerms{Role: router.RoleReviewer, Holder: "anna"}),
 			"ben":      own.keyed(t, s, own.admin, router.KeyTerms{Role: router.RoleReviewer, Holder: "ben"}),
+			"door":     own.keyed(t, s, own.admin, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "door"}),
 		},
 	}
 }
