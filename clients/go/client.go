@@ -163,10 +163,17 @@ func (c *Client) prepare(ctx context.Context, r request) (http.Header, []byte, e
 			return nil, nil, errors.New("an id or a name is empty or a dot segment")
 		}
 	}
+	purpose, err := purposeOf(ctx, c.cfg.Purpose)
+	if err != nil {
+		return nil, nil, err
+	}
 	header := http.Header{"Accept": {"application/json"}}
 	maps.Copy(header, r.header)
 	if c.apiKey != "" && !r.portal {
 		header.Set("X-Api-Key", c.apiKey)
+	}
+	if purpose != "" {
+		header.Set("X-Purpose", purpose)
 	}
 	if r.repeat == repeatKeyed {
 		key, ok := ctx.Value(idempotencyKey{}).(string)

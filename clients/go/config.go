@@ -44,6 +44,9 @@ type Config struct {
 	AccessKey, SecretKey string
 	// APIKey selects the application and its gallery. See Client.WithAPIKey.
 	APIKey string
+	// Purpose is the caller's ground, case 4711 for example, which the audit log keeps with each request: at most 256
+	// printable ASCII characters. See WithPurpose.
+	Purpose string
 	// Region and Service are the scope of signatures. The defaults are
 	// ap-southeast-2 and execute-api.
 	Region, Service string
@@ -64,6 +67,9 @@ type Config struct {
 func New(cfg Config) (*Client, error) {
 	if cfg.AccessKey == "" || cfg.SecretKey == "" {
 		return nil, errors.New("new client: no access key or no secret key")
+	}
+	if err := checkPurpose(cfg.Purpose); err != nil {
+		return nil, fmt.Errorf("new client: %w", err)
 	}
 	cfg.defaults()
 	base, err := newNodes(cfg.BaseURLs)

@@ -15,10 +15,10 @@ import (
 type Forwarded struct {
 	Method string
 	URL    *url.URL // its path and query
-	// APIKey, IdempotencyKey and ContentType are the headers that count. An empty APIKey is the
-	// client's own, an empty IdempotencyKey of a write a random one.
-	APIKey, IdempotencyKey, ContentType string
-	Body                                []byte
+	// APIKey, IdempotencyKey, ContentType and Purpose are the headers that count. An empty APIKey or
+	// Purpose is the client's own, an empty IdempotencyKey of a write a random one.
+	APIKey, IdempotencyKey, ContentType, Purpose string
+	Body                                         []byte
 }
 
 // Reply is the answer of a node to a Forwarded.
@@ -41,6 +41,9 @@ func (c *Client) Forward(ctx context.Context, f Forwarded) (Reply, error) {
 	}
 	if f.IdempotencyKey != "" {
 		ctx = WithIdempotencyKey(ctx, f.IdempotencyKey)
+	}
+	if f.Purpose != "" {
+		ctx = WithPurpose(ctx, f.Purpose)
 	}
 	a, err := c.do(ctx, r)
 	_, refused := errors.AsType[*Error](err)

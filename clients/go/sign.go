@@ -33,13 +33,13 @@ type message struct {
 }
 
 // sign adds the date header and Authorization to header. The signature covers all
-// headers.
+// headers, with blanks folded.
 func (s signer) sign(m message, header http.Header, now time.Time) {
 	date := now.UTC().Format(dateFormat)
 	header.Set(dateHeader, date)
 	lines := map[string]string{"host": m.host}
 	for name, values := range header {
-		lines[strings.ToLower(name)] = strings.Join(values, ",")
+		lines[strings.ToLower(name)] = strings.Join(strings.Fields(strings.Join(values, ",")), " ")
 	}
 	var names []string
 	for name := range lines {

@@ -10,6 +10,7 @@ const TRIES = 8
 const TIMEOUT_MS = 45_000 // for one try; the service's own limit is 30 s
 const BACKOFF_MIN_MS = 100
 const BACKOFF_MAX_MS = 3000
+const PURPOSE_BYTES_MAX = 256 // as many as a record of the audit log has
 
 /**
  * What a repetition of a request means when the outcome of an earlier try is unknown.
@@ -49,6 +50,7 @@ const BACKOFF_MAX_MS = 3000
  * @property {readonly string[]} baseUrls the nodes, each https://host:port
  * @property {Credentials | {accessKey: string, key: CryptoKey, region?: string, service?: string}} credentials
  * @property {string | undefined} [apiKey] selects the application and its gallery; see withApiKey
+ * @property {string | undefined} [purpose] the caller's ground, such as "case 4711"; see withPurpose
  * @property {readonly string[] | undefined} [portalUrls] the nodes for tenant management, by default the same
  * @property {number | undefined} [tries] the most times that a request is sent, 8 by default
  * @property {number | undefined} [timeout] of one try, 45,000 ms by default
@@ -58,12 +60,13 @@ const BACKOFF_MAX_MS = 3000
 /** Signs requests, sends them and repeats them. Client has the operations. */
 export class Caller {
   /** @param {Settings} settings */
-  constructor({ baseUrls, credentials, apiKey, portalUrls, tries = TRIES, timeout = TIMEOUT_MS, transport }) {
+  constructor({ baseUrls, credentials, apiKey, purpose, portalUrls, tries = TRIES, timeout = TIMEOUT_MS, transport }) {
     this.base = new Nodes(baseUrls)
     this.portal = portalUrls?.length ? new Nodes(portalUrls) : this.base
     // Credentials of IndexedDB are a plain object.
     this.signer = new Signer(new Credentials(credentials?.accessKey, credentials?.key, credentials))
     this.apiKey = apiKey
+    this.purpose = checked(purpose)
     this.tries = Math.max(1, tries)
     this.timeout = timeout
     /** @type {import('./transport.js').Transport} */
@@ -77,6 +80,16 @@ export class Caller {
    */
   withApiKey(apiKey) {
     return Object.assign(Object.create(Object.getPrototypeOf(this)), this, { apiKey })
+  }
+
+  /**
+   * Returns a client whose requests state the caller's ground in the signed header x-purpose. The
+   * audit log keeps it: at most 256 printable ASCII characters. undefined states none.
+   * @param {string | undefined} purpose
+   * @returns {this}
+   */
+  withPurpose(purpose) {
+    return Object.assign(Object.create(Object.getPrototypeOf(this)), this, { purpose: checked(purpose) })
   }
 
   /** Closes idle connections. */
@@ -134,6 +147,7 @@ export class Caller {
     /** @type {Record<string, string>} */
     const headers = { accept: op.raw ? '*/*' : 'application/json' }
     if (this.apiKey && !op.portal) headers['x-api-key'] = this.apiKey
+    if (this.purpose) headers['x-purpose'] = this.purpose
     if (op.repeat === 'keyed') headers['idempotency-key'] = op.options?.idempotencyKey ?? crypto.randomUUID()
     if (!op.body) return { headers, body: new Uint8Array(0) }
     headers['content-type'] = 'application/json'
@@ -166,6 +180,19 @@ export class Caller {
       options?.signal?.removeEventListener('abort', cancel)
     }
   }
+}
+
+/**
+ * Returns a purpose. Throws unless a header may have it.
+ * @param {string | undefined} purpose
+ */
+function checked(purpose) {
+  const wrong = purpose?.match(/[^ -~]/u)
+  if (wrong) throw new TypeError(`the purpose has the character ${JSON.stringify(wrong[0])}: a header may have printable ASCII characters only`)
+  if (purpose && purpose.length > PURPOSE_BYTES_MAX) {
+    throw new TypeError(`the purpose has ${purpose.length} bytes: shorten it to ${PURPOSE_BYTES_MAX}`)
+  }
+  return purpose
 }
 
 /** Why one try got no answer. */

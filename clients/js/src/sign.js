@@ -71,7 +71,7 @@ export class Signer {
 
   /**
    * Returns the headers to send: those of the message, the date header and authorization. The
-   * signature covers all headers, and the host.
+   * signature covers all headers, with blanks folded, and the host.
    * @param {Message} message
    * @param {Date} now
    * @returns {Promise<Record<string, string>>}
@@ -89,7 +89,7 @@ export class Signer {
       // The path is percent-encoded already, and the signature encodes it again.
       message.path.split('/').map(escape).join('/'),
       message.query,
-      names.map((name) => `${name}:${signed[name]}\n`).join(''),
+      names.map((name) => `${name}:${folded(signed[name] ?? '')}\n`).join(''),
       names.join(';'),
       await hexHash(message.body),
     ].join('\n')
@@ -127,6 +127,12 @@ export function escape(plain) {
     (c) => '%' + c.charCodeAt(0).toString(16).toUpperCase(),
   )
 }
+
+/**
+ * Returns the value of a header as signatures have it.
+ * @param {string} value
+ */
+const folded = (value) => value.trim().replace(/[ \t]+/g, ' ')
 
 /**
  * @param {CryptoKey} key

@@ -344,3 +344,26 @@ test('writes continue after a node is killed', async (t) => {
   await one.health() // it serves again
   one.close()
 })
+
+test('purpose is recorded', async (t) => {
+  const [general, special] = ['js: entry of  staff', `js ~case 4711, ${'x'.repeat(241)}`]
+  const client = await clientOf(support.cluster.dev.base_urls, undefined, { purpose: general })
+  t.after(() => client.close())
+  await client.galleries()
+  await client.withApiKey('k').withPurpose(special).galleries()
+  await client.withPurpose(undefined).galleries()
+  let recorded = []
+  for (const late = Date.now() + 10_000; recorded.length < 2 && Date.now() < late; ) {
+    const { records } = await client.auditRecords({ operation: 'GET /api/galleries', kind: 'request', length: 200 })
+    recorded = records.map((r) => r.purpose).filter((purpose) => purpose?.startsWith('js')).sort()
+  }
+  assert.deepEqual(recorded, [special, general])
+})
+
+test('purpose of no header is refused', async (t) => {
+  const client = await tenant(t)
+  for (const [purpose, want] of [['x'.repeat(257), /257 bytes/], ['a\nb', /"\\n"/], ['a\tb', /"\\t"/], ['\x7f', /\x7f/], ['Prüfung', /"ü"/]]) {
+    assert.throws(() => client.withPurpose(purpose), want)
+    await assert.rejects(clientOf(['https://n1'], undefined, { purpose }), want)
+  }
+})

@@ -31,7 +31,7 @@ test('signature is that of botocore', async () => {
     ['GET', 'https://facet.test/v1.1/health', [], '', '20261126T235959Z'],
     ['GET', 'https://facet.test:8443/v1.1/subjects?after=A_-&dir=desc&length=5&start=0', [], '', '20261127T000000Z'],
     ['GET', 'https://facet.test/v1.1/subjects?externalId=a%2Fb%20%C3%BC&length=1', [], '', '20261127T000000Z'],
-    ['POST', 'https://[::1]:8443/v1.1/subjects', everything.toSpliced(2, 1), '{"face":"ü"}', '20261126T120000Z'],
+    ['POST', 'https://[::1]:8443/v1.1/subjects', everything, '{"face":"ü"}', '20261126T120000Z'],
     ...['a%20b%2Fc%25d%2Be', '%C3%A9%E4%BA%BA', '%21%27%28%29%2A-._~', 'externalId%3Aa%40%24%2C'].map((name) => {
       return ['PUT', `https://facet.test/v1.1/tags/${name}`, json, '{"newName":"b"}', '20260101T000000Z']
     }),

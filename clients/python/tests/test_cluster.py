@@ -281,3 +281,28 @@ def test_external_ids(client: Client) -> None:
     assert (entry.id, entry.external_id, entry.user_data) == (made.id, "", None)
     with pytest.raises(facet_client.NotFound):
         client.unregister(named)
+
+
+def test_purpose_is_recorded(tenant: Client, dev: dict[str, Any]) -> None:
+    general, special = "python: entry of  staff", "python ~case 4711, " + "x" * 237
+    with Client(
+        dev["base_urls"], dev["access_key"], dev["secret_key"], ca_file=dev["ca_file"], purpose=f" {general} "
+    ) as client:
+        client.galleries()
+        client.with_api_key("k").with_purpose(special).galleries()
+        client.with_purpose(None).galleries()
+    late = time.monotonic() + 10
+    recorded: list[str] = []
+    while len(recorded) < 2 and time.monotonic() < late:
+        page = tenant.audit_records(operation="GET /api/galleries", kind="request", length=200)
+        recorded = sorted(r.purpose for r in page.records if r.purpose.startswith("python"))
+    assert recorded == [special, general]
+
+
+def test_purpose_of_no_header_is_refused(tenant: Client) -> None:
+    wrong = {"x" * 257: "257 bytes", "a\nb": "\\\\n", "a\tb": "\\\\t", "\x7f": "x7f", "Prüfung": "ü"}
+    for purpose, want in wrong.items():
+        with pytest.raises(ValueError, match=want):
+            tenant.with_purpose(purpose)
+        with pytest.raises(ValueError, match=want):
+            Client(["https://n1"], "a", "s", purpose=purpose)

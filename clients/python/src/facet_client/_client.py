@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -43,7 +44,7 @@ from ._models import (
 )
 from ._receipts import Receipts
 from ._sign import Signer, escape
-from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Operation, Transport, path
+from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Operation, Transport, checked, path
 
 Order = Literal["asc", "desc"]
 _DIFFERENT = "/v1.1/jobs/duplicates/different"
@@ -66,6 +67,7 @@ class Client:
         secret_key: str,
         *,
         api_key: str | None = None,
+        purpose: str | None = None,
         portal_urls: Sequence[str] = (),
         ca_file: str | None = None,
         region: str = _REGION,
@@ -75,8 +77,8 @@ class Client:
     ) -> None:
         """Makes a client, without connecting. base_urls are the nodes, each
         https://host:port. portal_urls are the nodes for tenant management, by default
-        the same. tries is the most times that a request is sent, timeout the seconds
-        of one try."""
+        the same. purpose is that of with_purpose. tries is the most times that a request is
+        sent, timeout the seconds of one try."""
         if not access_key or not secret_key:
             raise ValueError("no access key or no secret key")
         base = Nodes(list(base_urls))
@@ -85,6 +87,7 @@ class Client:
             base, portal, Signer(access_key, secret_key, region, service), ca_file, max(1, tries), timeout
         )
         self._api_key = api_key
+        self._purpose = checked(purpose)
         self._receipts = Receipts()
 
     @classmethod
@@ -116,8 +119,15 @@ class Client:
 
     def with_api_key(self, api_key: str) -> Client:
         """Returns a client for another application, with the same connections."""
-        other = object.__new__(type(self))
-        other._transport, other._api_key, other._receipts = self._transport, api_key, Receipts()
+        other = copy(self)
+        other._api_key, other._receipts = api_key, Receipts()
+        return other
+
+    def with_purpose(self, purpose: str | None) -> Client:
+        """Returns a client whose requests state the caller's ground, such as "case 4711", in the
+        signed header x-purpose. The audit log keeps it: at most 256 printable ASCII characters."""
+        other = copy(self)
+        other._purpose = checked(purpose)
         return other
 
     def close(self) -> None:
@@ -138,7 +148,7 @@ class Client:
         return V1(self)
 
     def _call(self, op: Operation) -> Any:
-        return self._transport.call(op, self._api_key)
+        return self._transport.call(op, self._api_key, self._purpose)
 
     def _photo(
         self,

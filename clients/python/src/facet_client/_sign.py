@@ -39,13 +39,13 @@ class Signer:
     ) -> dict[str, str]:
         """Returns headers with the date header and Authorization added.
 
-        The signature covers all headers. path and query are percent-encoded, and the
+        The signature covers all headers, with blanks folded. path and query are percent-encoded, and the
         query is sorted by name.
         """
         date = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
         signed = {**{name.lower(): value for name, value in headers.items()}, "host": host, "x-cloud-date": date}
         names = ";".join(sorted(signed))
-        lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
+        lines = "".join(f"{name}:{' '.join(signed[name].split())}\n" for name in sorted(signed))
         # The path is percent-encoded already, and the signature encodes it again.
         canonical = "\n".join(
             [method, quote(path, safe="/-._~"), query, lines, names, hashlib.sha256(body).hexdigest()]

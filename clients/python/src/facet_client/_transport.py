@@ -24,6 +24,7 @@ _CONNECT_TIMEOUT = 5.0
 _BACKOFF_MIN, _BACKOFF_MAX = 0.1, 3.0
 _REST = 5.0  # seconds that a node without an answer is left alone
 _NODES_MAX = 64
+_PURPOSE_BYTES_MAX = 256  # as many as a record of the audit log has
 _ANSWER_BYTES_MAX = 64 << 20
 
 # What a repetition of a request means when the outcome of an earlier try is unknown.
@@ -67,6 +68,18 @@ def path(*segments: str) -> str:
         if s in ("", ".", ".."):  # the path would be another one
             raise ValueError("an id or a name is empty or a dot segment")
     return "".join("/" + escape(s) for s in segments)
+
+
+def checked(purpose: str | None) -> str | None:
+    """Returns a purpose. Raises ValueError unless a header may have it."""
+    if purpose is None:
+        return None
+    for c in purpose:
+        if not " " <= c <= "~":
+            raise ValueError(f"the purpose has the character {c!r}: a header may have printable ASCII characters only")
+    if len(purpose) > _PURPOSE_BYTES_MAX:
+        raise ValueError(f"the purpose has {len(purpose)} bytes: shorten it to {_PURPOSE_BYTES_MAX}")
+    return purpose.strip(" ")  # requests sends no blanks around a header
 
 
 class Nodes:
@@ -125,10 +138,10 @@ class Transport:
         self._ca.flush()
         self.session.verify = self._ca.name
 
-    def call(self, op: Operation, api_key: str | None) -> Any:
+    def call(self, op: Operation, api_key: str | None, purpose: str | None) -> Any:
         """Returns the answer's JSON, or None without a body."""
         name = f"{op.method} {op.path}"
-        headers, body = self._prepare(op, api_key)
+        headers, body = self._prepare(op, api_key, purpose)
         nodes = self._portal if op.portal else self._base
         doubt = False  # an earlier try may have had its effect
         for attempt in range(1, self._tries + 1):
@@ -158,10 +171,12 @@ class Transport:
                 time.sleep(wait)
         raise error
 
-    def _prepare(self, op: Operation, api_key: str | None) -> tuple[dict[str, str], bytes]:
+    def _prepare(self, op: Operation, api_key: str | None, purpose: str | None) -> tuple[dict[str, str], bytes]:
         headers = {"accept": "*/*" if op.raw else "application/json"}
         if api_key and not op.portal:
             headers["x-api-key"] = api_key
+        if purpose:
+            headers["x-purpose"] = purpose
         if op.repeat == KEYED:
             headers["idempotency-key"] = op.key or str(uuid.uuid4())
         if op.body is None:
