@@ -12,6 +12,7 @@ import (
 	"facet.internal/client"
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/auditing"
+	"facet/cmd/facet/cli"
 	"facet/cmd/facet/tenant"
 )
 
@@ -25,6 +26,7 @@ type logPlace struct {
 func (p *logPlace) flags(f *pflag.FlagSet) {
 	p.set = f
 	p.where.Flags(f)
+	p.where.PurposeFlag(f)
 	f.BoolVar(&p.cluster, "cluster", false, "the cluster's own log; --profile is an operator's then")
 }
 
@@ -39,6 +41,9 @@ func (p *logPlace) tenant() (*client.Client, error) {
 
 // operator returns the cluster's own log, for the operator whose profile the flags name.
 func (p *logPlace) operator() (clusterLog, error) {
+	if p.set.Changed("purpose") {
+		return clusterLog{}, cli.Misuse(errors.New("--purpose is for a tenant's log: an operator's requests state none"))
+	}
 	t := target{profile: p.set.Lookup("profile").Value.String(), dir: p.set.Lookup("dir").Value.String(), set: p.set}
 	where, err := t.find()
 	if err != nil {

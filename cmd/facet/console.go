@@ -35,6 +35,7 @@ func newConsole() *cobra.Command {
 	}
 	f := cmd.Flags()
 	where.Flags(f)
+	where.PurposeFlag(f)
 	tenant.APIKeyFlag(f, &cfg.APIKey)
 	f.StringVar(&operator, "operator", "", "an operator's profile; alone it shows the cluster only")
 	f.IntVar(&cfg.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")

@@ -18,6 +18,7 @@ import (
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/erasing"
 	"facet/cmd/facet/process"
+	"facet/cmd/facet/tenant"
 	"facet/node/receipt"
 )
 
@@ -75,7 +76,7 @@ func (k *keeping) finish(cmd *cobra.Command, r *receipt.Receipt, err error) erro
 // newErase returns the commands about erasing a person.
 func newErase() *cobra.Command {
 	var k keeping
-	var profile, photo, external string
+	var profile, purpose, photo, external string
 	var threshold int
 	var yes, gone bool
 	cmd := &cobra.Command{
@@ -91,6 +92,7 @@ func newErase() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&profile, "tenant", "", "profile of the tenant (facet tenant create --save), with an access key of role admin (default: that of --dir)")
+	f.StringVar(&purpose, "purpose", "", tenant.PurposeHelp)
 	f.StringVar(&photo, "photo", "", "photo of the person: all subjects at or above the threshold")
 	f.StringVar(&external, "external-id", "", "the tenant's own id of the person")
 	f.IntVar(&threshold, "threshold", client.ThresholdDefault, "lowest score with the photo")
@@ -113,7 +115,12 @@ func newErase() *cobra.Command {
 		if profile == "" {
 			profile = filepath.Join(k.op.dir, "dev.json")
 		}
-		c, err := client.FromProfile(profile)
+		cfg, err := client.ReadProfile(profile)
+		if err != nil {
+			return err
+		}
+		cfg.Purpose = purpose
+		c, err := client.New(cfg)
 		if err != nil {
 			return err
 		}

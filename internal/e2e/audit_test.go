@@ -14,10 +14,12 @@ import (
 // auditRecord is a line of JSON of facet audit search and tail.
 type auditRecord struct {
 	Number    uint64 `json:"number"`
+	Kind      string `json:"kind"`
 	Operation string `json:"operation"`
 	Status    int    `json:"status"`
 	Holder    string `json:"holder"`
 	Reason    string `json:"reason"`
+	Purpose   string `json:"purpose"`
 }
 
 // audited returns a cluster and the shell of its tenant bank, whose log has a few records. auditor.json is the

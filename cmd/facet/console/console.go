@@ -305,7 +305,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	defer clear(body)
 	reply, err := s.cfg.Tenant.Forward(ctx, client.Forwarded{
 		Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery},
-		APIKey: r.Header.Get("X-Api-Key"), IdempotencyKey: r.Header.Get("Idempotency-Key"), ContentType: r.Header.Get("Content-Type"), Body: body,
+		APIKey: r.Header.Get("X-Api-Key"), IdempotencyKey: r.Header.Get("Idempotency-Key"), ContentType: r.Header.Get("Content-Type"),
+		Purpose: r.Header.Get("X-Purpose"), Body: body,
 	})
 	if err != nil {
 		say(w, http.StatusBadGateway, "NoNode", sentence(err))

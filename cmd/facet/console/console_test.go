@@ -182,12 +182,12 @@ func TestRequestsAreSignedAndPassedOn(t *testing.T) {
 		t.Errorf("without a session: %d", a.status)
 	}
 	b.signIn()
-	a, text := b.ask("POST", "/v1.1/tags/a%2Fb?x=1", `{"a": 1}`, "X-Api-Key: app", "Content-Type: application/json", "Authorization: mine")
+	a, text := b.ask("POST", "/v1.1/tags/a%2Fb?x=1", `{"a": 1}`, "X-Api-Key: app", "Content-Type: application/json", "Authorization: mine", "X-Purpose: case 4711")
 	if a.status != 404 || text != `{"message":"There is no tag."}` || a.header.Get("X-Request-Id") != "abc" || a.header.Get("Set-Cookie") != "" {
 		t.Errorf("answer: %d %s %v", a.status, text, a.header)
 	}
 	if got.RequestURI != "/v1.1/tags/a%2Fb?x=1" || body != `{"a": 1}` || got.Header.Get("X-Api-Key") != "app" ||
-		!strings.HasPrefix(got.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=AK/") || got.Header.Get("Cookie") != "" {
+		got.Header.Get("X-Purpose") != "case 4711" || !strings.HasPrefix(got.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=AK/") || got.Header.Get("Cookie") != "" {
 		t.Errorf("the node got %s %s %v", got.RequestURI, body, got.Header)
 	}
 	a, _ = b.ask("POST", "/v1.1/face/extract", strings.Repeat("x", bodyBytesMax+1))

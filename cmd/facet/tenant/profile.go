@@ -21,6 +21,8 @@ const (
 	SecretVariable = "FACET_SECRET_KEY"
 	// keyVariable has the API key of the gallery.
 	keyVariable = "FACET_API_KEY"
+	// PurposeHelp is the help of the flag for what requests state as their purpose.
+	PurposeHelp = "your ground, which the audit log keeps with each request (256 printable ASCII characters)"
 	// devFolder is the folder of facet dev, devProfile the profile in it.
 	devFolder, devProfile = "./dev", "dev.json"
 )
@@ -62,8 +64,8 @@ func (p Profile) Write(name string) error {
 
 // Connection has the flags that name a profile.
 type Connection struct {
-	profile, dir string
-	set          *pflag.FlagSet
+	profile, dir, purpose string
+	set                   *pflag.FlagSet
 }
 
 // Flags adds the flags.
@@ -71,6 +73,14 @@ func (c *Connection) Flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringVar(&c.profile, "profile", "", "the tenant's profile (default: "+profileVariable+", else the cluster of facet dev)")
 	f.StringVar(&c.dir, "dir", devFolder, "folder of a cluster of facet dev")
+}
+
+// PurposeFlag adds the flag for what the requests state as their purpose, unless the command has another purpose: a
+// gallery's.
+func (c *Connection) PurposeFlag(f *pflag.FlagSet) {
+	if f.Lookup("purpose") == nil {
+		f.StringVar(&c.purpose, "purpose", "", PurposeHelp)
+	}
 }
 
 // Named reports whether a flag or the environment names a profile.
@@ -119,6 +129,7 @@ func (c *Connection) Read() (name string, cfg client.Config, err error) {
 	if cfg.SecretKey == "" {
 		return "", client.Config{}, fmt.Errorf("the profile %s has no secret_key: set %s", name, SecretVariable)
 	}
+	cfg.Purpose = c.purpose
 	return name, cfg, nil
 }
 

@@ -41,10 +41,11 @@ type session struct {
 type run func(ctx context.Context, s *session, args []string) error
 
 // onTenant completes a command that calls the tenant's cluster. It adds the flags that name the
-// profile, and -o.
+// profile, --purpose, and -o.
 func onTenant(cmd *cobra.Command, do run) *cobra.Command {
 	var where Connection
 	where.Flags(cmd.Flags())
+	where.PurposeFlag(cmd.Flags())
 	asJSON := cli.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := where.open()
