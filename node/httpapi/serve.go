@@ -448,7 +448,7 @@ func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
 	header := &rc.Response.Header
 	header.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, POST, PUT, PATCH, DELETE")
 	header.Set(fasthttp.HeaderAccessControlAllowHeaders,
-		"authorization, content-type, accept, x-api-key, x-cloud-date, x-amz-date, x-amz-content-sha256, idempotency-key")
+		"authorization, content-type, accept, x-api-key, x-cloud-date, x-amz-date, x-amz-content-sha256, idempotency-key, x-purpose")
 	header.Set(fasthttp.HeaderAccessControlMaxAge, "600")
 	return true
 }

@@ -56,13 +56,15 @@ func (d document) marked(v any) bool {
 	return ok && (n[extension] == true || d.resolved(n)[extension] == true)
 }
 
-// strip returns v without all that is marked.
+// strip returns v without all that is marked, and without lists in which all is.
 func (d document) strip(v any) any {
 	switch v := v.(type) {
 	case node:
 		out := node{}
 		for name, child := range v {
-			if !d.marked(child) {
+			list, _ := child.([]any)
+			beyond := len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool { return !d.marked(one) })
+			if !d.marked(child) && !beyond {
 				out[name] = d.strip(child)
 			}
 		}
