@@ -14,17 +14,17 @@ import (
 type right uint8
 
 const (
-	mayAsk    right = iota // for health: every role
-	maySearch              // a photo in a gallery
-	mayRead                // list, verify, extract, compare
-	mayFollow              // bulk registrations
-	mayEnrol               // register subjects, events and files
-	mayWrite               // change the subjects and tags of a gallery
-	mayReview              // list cases and give verdicts
-	mayAskCase             // see a case by its id, as who verifies gets it
-	mayManage              // manage the tenant
-	mayAudit               // read the audit log
-	anybody                // no signature is needed
+	mayAsk     right = iota // for health: every role
+	maySearch               // a photo in a gallery
+	mayRead                 // list, verify, extract, compare
+	mayFollow               // bulk registrations
+	mayEnrol                // register subjects, events and files
+	mayWrite                // change the subjects and tags of a gallery
+	mayReview               // list cases and give verdicts
+	mayAskCase              // see a case by its id, as who verifies gets it
+	mayManage               // manage the tenant
+	mayAudit                // read the audit log
+	anybody                 // no signature is needed
 )
 
 // rights has the rights of each role. An unknown role has none.
