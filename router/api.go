@@ -110,6 +110,15 @@ type Registered struct {
 	Attributes engine.Attributes
 	// Ignored are other faces on the image, the largest first.
 	Ignored []engine.Attributes
+	// Known, with the error Duplicate, is the enrolled subject that the enrolment guard found. Event and
+	// Ignored are not set then.
+	Known *Known
+}
+
+// Known is whom an enrolment guard found, and how it searched.
+type Known struct {
+	Score, Threshold int
+	Searched
 }
 
 // Committed names a place in the log of a group at or after the entry of a write. Index is 0 while
@@ -221,14 +230,19 @@ type SearchResult struct {
 	Ignored []engine.Attributes
 	// Probes has each photo of a probe of several. Ignored has no faces then.
 	Probes []Probed
-	// Receipt is nil unless the query asks for one.
-	Receipt *Receipt
-	// Generation is that of the gallery, and Model the one that made the probe's template.
-	Generation uint32
-	Model      id.Model
+	Searched
 	// Doubtful are candidates whose scores are in the application's review band. Only a search that counts
 	// events has them.
 	Doubtful []Candidate
+}
+
+// Searched is what an audit record says of a search beside its candidates.
+type Searched struct {
+	// Generation is that of the gallery, and Model the one that made the probe's template.
+	Generation uint32
+	Model      id.Model
+	// Receipt is nil unless the search asks for one or is audited, and all nodes give one.
+	Receipt *Receipt
 }
 
 // Seen is a face that an extraction found.

@@ -39,6 +39,8 @@ type CheckRow struct {
 	Registration // its Write is not used
 	Check        id.UUID
 	Row          int
+	// Audited asks for a receipt, as in SearchQuery.
+	Audited bool
 }
 
 // CheckedRow is what a registration would do.
@@ -52,6 +54,9 @@ type CheckedRow struct {
 	Candidates []Candidate
 	// Known is the subject that has the external id, or zero.
 	Known id.Subject
+	// Threshold is that of the search for Candidates.
+	Threshold int
+	Searched
 }
 
 // checkRequests serves checks of lists.
@@ -103,11 +108,13 @@ func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, e
 	if err != nil {
 		return CheckedRow{}, err
 	}
-	out := CheckedRow{Attributes: face.Attributes, Ignored: face.Ignored}
+	out := CheckedRow{
+		Attributes: face.Attributes, Ignored: face.Ignored, Threshold: app.GuardThreshold, Searched: Searched{g.Generation, face.Model, nil},
+	}
 	if out.Rows, err = r.compareRow(ctx, c, face.Face, app.GuardThreshold); err != nil {
 		return CheckedRow{}, err
 	}
-	if out.Candidates, err = r.searchFace(ctx, g, face.Face, app.GuardThreshold); err != nil || c.Note.ExternalID == "" {
+	if err = r.searchRow(ctx, c, g, face.Face, &out); err != nil || c.Note.ExternalID == "" {
 		return out, err
 	}
 	out.Known, err = r.claims.SubjectWith(ctx, c.Access, c.Note.ExternalID)
@@ -117,16 +124,16 @@ func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, e
 	return out, err
 }
 
-// searchFace returns the subjects of a gallery that a face shows.
-func (r *checkRequests) searchFace(ctx context.Context, g enrolment, face engine.Face, threshold int) ([]Candidate, error) {
-	lists, _, err := r.scatter(ctx, g, searchQuery{
-		Probe: face.Template, Model: face.Model, Threshold: threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true,
+// searchRow finds the enrolled subjects that the face of a row shows.
+func (r *checkRequests) searchRow(ctx context.Context, c CheckRow, g enrolment, face engine.Face, out *CheckedRow) error {
+	lists, receipt, err := r.scatter(ctx, g, searchQuery{
+		Probe: face.Template, Model: face.Model, Threshold: out.Threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true, Receipt: c.Audited,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list := merge(lists, SearchLimitDefault)
-	return list, r.openCandidates(g, list)
+	out.Candidates, out.Receipt = merge(lists, SearchLimitDefault), receipt
+	return r.openCandidates(g, out.Candidates)
 }
 
 // compareRow adds a row to its check and returns the rows that show the same person.

@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -23,8 +24,8 @@ const (
 )
 
 // activateUnlessKnown activates a pending face unless the gallery already has the
-// person. In that case the error is Duplicate, and the subject in its message is
-// active.
+// person. In that case the error is Duplicate, the subject in its message is
+// active, and found says how it was found.
 //
 // It also searches the pending faces of other registrations. Two registrations of
 // one person may run at once on different shards, and at least one of them then sees
@@ -34,14 +35,17 @@ const (
 // claim is the number under which the shard stored the pending face. The status is
 // UnknownEvent when the registration has to start again: a rival has withdrawn the
 // face, or the rival that it waited for has failed.
-func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (shardfsm.RegisterAnswer, error) {
-	known, rivals, err := r.matches(ctx, p)
+func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (a shardfsm.RegisterAnswer, found guarded, err error) {
+	known, rivals, receipt, err := r.matches(ctx, p)
 	if err != nil {
-		return shardfsm.RegisterAnswer{}, err
+		return a, found, err
 	}
+	found = guarded{receipt: receipt}
 	if known == nil && len(rivals) > 0 {
 		if least := slices.MinFunc(rivals, byEvent); bytes.Compare(least.Event.UUID[:], eventBytes(p)) < 0 {
-			return r.yield(ctx, p, least)
+			found.Hit = least
+			a, err = r.yield(ctx, p, least)
+			return a, found, err
 		}
 	}
 	for _, rival := range rivals {
@@ -50,19 +54,17 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		}
 		a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
-			return shardfsm.RegisterAnswer{}, err
+			return shardfsm.RegisterAnswer{}, found, err
 		}
 		if a.Status == shardfsm.Activated { // the rival searched before this face was pending
 			known = &rival
 		}
 	}
 	if known != nil {
-		if err := r.withdrawOwn(ctx, p); err != nil {
-			return shardfsm.RegisterAnswer{}, err
-		}
-		return shardfsm.RegisterAnswer{}, enrolledAs(known.Subject)
+		found.Hit = *known
+		return a, found, cmp.Or(r.withdrawOwn(ctx, p), enrolledAs(known.Subject))
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
+	a, err = calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
 			Subject: p.subject, Event: p.event(), Time: r.onTime(0), Share: r.share(p.gallery.Tenant),
@@ -72,7 +74,21 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 	if err == nil && (a.Status == shardfsm.OverWrites || a.Status == shardfsm.OpsFull) {
 		err = r.withdrawOwn(ctx, p) // others need not wait for it, and its slot is free again
 	}
-	return a, err
+	return a, found, err
+}
+
+// guarded is the enrolled subject that a guard found, and the receipt of its search, which is nil unless the
+// tenant's requests have audit records.
+type guarded struct {
+	shard.Hit
+	receipt *Receipt
+}
+
+// refused returns what the caller of a registration gets beside the error Duplicate.
+func (f guarded) refused(p placement) Registered {
+	return Registered{Subject: f.Subject, Attributes: p.face.Attributes, Known: &Known{
+		f.Score, p.application.GuardThreshold, Searched{p.gallery.Generation, p.face.Model, f.receipt},
+	}}
 }
 
 // byEvent compares the ids of two events.
@@ -129,17 +145,24 @@ func eventBytes(p placement) []byte {
 }
 
 // matches searches the gallery for p's face. known is an active subject other than
-// p's. rivals are pending events of other subjects.
-func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
+// p's. rivals are pending events of other subjects. The receipt is that of the search for active ones, or
+// nil.
+func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, receipt *Receipt, err error) {
+	audited := audits(r.groups.Meta(), p.gallery.Tenant)
 	for _, pending := range []bool{true, false} {
+		asked := p.gallery
 		lists, err := settled(ctx, r.cluster, p.gallery, func(g enrolment) ([][]notedHit, error) {
+			asked = g
 			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
-				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,
+				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending, Receipt: audited && !pending,
 			})
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
+		}
+		if audited && !pending {
+			receipt = receiptOf(r.cluster, asked.Gallery, lists)
 		}
 		for _, c := range merge(lists, SearchLimitMax) {
 			hit := shard.Hit{Subject: c.Subject, Event: c.Events[0].Event, Score: c.Score}
@@ -152,7 +175,7 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 			}
 		}
 	}
-	return known, rivals, nil
+	return known, rivals, receipt, nil
 }
 
 func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdraw {

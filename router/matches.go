@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard"
+	"facet/shard/scan"
 )
 
 // MatchQuery asks for a page of all subjects that the probe may show.
@@ -22,6 +23,8 @@ type MatchQuery struct {
 	Length    int    // 1 to MatchLengthMax
 	// After is the Next of the page before, or empty.
 	After string
+	// Audited asks for a receipt, as in SearchQuery.
+	Audited bool
 }
 
 // Match is a subject with at least one event, or a template of its own, at or above the threshold.
@@ -36,9 +39,11 @@ type Match struct {
 type Matched struct {
 	Matches []Match
 	// Next continues the run; it is empty on the last page. A page may be empty and have a Next.
-	Next string
+	Next       string
+	Attributes engine.Attributes // of the probe
 	// Ignored are other faces on the probe.
 	Ignored []engine.Attributes
+	Searched
 }
 
 // Matches returns a page of the gallery's subjects that have an event at or above the threshold.
@@ -61,17 +66,22 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	if err != nil {
 		return Matched{}, err
 	}
+	asked := g
 	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([]matchesAnswer, error) {
+		asked = g
 		return calls.ScatterAny(ctx, r.calls, shardMatches, g.shards, matchesQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
-			Threshold: q.Threshold, Limit: q.Length, After: after, Means: g.SubjectTemplates,
+			Threshold: q.Threshold, Limit: q.Length, After: after, Means: g.SubjectTemplates, Receipt: q.Audited,
 		})
 	})
 	if err != nil {
 		return Matched{}, err
 	}
 	matches, next := mergeMatches(lists, q.Length)
-	page := Matched{Matches: matches, Ignored: probe.Ignored}
+	page := Matched{Matches: matches, Attributes: probe.Attributes, Ignored: probe.Ignored, Searched: Searched{g.Generation, probe.Model, nil}}
+	if q.Audited {
+		page.Receipt = receiptOfMatches(r.cluster, asked.Gallery, lists)
+	}
 	for i := range matches {
 		if err := r.openCandidate(g, &matches[i].Candidate); err != nil {
 			return Matched{}, err
@@ -127,6 +137,8 @@ type matchesQuery struct {
 	Limit      int        `cbor:"7,keyasint"`
 	After      id.Subject `cbor:"8,keyasint,omitzero"`
 	Means      bool       `cbor:"9,keyasint,omitempty"` // as in searchQuery
+	// Receipt asks for a ShardReceipt. Older nodes ignore it.
+	Receipt bool `cbor:"10,keyasint,omitempty"`
 }
 
 type matchesAnswer struct {
@@ -134,6 +146,8 @@ type matchesAnswer struct {
 	Next    id.Subject    `cbor:"2,keyasint,omitzero"`
 	// Noted has the notes of the subjects of Matches, or nothing if none has one.
 	Noted []shard.Active `cbor:"3,keyasint,omitempty"`
+	// Receipt states which events were searched for the subjects of this page.
+	Receipt *ShardReceipt `cbor:"4,keyasint,omitempty"`
 }
 
 var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Run: func(ctx context.Context, r *Router, group id.Shard, q matchesQuery) (a matchesAnswer, err error) {
@@ -148,9 +162,13 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	if err != nil {
 		return a, err
 	}
+	var coverage *scan.Coverage
+	if q.Receipt {
+		coverage = new(scan.Coverage)
+	}
 	a.Matches, a.Next, err = s.Matches(ctx, q.Gallery, q.Generation, key, shard.MatchQuery{
 		Probe: q.Probe, Threshold: q.Threshold, After: q.After,
-		Limit: min(q.Limit, MatchLengthMax), EventsMax: MatchEventsMax, Means: q.Means,
+		Limit: min(q.Limit, MatchLengthMax), EventsMax: MatchEventsMax, Means: q.Means, Coverage: coverage,
 	})
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return matchesAnswer{}, other
@@ -162,6 +180,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	for i, m := range a.Matches {
 		subjects[i] = m.Subject
 	}
+	a.Receipt = receiptOfShard(group, coverage)
 	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
 	return a, outdated(err)
 }}

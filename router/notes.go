@@ -55,10 +55,15 @@ func (r *cluster) notable() error {
 
 // salted returns a note with a salt, if the tenant's requests have audit records and the note has none.
 func salted(m *metafsm.Machine, g enrolment, n Note) Note {
-	if n.Salt == ([shard.SaltBytes]byte{}) && m.Level() >= metafsm.LevelAudit && metafsm.AuditOf(m, g.Tenant).Mode != metafsm.AuditOff {
+	if n.Salt == ([shard.SaltBytes]byte{}) && audits(m, g.Tenant) {
 		mustRandom(n.Salt[:])
 	}
 	return n
+}
+
+// audits reports whether a tenant's requests have audit records.
+func audits(m *metafsm.Machine, tenant id.Tenant) bool {
+	return m.Level() >= metafsm.LevelAudit && metafsm.AuditOf(m, tenant).Mode != metafsm.AuditOff
 }
 
 // nameOf returns the name of an external id in a gallery; the empty id has none.

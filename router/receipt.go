@@ -42,7 +42,15 @@ func withReceipt(hits []notedHit, group id.Shard, c *scan.Coverage) []notedHit {
 	if c == nil {
 		return hits
 	}
-	return append(hits, notedHit{Receipt: &ShardReceipt{group, c.Index, c.Active, c.Searched, c.LeftOut}})
+	return append(hits, notedHit{Receipt: receiptOfShard(group, c)})
+}
+
+// receiptOfShard returns the statement of a shard about c, or nil if c is nil.
+func receiptOfShard(group id.Shard, c *scan.Coverage) *ShardReceipt {
+	if c == nil {
+		return nil
+	}
+	return &ShardReceipt{group, c.Index, c.Active, c.Searched, c.LeftOut}
 }
 
 // errNoReceipt is returned for a search that asks for a receipt while a node does not know of them.
@@ -65,13 +73,30 @@ func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, re
 
 // receiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list
 // has none.
-func (r *searchRequests) receiptOf(g metafsm.Gallery, lists [][]notedHit) *Receipt {
-	cluster, _ := r.groups.Meta().Cluster()
-	receipt := &Receipt{Epoch: g.Epoch, List: metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)}
+func receiptOf(r *cluster, g metafsm.Gallery, lists [][]notedHit) *Receipt {
+	receipt := emptyReceipt(r, g)
 	if !receipt.take(lists) {
 		return nil
 	}
 	return receipt
+}
+
+// receiptOfMatches joins the statements of the shards of a page. It returns nil if a shard gave none.
+func receiptOfMatches(r *cluster, g metafsm.Gallery, lists []matchesAnswer) *Receipt {
+	receipt := emptyReceipt(r, g)
+	for _, l := range lists {
+		if l.Receipt == nil {
+			return nil
+		}
+		receipt.Shards = append(receipt.Shards, *l.Receipt)
+	}
+	return receipt
+}
+
+// emptyReceipt returns a receipt of a gallery without statements.
+func emptyReceipt(r *cluster, g metafsm.Gallery) *Receipt {
+	cluster, _ := r.groups.Meta().Cluster()
+	return &Receipt{Epoch: g.Epoch, List: metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)}
 }
 
 // take moves the statements of the shards from their lists to the receipt. It reports whether each list

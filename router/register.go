@@ -197,7 +197,11 @@ func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal
 			return Registered{}, err
 		}
 		if p.application.Guard && a.Status == shardfsm.Done {
-			if a.RegisterAnswer, err = r.activateUnlessKnown(ctx, p, a.Claim); err != nil {
+			var found guarded
+			if a.RegisterAnswer, found, err = r.activateUnlessKnown(ctx, p, a.Claim); KindOf(err) == Duplicate {
+				return found.refused(p), err
+			}
+			if err != nil {
 				return Registered{}, err
 			}
 			if a.Status == shardfsm.UnknownEvent { // a rival withdrew it

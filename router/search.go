@@ -48,7 +48,8 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 	}
 	searched := time.Now()
 	result := SearchResult{
-		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all, Receipt: receipt, Generation: g.Generation, Model: probe.Model,
+		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all,
+		Searched: Searched{g.Generation, probe.Model, receipt},
 	}
 	result.Candidates, result.Doubtful = divide(bestHits(lists, q.Limit), q.Threshold)
 	if err = r.openCandidates(g, result.Candidates); err == nil {
@@ -72,7 +73,7 @@ func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery
 			return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, q)
 		})
 		if err == nil && q.Receipt {
-			receipt = r.receiptOf(asked.Gallery, lists)
+			receipt = receiptOf(r.cluster, asked.Gallery, lists)
 		}
 		if err != nil || withoutFloors(lists, q.Limit) || !shares {
 			return lists, receipt, err

@@ -30,6 +30,8 @@ type MatchQuery struct {
 	Limit, EventsMax int
 	// Means asks for the subjects' own templates, too.
 	Means bool
+	// Coverage, unless nil, is filled as in Query. It is that of the search for the page's subjects.
+	Coverage *scan.Coverage
 }
 
 // Matches returns the first q.Limit subjects after q.After, in the order of ids, that have an event
@@ -37,7 +39,7 @@ type MatchQuery struct {
 // event while all pages of a run are read is on exactly one of them, whatever other writes do. The
 // list may be shorter than q.Limit although more follow. Errors are those of Search.
 func (s *Shard) Matches(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q MatchQuery) (list []Match, next id.Subject, err error) {
-	hits, err := s.Search(ctx, g, generation, key, Query{Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, After: &q.After, Means: q.Means})
+	hits, err := s.Search(ctx, g, generation, key, Query{Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, After: &q.After, Means: q.Means, Coverage: q.Coverage})
 	if err != nil {
 		return nil, next, err
 	}
