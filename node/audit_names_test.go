@@ -1,7 +1,9 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -18,7 +20,8 @@ import (
 )
 
 // Records name a subject by its id and a salt, always the same, until the subject is gone with its salt.
-// Then nobody can find the name again.
+// Then nobody can find the name again. The receipt of the erasure has its request id, which leads to no name,
+// either.
 func TestErasedSubjectCannotBeNamed(t *testing.T) {
 	a := startAudited(t)
 	gallery(t, a.client, a.url(0), "staff", 400)
@@ -38,6 +41,7 @@ func TestErasedSubjectCannotBeNamed(t *testing.T) {
 	delete(verify, "threshold")
 	verify["id"] = subject.String()
 	other := map[string]any{"probe": probe("carol")["probe"], "id": subject.String()}
+	ends := map[string]bool{} // ids of the requests that end the subject's life
 	for i, call := range []struct {
 		want           int
 		method, target string
@@ -54,13 +58,20 @@ func TestErasedSubjectCannotBeNamed(t *testing.T) {
 		{204, http.MethodDelete, path, nil},
 		{404, http.MethodDelete, path, nil},
 	} {
-		if answer := a.call(t, i%3, call.method, call.target, call.body); answer.Status != call.want {
+		answer := a.call(t, i%3, call.method, call.target, call.body)
+		if answer.Status != call.want {
 			t.Fatalf("%s %s: %d %s", call.method, call.target, answer.Status, answer.Body)
+		}
+		if call.method == http.MethodDelete {
+			ends[answer.Header.Get("X-Request-Id")] = true
 		}
 	}
 	names := map[entry.Name][]string{}
 	var search *entry.Record
 	for _, r := range a.readAll(t, 2) {
+		if ends[fmt.Sprintf("%x", r.ID)] && len(r.List())+len(r.Subjects) > 0 {
+			t.Errorf("the %v of %s names whom it erased", r.Kind, r.Operation)
+		}
 		for _, c := range r.List() {
 			names[c.Subject] = append(names[c.Subject], r.Operation)
 		}
@@ -88,11 +99,39 @@ func TestErasedSubjectCannotBeNamed(t *testing.T) {
 	for _, of := range names {
 		counts = append(counts, len(of))
 	}
-	if slices.Sort(counts); counts[0] != 2 || counts[1] != 12 { // a verification names its subject twice
+	if slices.Sort(counts); counts[0] != 3 || counts[1] != 13 { // a verification names its subject twice, and an intent its subjects
 		t.Errorf("the names are in %v", names)
 	}
 	if search == nil || search.Generation == 0 || len(search.Searched) != 8 || slices.Max(search.Searched) < 5 || search.Pack == "" || search.Quality == 0 {
 		t.Errorf("the record of a search is %+v", search)
+	}
+}
+
+// The record of the removal of an event names the subject, unless that was its last event: then the subject is
+// erased.
+func TestRemovalOfLastEventNamesNobody(t *testing.T) {
+	a := startAudited(t)
+	gallery(t, a.client, a.url(0), "staff", 50)
+	var first, second struct{ ID, EventID string }
+	expect(t, a.client, http.StatusCreated, a.url(0), http.MethodPost, "/v1.1/subjects", face("alice")).Decode(t, &first)
+	path := "/v1.1/subjects/" + first.ID + "/events"
+	expect(t, a.client, http.StatusCreated, a.url(1), http.MethodPost, path, face("alice")).Decode(t, &second)
+	names := map[string]int{}
+	for i, event := range []string{first.EventID, second.EventID} {
+		answer := a.call(t, i, http.MethodDelete, path+"/"+event, nil)
+		if answer.Status != http.StatusNoContent {
+			t.Fatalf("%d %s", answer.Status, answer.Body)
+		}
+		names[answer.Header.Get("X-Request-Id")] = 1 - i
+	}
+	for _, r := range a.readAll(t, 2) {
+		want, removes := names[fmt.Sprintf("%x", r.ID)]
+		if r.Kind == entry.Intent {
+			want = 0 // nobody knows yet which event is the last
+		}
+		if removes && len(r.Subjects) != want*entry.NameBytes {
+			t.Errorf("the %v names %d bytes of subjects, want %d names", r.Kind, len(r.Subjects), want)
+		}
 	}
 }
 
@@ -122,6 +161,7 @@ func TestOpenIntentsAreCompleted(t *testing.T) {
 		t.Helper()
 		e := entry.New(entry.Intent, at)
 		e.ID, e.Doing, e.Operation = [16]byte{id}, of.Operation, "POST /v1.1/subjects"
+		e.Subjects, e.Case, e.Verdict, e.Purpose = bytes.Repeat([]byte{id}, entry.NameBytes), access.Gallery.UUID, entry.Same, "visit"
 		if err := dead.Record(t.Context(), a.tenant, audit.Event{Record: e}); err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +178,12 @@ func TestOpenIntentsAreCompleted(t *testing.T) {
 	got := map[byte]string{}
 	for late := now.Add(20 * time.Second); len(got) < len(want) && time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
 		for _, r := range a.read(t, 1) {
-			if r.Kind == entry.Completed {
-				got[r.ID[0]] = r.Reason
+			if r.Kind != entry.Completed {
+				continue
+			}
+			got[r.ID[0]] = r.Reason
+			if want := bytes.Repeat(r.ID[:1], entry.NameBytes); !bytes.Equal(r.Subjects, want) || r.Case != access.Gallery.UUID || r.Verdict != entry.Same || r.Purpose != "visit" {
+				t.Errorf("the outcome of an intent is %+v", r)
 			}
 		}
 	}

@@ -63,6 +63,9 @@ func checkCaseRecords(t *testing.T, records []*entry.Record, caseID string) {
 		switch {
 		case e.Kind == entry.Intent && strings.HasSuffix(e.Operation, "/verdict"):
 			intents++
+			if e.Case != is || e.Verdict == 0 {
+				t.Errorf("the intent of a verdict is %+v", e)
+			}
 			continue
 		case e.Kind == entry.Intent && strings.HasSuffix(e.Operation, "/face/verify"):
 			opens++

@@ -115,11 +115,12 @@ func (k *Keeper) Complete(ctx context.Context, now time.Time) error {
 	return errors.Join(failed...)
 }
 
-// complete adds an outcome to an intent.
+// complete adds an outcome to an intent. It says all that the intent says, but for the operation.
 func (k *Keeper) complete(ctx context.Context, tenant id.Tenant, intent *entry.Record, now time.Time) error {
 	out := entry.New(entry.Completed, now)
-	out.ID, out.Operation, out.Application, out.Gallery = intent.ID, intent.Operation, intent.Application, intent.Gallery
-	out.Key, out.Holder = intent.Key, intent.Holder
+	random, at := out.Random, out.Time
+	*out = *intent
+	out.Random, out.Time, out.Kind, out.Doing = random, at, entry.Completed, id.Operation{}
 	out.Reason = entry.ReasonUnknown
 	if intent.Doing != (id.Operation{}) {
 		done, err := k.logs.Remembers(ctx, intent.Doing)

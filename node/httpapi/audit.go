@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/engine"
 	"facet/internal/id"
 	"facet/internal/trace"
 	"facet/node/audit"
@@ -52,10 +55,23 @@ type trail struct {
 	limit     int
 	searched  bool // threshold and limit are set
 	probe     [sha256.Size]byte
-	result    *router.SearchResult
+	how       router.Searched
+	quality   float32
+	// gallery and application are those that the path, the body or the answer names.
+	gallery     id.Gallery
+	application id.Application
+	changes     string // the fields that a request sets of a gallery or an application
 	// review is the case that the request opened or is about, and verdict what it says of the case.
 	review  id.UUID
 	verdict entry.Verdict
+}
+
+// asks notes the threshold of a search and its limit.
+func (t *trail) asks(threshold, limit int) { t.threshold, t.limit, t.searched = threshold, limit, true }
+
+// went notes how a search went, for a face with these attributes.
+func (t *trail) went(how router.Searched, face engine.Attributes) {
+	t.how, t.quality = how, face.Quality
 }
 
 // salted returns a subject with the salt of its note, which may be nil.
@@ -107,6 +123,83 @@ func (c *call) lookUp(ctx context.Context) error {
 	return nil
 }
 
+// nameSurvivor notes the subject of a request that removes an event, if the subject has another event.
+func (c *call) nameSurvivor(subject id.Subject, removed id.Event) {
+	nameBy(c, subject, func(events router.ActiveEvents) {
+		if slices.ContainsFunc(events.List, func(e router.ActiveEvent) bool { return e.ID != removed }) {
+			c.trail.salted = append(c.trail.salted, salted(subject, events.Note))
+		}
+	})
+}
+
+// noteGuard notes whom the enrolment guard found on a photo, and how.
+func noteGuard(c *call, photo []byte, r router.Registered) {
+	c.notePhotos(router.Probe{photo})
+	c.trail.asks(r.Known.Threshold, 1)
+	c.trail.went(r.Known.Searched, r.Attributes)
+	nameBy(c, r.Subject, func(events router.ActiveEvents) { c.found(r.Subject, r.Known.Score, events.Note) })
+}
+
+// nameBy calls note with the events of a subject, if it has any. The handler's context may have ended.
+func nameBy(c *call, subject id.Subject, note func(router.ActiveEvents)) {
+	if !c.recorded() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	defer cancel()
+	events, err := c.service.Events(ctx, c.access, subject)
+	switch {
+	case err == nil:
+		note(events)
+	case router.KindOf(err) != router.NotFound:
+		c.unnamed(err)
+	}
+}
+
+// unnamed logs that the record of the request does not name its subject.
+func (c *call) unnamed(err error) {
+	c.server.cfg.Log.Warn("the audit record of a request does not name its subject", "req", c.requestID, "err", err)
+}
+
+// notePath notes what the path of a request names beside subjects.
+func (t *trail) notePath(pattern string, parameters []string) {
+	next := 0
+	for part := range strings.SplitSeq(pattern, "/") {
+		if !strings.HasPrefix(part, "{") {
+			continue
+		}
+		name, err := id.Parse(parameters[next])
+		next++
+		if err != nil {
+			continue
+		}
+		switch part {
+		case "{galleryId}":
+			t.gallery.UUID = name
+		case "{applicationId}":
+			t.application.UUID = name
+		case "{caseId}":
+			t.review = name
+		}
+	}
+}
+
+// valueMax is the most bytes of a value in a record. Longer ones are left out.
+const valueMax = 12
+
+// noteChanges notes the fields that a request sets of a gallery or an application, with the values of numbers,
+// true and false. Texts may be secrets.
+func (t *trail) noteChanges(o object) {
+	var fields []string
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if value := o[name]; value.Kind() != '"' && len(value) <= valueMax {
+			name += "=" + string(value)
+		}
+		fields = append(fields, name)
+	}
+	t.changes = entry.Text(strings.Join(fields, " "))
+}
+
 // recorded reports whether the request has a record: its signature is right, and its tenant's requests have.
 func (c *call) recorded() bool {
 	a, signer := c.server.cfg.Audit, &c.trail.signer
@@ -121,7 +214,7 @@ func (c *call) unrecordable() bool {
 
 // notePhotos notes the photos of a probe.
 func (c *call) notePhotos(p router.Probe) {
-	if !c.recorded() {
+	if len(p) == 0 || !c.recorded() {
 		return
 	}
 	hash := sha256.New()
@@ -137,7 +230,10 @@ func (c *call) event(kind entry.Kind) audit.Event {
 	e := entry.New(kind, c.began)
 	e.Key, e.Holder, e.Source = c.trail.signer.ID, c.trail.signer.Holder, c.trail.source
 	e.Application, e.Gallery = c.access.Application, c.access.Gallery
-	e.Operation = c.op.name()
+	if c.access.Gallery.IsZero() {
+		e.Application, e.Gallery = c.trail.application, c.trail.gallery
+	}
+	e.Operation, e.Reason = c.op.name(), c.trail.changes
 	if purpose, ok := c.header(headerPurpose); ok && c.claim.Signed(headerPurpose) {
 		e.Purpose = entry.Text(purpose)
 	}
@@ -152,12 +248,12 @@ func (s *Server) audited(rc *fasthttp.RequestCtx, c *call, a answer) answer {
 		return a
 	}
 	if err := c.lookUpLate(); err != nil {
-		s.cfg.Log.Warn("the audit record of a request does not name its subject", "req", c.requestID, "err", err)
+		c.unnamed(err)
 	}
 	e := c.event(entry.Request)
 	e.Status, e.Micros = a.status, uint64(time.Since(c.began).Microseconds())
 	if body, ok := a.body.(errorBody); ok {
-		e.Reason = body.Reason
+		e.Reason = cmp.Or(body.why, body.Reason, body.ErrorType)
 	}
 	c.trail.describe(e.Record)
 	err := s.record(c, e)
@@ -184,15 +280,12 @@ func (t *trail) describe(e *entry.Record) {
 	if t.searched {
 		e.Threshold, e.Limit = uint32(t.threshold)+1, uint32(t.limit)
 	}
-	if t.result == nil {
-		return
+	e.Generation, e.Quality = t.how.Generation, uint32(math.Round(1000*float64(t.quality)))
+	if !t.how.Model.IsZero() {
+		e.Pack = t.how.Model.String()
 	}
-	e.Generation, e.Quality = t.result.Generation, uint32(math.Round(1000*float64(t.result.Attributes.Quality)))
-	if !t.result.Model.IsZero() {
-		e.Pack = t.result.Model.String()
-	}
-	if t.result.Receipt != nil {
-		for _, s := range t.result.Receipt.Shards {
+	if t.how.Receipt != nil {
+		for _, s := range t.how.Receipt.Shards {
 			e.Searched = append(e.Searched, uint64(s.Shard), s.Index)
 		}
 	}
@@ -250,13 +343,9 @@ func (c *call) remembered() id.Operation {
 	return w.Operation
 }
 
-// intend records the intent of a write before it is carried out.
-func (c *call) intend() error {
-	if !c.writes() {
-		return nil
-	}
-	return c.intent()
-}
+// intend returns the service for a write, whose intent it has recorded. The handler has noted what the write is
+// about.
+func (c *call) intend() (Writer, error) { return c.server.cfg.Service, c.intent() }
 
 // intent records that the request is about to change something.
 func (c *call) intent() error {

@@ -142,9 +142,7 @@ func getCases(ctx context.Context, c *call) (answer, error) {
 
 // caseID returns the id of the case that a path names.
 func (c *call) caseID() (caseID id.UUID, err error) {
-	caseID, err = parseID(c.parameters[0], "", "There is no case with this id.")
-	c.trail.review = caseID
-	return caseID, err
+	return parseID(c.parameters[0], "", "There is no case with this id.")
 }
 
 // getCase serves GET cases/{caseId}.
@@ -178,7 +176,11 @@ func putVerdict(ctx context.Context, c *call) (answer, error) {
 	if verdict == verdictSame {
 		c.trail.verdict = entry.Same
 	}
-	k, err := c.service.Decide(ctx, c.access, router.Decision{Case: caseID, Same: verdict == verdictSame, Holder: c.key.Holder})
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	k, err := service.Decide(ctx, c.access, router.Decision{Case: caseID, Same: verdict == verdictSame, Holder: c.key.Holder})
 	return answer{fasthttp.StatusOK, c.wireCase(k)}, err
 }
 

@@ -47,7 +47,7 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 	if _, ok := o["row"]; !ok {
 		return answer{}, missing("row")
 	}
-	r := router.CheckRow{Registration: router.Registration{Access: c.access}}
+	r := router.CheckRow{Registration: router.Registration{Access: c.access}, Audited: c.recorded()}
 	var errs [5]error
 	r.Row, errs[0] = o.integer("row", bounds{0, router.CheckRowMax}, 0)
 	r.Tags, errs[1] = o.tags()
@@ -60,10 +60,12 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 	if r.Check, err = parseCheck(c.parameters[0]); err != nil {
 		return answer{}, err
 	}
+	c.notePhotos(router.Probe{r.Image})
 	checked, err := c.service.CheckRow(ctx, r)
 	if err != nil {
 		return answer{}, err
 	}
+	noteCheck(c, checked)
 	c.miss = c.server.cfg.Miss()
 	text := checkedBody{
 		Row: r.Row, Rows: make([]checkedRow, len(checked.Rows)), Candidates: make([]candidate, len(checked.Candidates)),
@@ -79,6 +81,18 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 		text.Known = checked.Known.String()
 	}
 	return answer{fasthttp.StatusOK, text}, nil
+}
+
+// noteCheck notes whom a check found.
+func noteCheck(c *call, checked router.CheckedRow) {
+	c.trail.asks(checked.Threshold, router.SearchLimitDefault)
+	c.trail.went(checked.Searched, checked.Attributes)
+	for _, found := range checked.Candidates {
+		c.found(found.Subject, found.Score, found.Note)
+	}
+	if !checked.Known.IsZero() {
+		c.trail.named = append(c.trail.named, checked.Known)
+	}
 }
 
 // deleteCheck serves DELETE face/checks/{checkId}.

@@ -51,11 +51,22 @@ func postCompare(ctx context.Context, c *call) (answer, error) {
 	if !c.reserve(scoreTextMax * len(faces) * (len(faces) - 1) / 2) {
 		return answer{}, busy()
 	}
+	c.notePhotos(photosOf(faces))
 	compared, err := c.service.Compare(ctx, c.key.Tenant, faces)
 	if err != nil {
 		return answer{}, err
 	}
 	return answer{fasthttp.StatusOK, c.wireComparison(compared)}, nil
+}
+
+// photosOf returns the photos among faces.
+func photosOf(faces []router.CompareFace) (photos router.Probe) {
+	for _, f := range faces {
+		if f.Image != nil {
+			photos = append(photos, f.Image)
+		}
+	}
+	return photos
 }
 
 // reserve takes memory for an answer from the budget of bodies. It returns false when the budget is

@@ -57,7 +57,11 @@ func postDuplicates(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	batch, err := c.service.BeginDuplicates(ctx, c.access, w, threshold)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	batch, err := service.BeginDuplicates(ctx, c.access, w, threshold)
 	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, err
 }
 
@@ -109,7 +113,11 @@ func wirePairs(pairs []router.DuplicatePair) []pairBody {
 
 // deleteDuplicates serves DELETE jobs/duplicates.
 func deleteDuplicates(ctx context.Context, c *call) (answer, error) {
-	return answer{fasthttp.StatusNoContent, nil}, c.service.EndDuplicates(ctx, c.access)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusNoContent, nil}, service.EndDuplicates(ctx, c.access)
 }
 
 // differentBody is a page of the pairs of subjects that are different people.
@@ -135,7 +143,11 @@ func putDifferent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.SetDifferent(ctx, c.access, a, b)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, service.SetDifferent(ctx, c.access, a, b)
 }
 
 // deleteDifferent serves DELETE jobs/duplicates/different/{subjectId}/{otherId}.
@@ -144,7 +156,11 @@ func deleteDifferent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.UnsetDifferent(ctx, c.access, a, b)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, service.UnsetDifferent(ctx, c.access, a, b)
 }
 
 // twoSubjects returns the subjects that a path names.

@@ -79,6 +79,8 @@ type errorBody struct {
 	Score *int   `json:"score,omitzero"`
 	// CaseID comes with a score in the review band.
 	CaseID string `json:"caseId,omitzero"`
+	// why is what the request's audit record has as the reason, if the client gets none.
+	why string
 }
 
 // failure is an error together with its HTTP answer.
@@ -113,8 +115,21 @@ func busy() error {
 	return &router.Error{Kind: router.Busy, Message: "too many requests are in progress; try again"}
 }
 
-// forbidden returns the answer to a wrong API key or a role without the right.
-func forbidden() *failure { return gateway(fasthttp.StatusForbidden, messageForbidden) }
+// Reasons of refusals that clients get without a reason, in audit records.
+const (
+	whyRole   = "Role"
+	whyAPIKey = "ApiKey"
+)
+
+// reasonKeyTerms is the reason of refusals by the terms of an access key.
+const reasonKeyTerms = "KeyTerms"
+
+// forbidden returns the answer to a wrong API key or a role without the right. why is for the audit record only.
+func forbidden(why string) *failure {
+	f := gateway(fasthttp.StatusForbidden, messageForbidden)
+	f.body.why = why
+	return f
+}
 
 // disabled returns the answer to a tenant that operators have disabled.
 func disabled() *failure {
@@ -126,7 +141,7 @@ func disabled() *failure {
 // outsideTerms returns the answer to a request with an access key that has ended, or from another network.
 func outsideTerms(message string) *failure {
 	f := gateway(fasthttp.StatusForbidden, message)
-	f.body.Reason = "KeyTerms"
+	f.body.Reason = reasonKeyTerms
 	return f
 }
 
@@ -173,7 +188,7 @@ func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 	f.retryAfter = e.RetryAfter
 	switch e.Kind {
 	case router.Forbidden:
-		return forbidden(), true
+		return forbidden(whyAPIKey), true
 	case router.OverQuota:
 		return overQuota(e), true
 	case router.NotVerified:

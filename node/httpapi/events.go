@@ -17,7 +17,11 @@ func putSubject(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	updated, err := c.service.UpdateSubject(ctx, e)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	updated, err := service.UpdateSubject(ctx, e)
 	return c.registered(fasthttp.StatusOK, updated, err)
 }
 
@@ -47,7 +51,11 @@ func postEvents(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	registered, err := c.service.RegisterEvent(ctx, e)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	registered, err := service.RegisterEvent(ctx, e)
 	return c.registered(fasthttp.StatusCreated, registered, err)
 }
 
@@ -63,13 +71,18 @@ func putEvent(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	e.Event = event
-	updated, err := c.service.UpdateEvent(ctx, e)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	updated, err := service.UpdateEvent(ctx, e)
 	return c.registered(fasthttp.StatusOK, updated, err)
 }
 
-// deleteEvent serves DELETE subjects/{subjectId}/events/{eventId}.
+// deleteEvent serves DELETE subjects/{subjectId}/events/{eventId}. Its record names the subject only if the
+// subject has other events, because the last one's removal is that of the subject (deleteSubject).
 func deleteEvent(ctx context.Context, c *call) (answer, error) {
-	subject, err := c.subject(ctx, c.parameters[0])
+	subject, err := c.findSubject(ctx, c.parameters[0])
 	if err != nil {
 		return answer{}, err
 	}
@@ -77,7 +90,13 @@ func deleteEvent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.UnregisterEvent(ctx, c.access, subject, event, id.Operation(c.requestBytes()))
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	err = service.UnregisterEvent(ctx, c.access, subject, event, id.Operation(c.requestBytes()))
+	c.nameSurvivor(subject, event)
+	return answer{status: fasthttp.StatusNoContent}, err
 }
 
 // enrolment reads a write to the subject that the path names first.
@@ -107,7 +126,9 @@ func (c *call) enrolment(ctx context.Context) (router.Enrolment, error) {
 	}
 	external, named := strings.CutPrefix(c.parameters[0], externalPrefix)
 	if named && e.Note.ExternalID != nil && checkTagName("", external) == nil {
-		e.Subject, err = c.service.SubjectToRename(ctx, c.access, external, e.Write)
+		if e.Subject, err = c.service.SubjectToRename(ctx, c.access, external, e.Write); err == nil {
+			err = c.name(ctx, e.Subject)
+		}
 	} else {
 		e.Subject, err = c.subject(ctx, c.parameters[0])
 	}
@@ -120,6 +141,7 @@ func (c *call) registered(status int, r router.Registered, err error) (answer, e
 		return answer{}, err
 	}
 	c.trail.named = append(c.trail.named, r.Subject)
+	c.trail.quality = r.Attributes.Quality
 	text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), Ignored: c.ignored(r.Ignored)}
 	if c.version != v1 {
 		text.EventID = r.Event.String()

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/requestlog"
+	"facet/node/audit"
 )
 
 // A client that sends "Expect: 100-continue" waits for the server's go-ahead before
@@ -46,6 +47,7 @@ func (s *Server) hopelessAhead(rc *fasthttp.RequestCtx, c *call) (err error) {
 		return nil
 	}
 	if wait, proven := s.failures.blocked(s.cfg.Now(), pairOf(claim.AccessKey, clientOf(rc))); wait > 0 && !proven {
+		s.refused(rc, audit.TooOften)
 		return wrongTooOften(wait)
 	}
 	if !s.accessKeys.knows(claim.AccessKey) {

@@ -7,3 +7,13 @@ func Operations() (list [][2]string) {
 	}
 	return list
 }
+
+// Imaging returns the names of the operations that search, or take an image.
+func Imaging() (list []string) {
+	for _, o := range operations {
+		if o.takes != aLittle {
+			list = append(list, o.name())
+		}
+	}
+	return list
+}

@@ -43,6 +43,7 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.notePhotos(router.Probe{image})
 	found, err := c.service.Extract(ctx, image, min(limit, engine.MaxFaces))
 	if err == nil && len(found) == 0 {
 		err = router.Errorf(router.NoFace, "", "There is no face in the image.")
@@ -53,6 +54,7 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.trail.quality = found[0].Attributes.Quality
 	faces := make([]faceBody, len(found))
 	for i := range found {
 		faces[i] = faceBody{Attributes: wireAttributes(found[i].Attributes)}
@@ -176,7 +178,7 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	for _, found := range slices.Concat(result.Candidates, result.Doubtful) {
 		c.found(found.Subject, found.Score, found.Note)
 	}
-	c.trail.result = &result
+	c.trail.went(result.Searched, result.Attributes)
 	c.miss = c.server.cfg.Miss()
 	text := searchBody{
 		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
@@ -215,7 +217,7 @@ func readSearch(c *call) (router.SearchQuery, error) {
 		q.Receipt, errs[3] = o.boolean("receipt")
 	}
 	q.Probe, errs[4] = c.probe(o)
-	c.trail.threshold, c.trail.limit, c.trail.searched = q.Threshold, q.Limit, true
+	c.trail.asks(q.Threshold, q.Limit)
 	return q, firstOf(errs[:]...)
 }
 
@@ -225,7 +227,7 @@ func postMatches(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q := router.MatchQuery{Access: c.access}
+	q := router.MatchQuery{Access: c.access, Audited: c.recorded()}
 	var errs [4]error
 	var follows bool
 	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
@@ -238,12 +240,13 @@ func postMatches(ctx context.Context, c *call) (answer, error) {
 	if follows && q.After == "" {
 		return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
 	}
+	c.trail.asks(q.Threshold, q.Length)
+	c.notePhotos(router.Probe{q.Probe})
 	page, err := c.service.Matches(ctx, q)
 	if err != nil {
 		return answer{}, err
 	}
-	c.trail.threshold, c.trail.limit, c.trail.searched = q.Threshold, q.Length, true
-	c.notePhotos(router.Probe{q.Probe})
+	c.trail.went(page.Searched, page.Attributes)
 	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next, Ignored: wireIgnored(page.Ignored)}
 	for i, m := range page.Matches {
 		c.found(m.Subject, m.Score, m.Note)

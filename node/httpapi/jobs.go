@@ -61,7 +61,11 @@ func postBulk(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	batch, err := c.service.BulkRegister(ctx, router.BulkRegistration{Access: c.access, Write: w, Items: items})
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	batch, err := service.BulkRegister(ctx, router.BulkRegistration{Access: c.access, Write: w, Items: items})
 	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, err
 }
 

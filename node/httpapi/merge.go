@@ -39,5 +39,9 @@ func postMerge(ctx context.Context, c *call) (answer, error) {
 	if err := c.name(ctx, m.Source); err != nil {
 		return answer{}, err
 	}
-	return answer{fasthttp.StatusOK, mergedBody{ID: m.Target.String()}}, c.service.Merge(ctx, m)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusOK, mergedBody{ID: m.Target.String()}}, service.Merge(ctx, m)
 }

@@ -156,6 +156,9 @@ func getSubjectWith(ctx context.Context, c *call, all map[string]string) (answer
 	if external := all["externalId"]; checkTagName("", external) == nil {
 		list, err = c.service.SubjectsWith(ctx, c.access, external)
 	}
+	if len(list.Entries) > 0 {
+		c.trail.salted = append(c.trail.salted, salted(list.Entries[0].Subject, list.Entries[0].Note))
+	}
 	return listed(list, err)
 }
 

@@ -35,12 +35,19 @@ func postGalleries(ctx context.Context, c *call) (answer, error) {
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
-	made, err := c.service.CreateGallery(ctx, c.key.Tenant, w, g)
+	c.trail.noteChanges(o)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	made, err := service.CreateGallery(ctx, c.key.Tenant, w, g)
 	if err != nil {
 		return answer{}, err
 	}
 	text := wireGallery(made)
+	c.trail.gallery = made.ID
 	if len(made.Applications) > 0 {
+		c.trail.application = made.Applications[0].ID
 		text.APIKey = made.Applications[0].APIKey
 	}
 	return answer{fasthttp.StatusOK, text}, nil
@@ -104,7 +111,12 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
-	changed, err := c.service.UpdateGallery(ctx, c.key.Tenant, w, gallery, p)
+	c.trail.noteChanges(o)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	changed, err := service.UpdateGallery(ctx, c.key.Tenant, w, gallery, p)
 	return answer{fasthttp.StatusOK, wireGallery(changed)}, err
 }
 
@@ -115,7 +127,11 @@ func deleteGallery(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.DeleteGallery(ctx, c.key.Tenant, gallery)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, service.DeleteGallery(ctx, c.key.Tenant, gallery)
 }
 
 // postApplications serves POST applications.
@@ -143,7 +159,14 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
-	made, err := c.service.CreateApplication(ctx, c.key.Tenant, w, a)
+	c.trail.gallery = a.Gallery
+	c.trail.noteChanges(o)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	made, err := service.CreateApplication(ctx, c.key.Tenant, w, a)
+	c.trail.application = made.ID
 	return answer{fasthttp.StatusOK, wireApplication(made)}, err
 }
 
@@ -160,6 +183,7 @@ func getApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	a, err := c.service.Application(ctx, c.key.Tenant, application)
+	c.trail.gallery = a.Gallery
 	return answer{fasthttp.StatusOK, wireApplication(a)}, err
 }
 
@@ -192,7 +216,13 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
-	changed, err := c.service.UpdateApplication(ctx, c.key.Tenant, w, application, p)
+	c.trail.noteChanges(o)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	changed, err := service.UpdateApplication(ctx, c.key.Tenant, w, application, p)
+	c.trail.gallery = changed.Gallery
 	return answer{fasthttp.StatusOK, wireApplication(changed)}, err
 }
 
@@ -202,7 +232,11 @@ func deleteApplication(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.DeleteApplication(ctx, c.key.Tenant, application)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, service.DeleteApplication(ctx, c.key.Tenant, application)
 }
 
 // parseGallery parses a gallery's id.

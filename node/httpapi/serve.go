@@ -30,7 +30,7 @@ import (
 type call struct {
 	head
 	server     *Server
-	service    Service
+	service    Reader // intend returns the Writer
 	requestID  string
 	version    version
 	parameters []string // of the path
@@ -134,6 +134,9 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	ctx, stages := trace.New(requestlog.With(context.Background(), c.requestID))
 	c.stages = stages
 	signed := op == nil || !s.open(op)
+	if op != nil {
+		c.trail.notePath(op.pattern, params)
+	}
 	if signed {
 		if err := s.authenticate(ctx, rc, c); err != nil {
 			return answer{}, err
@@ -162,7 +165,7 @@ func (c *call) beginning() trace.Beginning {
 func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	if op != nil && op.pattern == healthPattern {
 		if !permits(c.key.Role, op.right) {
-			return forbidden()
+			return forbidden(whyRole)
 		}
 		return nil
 	}
@@ -178,7 +181,7 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	case op.takes == aSearch && !c.search():
 		refusal = tooManySearches()
 	case !permits(c.key.Role, op.right):
-		refusal = forbidden()
+		refusal = forbidden(whyRole)
 	case c.unrecordable():
 		refusal = tooManyRecords()
 	case op.key == keyRequired:
@@ -186,10 +189,7 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	case op.key == keyByBody:
 		return nil // the handler counts the request
 	}
-	if err := firstOf(c.count(), refusal); err != nil {
-		return err
-	}
-	return c.intend()
+	return firstOf(c.count(), refusal)
 }
 
 // count takes the request from the tenant's rate and, when the API key is known by
@@ -324,7 +324,7 @@ func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
 func (c *call) authorize(ctx context.Context) error {
 	apiKey, ok := c.header("x-api-key")
 	if !ok || apiKey == "" || len(apiKey) > apiKeyMax {
-		return forbidden()
+		return forbidden(whyAPIKey)
 	}
 	ctx, lookup := trace.Start(ctx, trace.Stage{Name: trace.APIKey})
 	access, err := through(ctx, &c.server.apiKeys, c.key.Tenant.String()+apiKey, func() (router.Access, error) {
@@ -335,7 +335,8 @@ func (c *call) authorize(ctx context.Context) error {
 		return err
 	}
 	if !c.key.Reaches(access.Gallery) {
-		return forbidden()
+		c.trail.gallery, c.trail.application = access.Gallery, access.Application
+		return forbidden(reasonKeyTerms)
 	}
 	c.access = access
 	return nil

@@ -13,6 +13,12 @@ import (
 // the client is a *router.Error; any other error is a fault of the service. A
 // Service may keep the images and texts passed to it.
 type Service interface {
+	Reader
+	Writer
+}
+
+// Reader carries out requests that change nothing that lasts. VerifySubject may open a case: see router.Doubt.
+type Reader interface {
 	reading.Service
 	// AccessKey finds an access key. A key that is confirmed not to exist is
 	// NotFound.
@@ -24,9 +30,6 @@ type Service interface {
 	// is unknown, or of another tenant, is Forbidden.
 	Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error)
 
-	Register(ctx context.Context, r router.Registration) (router.Registered, error)
-	// Unregister and UnregisterEvent carry out an operation, whose identity is new.
-	Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error)
 	Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error)
 	// SubjectWith finds the subject with an external id. No such subject is NotFound.
 	// SubjectsWith returns the list of that subject's active events, or an empty one.
@@ -36,23 +39,10 @@ type Service interface {
 	SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error)
 	// Expiring lists the events that expire before a time.
 	Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error)
-
-	// UpdateSubject replaces the subject's oldest active event.
-	UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error)
-	RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
-	UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
 	// Events returns the subject's active events. An unknown subject is NotFound.
 	Events(ctx context.Context, access router.Access, subject id.Subject) (router.ActiveEvents, error)
-	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error
-	// Merge moves the events of one subject to another.
-	Merge(ctx context.Context, m router.Merging) error
-
-	// Tags returns the names of the gallery's tags in order of creation. The names
-	// passed to the other three methods fulfil the rules on names.
+	// Tags returns the names of the gallery's tags in order of creation.
 	Tags(ctx context.Context, access router.Access) ([]string, error)
-	CreateTag(ctx context.Context, access router.Access, name string) error
-	RenameTag(ctx context.Context, access router.Access, from, to string) error
-	DeleteTag(ctx context.Context, access router.Access, name string) error
 
 	// Extract returns at most limit faces, largest first.
 	Extract(ctx context.Context, image []byte, limit int) ([]router.Seen, error)
@@ -64,44 +54,67 @@ type Service interface {
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 	Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error)
 
-	// BeginCheck starts a check of a list. CheckRow returns what the registration of one of its
-	// rows would do. A check that is unknown, or of another application, is NotFound.
+	// BeginCheck starts a check of a list, in the memory of a node. CheckRow returns what the registration of one
+	// of its rows would do. A check that is unknown, or of another application, is NotFound.
 	BeginCheck(ctx context.Context, access router.Access) (id.UUID, error)
 	CheckRow(ctx context.Context, c router.CheckRow) (router.CheckedRow, error)
 	EndCheck(ctx context.Context, access router.Access, check id.UUID) error
 
-	// BulkRegister starts a job. BulkProgress returns a page of its records: the
-	// first one, or the one that pagingID names.
-	BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error)
+	// BulkProgress returns a page of a job's records: the first one, or the one that pagingID names.
 	BulkProgress(ctx context.Context, access router.Access, batch id.Batch, pagingID string) (router.BulkPage, error)
 	// Jobs returns the newest jobs of the gallery.
 	Jobs(ctx context.Context, access router.Access) ([]router.Job, error)
-
-	// BeginDuplicates begins to compare the gallery with itself. Duplicates returns how far that is
-	// and, after its end, a page of the pairs. EndDuplicates ends it and drops its report.
-	BeginDuplicates(ctx context.Context, access router.Access, w router.Write, threshold int) (id.Batch, error)
+	// Duplicates returns how far the comparison of the gallery with itself is and, after its end, a page of the
+	// pairs.
 	Duplicates(ctx context.Context, access router.Access, after string, length int) (router.Duplicates, error)
-	EndDuplicates(ctx context.Context, access router.Access) error
-	// SetDifferent remembers that two subjects are different people, so that reports leave their pair out;
-	// UnsetDifferent takes it back, and Different lists them.
-	SetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error
-	UnsetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error
+	// Different lists the pairs of SetDifferent.
 	Different(ctx context.Context, access router.Access, after string, length int) (list []router.DuplicatePair, total int, next string, err error)
 
-	// Cases lists the cases of the gallery, and Case returns one. Decide gives a verdict on one and returns the
-	// case afterwards.
+	// Cases lists the cases of the gallery, and Case returns one.
 	Cases(ctx context.Context, access router.Access, q router.CaseQuery) (router.CasePage, error)
 	Case(ctx context.Context, access router.Access, caseID id.UUID) (router.Case, error)
+
+	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)
+	Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error)
+	Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error)
+	Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error)
+}
+
+// Writer carries out writes. Handlers get it from call.intend, which records the intent first.
+type Writer interface {
+	// Register returns whom the enrolment guard found beside the error Duplicate.
+	Register(ctx context.Context, r router.Registration) (router.Registered, error)
+	// Unregister and UnregisterEvent carry out an operation, whose identity is new.
+	Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error)
+	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error
+	// UpdateSubject replaces the subject's oldest active event.
+	UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error)
+	RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
+	UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
+	// Merge moves the events of one subject to another.
+	Merge(ctx context.Context, m router.Merging) error
+
+	// The names passed to these three methods fulfil the rules on names.
+	CreateTag(ctx context.Context, access router.Access, name string) error
+	RenameTag(ctx context.Context, access router.Access, from, to string) error
+	DeleteTag(ctx context.Context, access router.Access, name string) error
+
+	// BulkRegister starts a job.
+	BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error)
+	// BeginDuplicates begins to compare the gallery with itself. EndDuplicates ends it and drops its report.
+	BeginDuplicates(ctx context.Context, access router.Access, w router.Write, threshold int) (id.Batch, error)
+	EndDuplicates(ctx context.Context, access router.Access) error
+	// SetDifferent remembers that two subjects are different people, so that reports leave their pair out;
+	// UnsetDifferent takes it back.
+	SetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error
+	UnsetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error
+	// Decide gives a verdict on a case and returns the case afterwards.
 	Decide(ctx context.Context, access router.Access, d router.Decision) (router.Case, error)
 
 	CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, g router.NewGallery) (router.Gallery, error)
-	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)
-	Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error)
 	UpdateGallery(ctx context.Context, tenant id.Tenant, w router.Write, gallery id.Gallery, p router.GalleryPatch) (router.Gallery, error)
 	DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error
 	CreateApplication(ctx context.Context, tenant id.Tenant, w router.Write, a router.NewApplication) (router.Application, error)
-	Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error)
-	Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error)
 	UpdateApplication(
 		ctx context.Context, tenant id.Tenant, w router.Write, application id.Application, p router.ApplicationPatch,
 	) (router.Application, error)

@@ -23,7 +23,14 @@ func postSubjects(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	registered, err := c.service.Register(ctx, r)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	registered, err := service.Register(ctx, r)
+	if registered.Known != nil {
+		noteGuard(c, r.Image, registered)
+	}
 	return c.registered(fasthttp.StatusCreated, registered, err)
 }
 
@@ -45,13 +52,18 @@ func readRegistration(c *call) (router.Registration, error) {
 	return r, firstOf(errs[:]...)
 }
 
-// deleteSubject serves DELETE subjects/{subjectId}.
+// deleteSubject serves DELETE subjects/{subjectId}. Its records don't name the subject: the request id stands
+// beside the subject's id in the receipt of an erasure.
 func deleteSubject(ctx context.Context, c *call) (answer, error) {
-	subject, err := c.subject(ctx, c.parameters[0])
+	subject, err := c.findSubject(ctx, c.parameters[0])
 	if err != nil {
 		return answer{}, err
 	}
-	c.committed, err = c.service.Unregister(ctx, c.access, subject, id.Operation(c.requestBytes()))
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	c.committed, err = service.Unregister(ctx, c.access, subject, id.Operation(c.requestBytes()))
 	return answer{status: fasthttp.StatusNoContent}, err
 }
 

@@ -24,7 +24,11 @@ func postTag(ctx context.Context, c *call) (answer, error) {
 	if err := checkTagName("name", name); err != nil {
 		return answer{}, err
 	}
-	return answer{status: fasthttp.StatusOK}, c.service.CreateTag(ctx, c.access, name)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusOK}, service.CreateTag(ctx, c.access, name)
 }
 
 // putTag serves PUT tags/{oldName}: body newName.
@@ -47,7 +51,11 @@ func putTag(ctx context.Context, c *call) (answer, error) {
 	if checkTagName("", from) != nil {
 		return answer{}, unknownTag()
 	}
-	return answer{status: fasthttp.StatusOK}, c.service.RenameTag(ctx, c.access, from, to)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusOK}, service.RenameTag(ctx, c.access, from, to)
 }
 
 // deleteTag serves DELETE tags/{name}.
@@ -56,7 +64,11 @@ func deleteTag(ctx context.Context, c *call) (answer, error) {
 	if checkTagName("", name) != nil {
 		return answer{}, unknownTag()
 	}
-	return answer{status: fasthttp.StatusOK}, c.service.DeleteTag(ctx, c.access, name)
+	service, err := c.intend()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusOK}, service.DeleteTag(ctx, c.access, name)
 }
 
 // unknownTag returns the answer to a path with a name that no tag can have.
