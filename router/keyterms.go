@@ -43,6 +43,8 @@ func (t *KeyTerms) check() error {
 		return Errorf(InvalidRequest, "", "an access key is bound to at most %d networks", keyNetworksMax)
 	case len(t.Galleries) > 0 && t.Role == RoleAdmin:
 		return Errorf(InvalidRequest, "", "an access key of the role %s can't be bound to galleries: it manages all of them", t.Role)
+	case len(t.Galleries) > 0 && t.Role == RoleAuditor:
+		return Errorf(InvalidRequest, "", "an access key of the role %s can't be bound to galleries: it reads the log of the whole tenant", t.Role)
 	}
 	for i, n := range t.Networks {
 		if !n.IsValid() {

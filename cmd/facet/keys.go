@@ -113,7 +113,7 @@ type keyTerms struct {
 func (t *keyTerms) flags(cmd *cobra.Command, name string) {
 	f := cmd.Flags()
 	if f.StringVar(&t.Holder, "holder", "", "person or device that has the key"); name == "create" {
-		f.StringSliceVar(&t.Galleries, "gallery", nil, "gallery, by name, that the key may use; give it again for more (default all; not for admin)")
+		f.StringSliceVar(&t.Galleries, "gallery", nil, "gallery, by name, that the key may use; give it again for more (default all; not for admin and auditor)")
 		f.StringSliceVar(&t.Networks, "network", nil, "network, such as 10.1.0.0/16, or address that requests may come from; give it again for more (default all)")
 	}
 	f.StringVar(&t.until, "until", "", "end of the key: a date, whose day in UTC is its last, or a time such as 2027-01-31T18:00:00Z (default never)")

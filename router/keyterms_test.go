@@ -1,0 +1,20 @@
+package router
+
+import (
+	"strings"
+	"testing"
+
+	"facet/internal/id"
+)
+
+// Roles that reach all galleries can't be bound to some.
+func TestKeyTermsRefuseGalleries(t *testing.T) {
+	t.Parallel()
+	for role, name := range roleNames {
+		err := (&KeyTerms{Role: role, Galleries: []id.Gallery{{}}}).check()
+		whole := role == RoleAdmin || role == RoleAuditor
+		if (err != nil) != whole || err != nil && (KindOf(err) != InvalidRequest || !strings.Contains(err.Error(), "role "+name+" can't be bound to galleries")) {
+			t.Errorf("a key of the role %s that is bound to a gallery: %v", name, err)
+		}
+	}
+}
