@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -221,6 +222,44 @@ func TestRestartSendsSpooledRecords(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) != 0 {
 		t.Errorf("the spool has %v, %v", left, err)
 	}
+}
+
+// A file of the spool takes records for an hour at most, and is removed once the log has all of it.
+func TestDeliveredRecordsLeaveSpool(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, metafsm.AuditBestEffort)
+		r, stop := start(t, c, folder)
+		files := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			if names, err := filepath.Glob(filepath.Join(folder, "*.spool")); err != nil || len(names) != want {
+				t.Errorf("the spool has %v, %v, want %d files", names, err, want)
+			}
+		}
+		record(t, r, 0, 5)
+		c.once(t, 5)
+		files(0, 1)
+		files(spoolFileAge/2, 1)
+		files(spoolFileAge/2+spoolInterval, 0)
+		c.set(func(c *cluster) { c.lost = true })
+		record(t, r, 10, 5)
+		files(2*spoolFileAge, 1) // the log does not have these
+		record(t, r, 20, 5)
+		files(0, 2)
+		c.set(func(c *cluster) { c.lost = false })
+		c.once(t, 15)
+		files(0, 1)
+		c.set(func(c *cluster) { c.lost = true })
+		record(t, r, 30, 5)
+		stop()
+		c.set(func(c *cluster) { c.lost = false })
+		_, stop = start(t, c, folder)
+		c.once(t, 20)
+		files(spoolInterval, 0)
+		stop()
+	})
 }
 
 // A torn batch at the end of a file, as after a loss of power, hides none before it.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"facet/internal/codec"
 	"facet/internal/id"
@@ -22,11 +23,16 @@ import (
 //
 //	length 4 │ CRC-32C of the body 4 │ body: code 2 │ version 1 │ CBOR of a batch
 //
-// A file goes when the logs have all its batches. A torn frame ends a file: its batch was not durable.
+// A file takes batches until it has spoolFileBytes or is spoolFileAge old. Then it is removed as soon as the logs
+// have all its batches, so that no record outlives its retention there. A torn frame ends a file: its batch was not
+// durable.
 const (
 	spoolFileBytes = 16 << 20
-	frameHead      = 8
-	frameMax       = codec.MessageMax
+	spoolFileAge   = time.Hour
+	// spoolInterval is how often the age of the current file is checked.
+	spoolInterval = time.Minute
+	frameHead     = 8
+	frameMax      = codec.MessageMax
 )
 
 var (
@@ -61,6 +67,7 @@ type spool struct {
 type spoolFile struct {
 	*os.File
 	bytes int64
+	begun time.Time
 }
 
 // openSpool opens the folder, which it makes if need be.
@@ -107,13 +114,21 @@ func (s *spool) done(frames []*frame) {
 	}
 }
 
-// collect removes a full file without batches. The caller holds s.mu.
-func (s *spool) collect(f *spoolFile) {
-	if s.files[f] > 0 || f == s.current && f.bytes < spoolFileBytes {
+// retire makes the next batches go to another file if the current one is full or old. Only the goroutine of
+// keepSpool calls it, so that no write is in progress. The caller holds s.mu.
+func (s *spool) retire() {
+	f := s.current
+	if f == nil || f.bytes < spoolFileBytes && time.Since(f.begun) < spoolFileAge {
 		return
 	}
-	if f == s.current {
-		s.current = nil
+	s.current = nil
+	s.collect(f)
+}
+
+// collect removes a file without batches, unless it takes more. The caller holds s.mu.
+func (s *spool) collect(f *spoolFile) {
+	if s.files[f] > 0 || f == s.current {
+		return
 	}
 	delete(s.files, f)
 	_ = f.Close()           // nothing of it is needed any more
@@ -122,11 +137,14 @@ func (s *spool) collect(f *spoolFile) {
 
 // keepSpool writes records to the disk until no more come.
 func (r *Recorder) keepSpool(ctx context.Context) {
+	tick := time.NewTicker(spoolInterval)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.spool.signal:
+		case <-tick.C:
 		}
 		r.mu.Lock()
 		var frames []*frame
@@ -156,19 +174,20 @@ func (r *Recorder) keepSpool(ctx context.Context) {
 func (s *spool) take(frames []*frame) ([]*frame, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.retire()
 	list := slices.DeleteFunc(append(s.waiting, frames...), func(f *frame) bool { return f.gone })
 	s.waiting = nil
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if s.current == nil || s.current.bytes >= spoolFileBytes {
+	if s.current == nil {
 		s.next++
 		f, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d.spool", s.next)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			s.waiting = list
 			return nil, err
 		}
-		s.current = &spoolFile{File: f}
+		s.current = &spoolFile{File: f, begun: time.Now()}
 	}
 	for _, b := range list {
 		s.places[b] = s.current
@@ -199,6 +218,7 @@ func (s *spool) write(list []*frame) error {
 	f.bytes += int64(len(frames))
 	if err != nil {
 		s.current = nil // what the file has after a failed write is unknown; the next batches get another one
+		s.collect(f)
 	}
 	return err
 }
