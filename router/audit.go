@@ -231,7 +231,7 @@ func auditError(err error) error {
 }
 
 // SetAudit sets when the records of a tenant's requests are durable, and for how many days they keep their
-// contents. 0 days stand for the default. The errors are those of SetTenantState.
+// contents. 0 days leave the present number. The errors are those of SetTenantState.
 func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode metafsm.AuditMode, days uint32) error {
 	if r.groups.Meta().Level() < metafsm.LevelAudit {
 		return errOlderNode
@@ -240,5 +240,8 @@ func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode met
 	if err != nil {
 		return err
 	}
-	return tenantError("set a tenant's audit", a.Status)
+	if err := tenantError("set a tenant's audit", a.Status); err != nil {
+		return err
+	}
+	return r.sync.Join(ctx) // so that this node's view has the change
 }

@@ -217,7 +217,7 @@ func newTenantSet() *cobra.Command {
 	}
 	var kept wire.Audit
 	cmd.Flags().StringVar(&kept.Mode, "audit", "", "keep a record of each request: best-effort, strict or off")
-	cmd.Flags().Uint32Var(&kept.Days, "audit-days", 0, "days that records keep their contents (default 184)")
+	cmd.Flags().Uint32Var(&kept.Days, "audit-days", 0, "days that records keep their contents (default: as now; 184 for a tenant that never had another number)")
 	asJSON := cli.JSONFlag(cmd)
 	var order wire.SetTenant
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {

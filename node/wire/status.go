@@ -214,7 +214,7 @@ type Tenant struct {
 // Audit is how a tenant's audit log is kept.
 type Audit struct {
 	Mode string `json:"mode"` // best-effort, strict or off
-	// Days is how many days records keep their contents. In an order 0 stands for the default.
+	// Days is how many days records keep their contents. In an order 0 leaves the present number.
 	Days uint32 `json:"days"`
 }
 

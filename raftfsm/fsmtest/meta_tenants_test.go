@@ -1,6 +1,7 @@
 package fsmtest_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -49,7 +50,7 @@ func (m *metaModel) changeTenant(of id.Tenant, change func(*metafsm.Tenant) meta
 
 func (m *metaModel) setAudit(c metafsm.SetAudit) metafsm.StatusAnswer {
 	return m.changeTenant(c.Tenant, func(t *metafsm.Tenant) metafsm.Status {
-		t.Audit.Mode, t.Audit.Days = c.Mode, c.Days
+		t.Audit.Mode, t.Audit.Days = c.Mode, cmp.Or(c.Days, t.Audit.Days)
 		return metafsm.Done
 	})
 }

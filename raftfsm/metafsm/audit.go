@@ -96,8 +96,8 @@ func AuditOf(m *Machine, t id.Tenant) Audit {
 	return Audit{Mode: AuditOff}
 }
 
-// SetAudit sets when a tenant's records are durable and how long they stay. The status is Done,
-// UnknownTenant or BeingDeleted. It is proposed from LevelAudit on.
+// SetAudit sets when a tenant's records are durable and how long they stay. 0 days leave the present number.
+// The status is Done, UnknownTenant or BeingDeleted. It is proposed from LevelAudit on.
 type SetAudit struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 	Mode   AuditMode `cbor:"2,keyasint,omitempty"`
@@ -106,7 +106,10 @@ type SetAudit struct {
 
 func (c SetAudit) apply(m *Machine) Status {
 	return changeAudit(m, c.Tenant, func(a *Audit) Status {
-		a.Mode, a.Days = c.Mode, c.Days
+		a.Mode = c.Mode
+		if c.Days > 0 {
+			a.Days = c.Days
+		}
 		return Done
 	})
 }
