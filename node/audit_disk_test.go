@@ -1,0 +1,148 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"facet/raftfsm/metafsm"
+)
+
+// spoolDisk is a file system of its own for the audit spool of a node.
+type spoolDisk struct{ path string }
+
+// mountSpool stops a node, and starts it again with its spool on a small disk of its own.
+func (a *audited) mountSpool(t *testing.T, i int) spoolDisk {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("mounting needs root: run the tests as root")
+	}
+	a.cluster.Stop(i)
+	d := spoolDisk{filepath.Join(a.cluster.Nodes[i].Config.Dir, "audit")}
+	image := filepath.Join(t.TempDir(), "image")
+	f, err := os.Create(image)
+	if err == nil {
+		err = f.Truncate(32 << 20)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(d.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(d.path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.run(t, "mkfs.ext4", "-q", "-m", "0", image)
+	d.run(t, "mount", "-o", "loop", image, d.path)
+	t.Cleanup(func() {
+		a.cluster.Stop(i)
+		d.run(t, "umount", d.path)
+	})
+	a.cluster.Restart(i)
+	a.cluster.WaitReady()
+	return d
+}
+
+// unrecorded returns how many answers have no record on the majority after a time at the latest.
+func (a *audited) unrecorded(t *testing.T, within time.Duration) (left int) {
+	t.Helper()
+	for late := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		a.mu.Lock()
+		missing := maps.Clone(a.seen)
+		a.mu.Unlock()
+		last := time.Now().After(late)
+		for _, r := range a.read(t, 1) {
+			delete(missing, fmt.Sprintf("%x", r.ID))
+		}
+		if len(missing) == 0 || last {
+			return len(missing)
+		}
+	}
+}
+
+// fill takes all room of the disk. empty gives it back.
+func (d spoolDisk) fill(t *testing.T) (empty func()) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(d.path, "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, part := range []int{1 << 20, 1 << 12} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, part))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if err := os.Remove(f.Name()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (d spoolDisk) run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v %s", name, args, err, text)
+	}
+}
+
+// A node answers requests of best effort although the disk of its spool is full or hangs: each record is on the
+// majority before the answer, within a second.
+func TestHungSpoolLeavesMajority(t *testing.T) {
+	a := startAudited(t)
+	d := a.mountSpool(t, 0)
+	if mode := a.cluster.Nodes[0].Node.Router().Audit(a.tenant).Mode; mode != metafsm.AuditBestEffort {
+		t.Fatalf("the mode is %v", mode)
+	}
+	f := func(what string, n int) {
+		t.Helper()
+		var longest time.Duration
+		for range n {
+			began := time.Now()
+			if answer := a.call(t, 0, http.MethodGet, "/api/galleries", nil); answer.Status != http.StatusOK {
+				t.Errorf("%s: %d %s", what, answer.Status, answer.Body)
+			}
+			longest = max(longest, time.Since(began))
+		}
+		if left := a.unrecorded(t, time.Second); left > 0 {
+			t.Errorf("%s: a second later the majority has no record of %d answers", what, left)
+		}
+		if longest > time.Second {
+			t.Errorf("%s: an answer took %v, more than a second", what, longest)
+		}
+	}
+	spooled := func() int {
+		files, err := filepath.Glob(filepath.Join(d.path, "*.spool"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	f("a sound disk", 3)
+	if spooled() == 0 {
+		t.Fatal("the spool is elsewhere")
+	}
+	empty := d.fill(t)
+	f("a full disk", 50)
+	empty()
+	d.run(t, "fsfreeze", "-f", d.path)
+	defer func() { _ = exec.Command("fsfreeze", "-u", d.path).Run() }() // if the test ends early
+	f("a hung disk", 5)
+	d.run(t, "fsfreeze", "-u", d.path)
+	f("the disk is back", 3)
+}
