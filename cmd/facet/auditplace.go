@@ -40,25 +40,28 @@ func (p *logPlace) tenant() (*client.Client, error) {
 }
 
 // operator returns the cluster's own log, for the operator whose profile the flags name.
-func (p *logPlace) operator() (clusterLog, error) {
+func (p *logPlace) operator() (operatorLog, error) {
 	if p.set.Changed("purpose") {
-		return clusterLog{}, cli.Misuse(errors.New("--purpose is for a tenant's log: an operator's requests state none"))
+		return operatorLog{}, cli.Misuse(errors.New("--purpose is for a tenant's log: an operator's requests state none"))
 	}
 	t := target{profile: p.set.Lookup("profile").Value.String(), dir: p.set.Lookup("dir").Value.String(), set: p.set}
 	where, err := t.find()
 	if err != nil {
-		return clusterLog{}, err
+		return operatorLog{}, err
 	}
 	c, err := admin.NewClient(where)
-	return clusterLog{c}, err
+	return operatorLog{operator: c}, err
 }
 
-// clusterLog is the cluster's own audit log.
-type clusterLog struct{ operator *admin.Client }
+// operatorLog is an audit log as an operator reads it.
+type operatorLog struct {
+	operator *admin.Client
+	name     string // of the tenant, or empty for the cluster's own log
+}
 
 // Read implements auditing.Source.
-func (l clusterLog) Read(ctx context.Context, path string, limit int) ([]byte, error) {
-	b, err := l.operator.AuditFile(ctx, path)
+func (l operatorLog) Read(ctx context.Context, path string, limit int) ([]byte, error) {
+	b, err := l.operator.AuditFile(ctx, l.name, path)
 	e, refused := errors.AsType[*admin.AnswerError](err)
 	switch {
 	case refused && e.Status == http.StatusGone:
@@ -73,7 +76,7 @@ func (l clusterLog) Read(ctx context.Context, path string, limit int) ([]byte, e
 	return b, nil
 }
 
-// AuditRecords returns a page of the log.
-func (l clusterLog) AuditRecords(ctx context.Context, q client.AuditQuery) (page client.AuditPage, err error) {
+// AuditRecords returns a page of the cluster's log.
+func (l operatorLog) AuditRecords(ctx context.Context, q client.AuditQuery) (page client.AuditPage, err error) {
 	return page, l.operator.AuditRecords(ctx, q.Encode(), &page)
 }

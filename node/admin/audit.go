@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -43,24 +44,46 @@ func withOperator(r *http.Request, name string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), operatorKey{}, o))
 }
 
-// ordered returns the tenant with a name when its audit log has the order, which is not carried out
-// otherwise. about says what the order is about, beside the tenant.
-func (p *Port) ordered(ctx context.Context, tenant, order, about string) (id.Tenant, error) {
+// orderRecord is the order that a request gives, for the records of its outcome.
+type orderRecord struct {
+	id        [16]byte
+	operation string
+	// tenant is whose log has the outcome, too, or zero. begun reports whether that log has the intent. about says
+	// what the order was about, beside the tenant; made is what it made.
+	tenant      id.Tenant
+	begun       bool
+	about, made string
+}
+
+type orderKey struct{}
+
+// ordered returns the tenant with a name when its audit log has the intent of the order, which is not carried
+// out otherwise. about says what the order is about, beside the tenant. recorded adds the outcome.
+func (p *Port) ordered(ctx context.Context, tenant, about string) (id.Tenant, *orderRecord, error) {
+	o, _ := ctx.Value(orderKey{}).(*orderRecord)
 	t, err := p.cfg.Router.TenantNamed(ctx, tenant)
 	if err != nil {
-		return t, err
+		return t, o, err
 	}
-	e := command(ctx, entry.Command, order, about)
+	intent := command(ctx, entry.Intent, o.operation, about)
+	intent.ID = o.id
+	o.tenant, o.about, o.begun = t, about, p.cfg.Audit.Keeps(t)
+	return t, o, inTenantLog(ctx, p, t, intent)
+}
+
+// inTenantLog returns nil when the log of a tenant has a record of what an operator is about to do.
+func inTenantLog(ctx context.Context, p *Port, t id.Tenant, e *entry.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	if err := p.cfg.Audit.Record(ctx, t, audit.Event{Record: e}); err != nil {
-		p.cfg.Log.ErrorContext(ctx, "an operator's order is refused: its audit record is not durable", "err", err)
-		return t, &router.Error{
-			Kind: router.Unavailable, RetryAfter: calls.RetryLater,
-			Message: "the tenant's audit log did not record the order, so it was not carried out; try again",
-		}
+	err := p.cfg.Audit.Record(ctx, t, audit.Event{Record: e})
+	if err == nil {
+		return nil
 	}
-	return t, nil
+	p.cfg.Log.ErrorContext(ctx, "an operator's order is refused: its audit record is not durable", "err", err)
+	return &router.Error{
+		Kind: router.Unavailable, RetryAfter: calls.RetryLater,
+		Message: "the tenant's audit log did not record the order, so it was not carried out; try again",
+	}
 }
 
 // command returns a record of an operator's order.
@@ -75,21 +98,30 @@ func command(ctx context.Context, kind entry.Kind, order, about string) *entry.R
 }
 
 // recorded returns a handler that calls next. The cluster's audit log has the intent before and the outcome
-// afterwards. An order is carried out without its intent if neither this node's disk nor the log's shard takes
-// it in time: what an operator does may be the repair of that.
+// afterwards, and so has the log of the tenant that ordered has named. An order is carried out without its intent
+// in the cluster's log if neither this node's disk nor the log's shard takes it in time: what an operator does may
+// be the repair of that.
 func (p clusterLog) recorded(order string, about func(*http.Request) string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
 		defer cancel()
-		r = r.WithContext(ctx)
-		intent, began := command(ctx, entry.Intent, order, about(r)), time.Now()
-		_, _ = rand.Read(intent.ID[:]) // it never fails, by its documentation
+		o, began := &orderRecord{operation: order}, time.Now()
+		_, _ = rand.Read(o.id[:]) // it never fails, by its documentation
+		r = r.WithContext(context.WithValue(ctx, orderKey{}, o))
+		intent := command(ctx, entry.Intent, order, about(r))
+		intent.ID = o.id
 		p.intend(ctx, intent)
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		next(seen, r)
-		outcome := command(ctx, entry.Command, order, about(r))
-		outcome.ID, outcome.Status, outcome.Micros = intent.ID, seen.status, uint64(time.Since(began).Microseconds())
-		p.cfg.Audit.Correct(id.ClusterLog, audit.Event{Record: outcome})
+		outcome := func(log id.Tenant, about string) {
+			e := command(ctx, entry.Command, order, about)
+			e.ID, e.Status, e.Micros = o.id, seen.status, uint64(time.Since(began).Microseconds())
+			p.cfg.Audit.Correct(log, audit.Event{Record: e})
+		}
+		outcome(id.ClusterLog, about(r))
+		if o.tenant != (id.Tenant{}) && (o.begun || p.cfg.Audit.Keeps(o.tenant)) { // the order may have switched the log on
+			outcome(o.tenant, cmp.Or(o.made, o.about))
+		}
 	}
 }
 
@@ -136,7 +168,7 @@ func about(order any) string {
 	case wire.SetTenantState:
 		words = []any{o.Name, o.State}
 	case wire.NewKey:
-		words = []any{o.Tenant, o.Role, o.Holder}
+		words = []any{o.Tenant, termsText(o.Role, &o.KeyTerms)}
 	case receipt.Order:
 		words = []any{len(o.Subjects), "subjects"}
 	case wire.BackupOrder:
@@ -147,6 +179,21 @@ func about(order any) string {
 		words = []any{bucket.WithoutSecrets(o.From), o.Name, o.Gallery}
 	}
 	return strings.Join(strings.Fields(fmt.Sprintln(words...)), " ")
+}
+
+// termsText returns the terms of an access key.
+func termsText(role string, t *wire.KeyTerms) string {
+	words := []string{role, t.Holder}
+	if len(t.Galleries) > 0 {
+		words = append(words, "galleries "+strings.Join(t.Galleries, ", "))
+	}
+	if len(t.Networks) > 0 {
+		words = append(words, "networks "+strings.Join(t.Networks, ", "))
+	}
+	if !t.Ends.IsZero() {
+		words = append(words, "until "+t.Ends.UTC().Format(time.RFC3339))
+	}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }
 
 func forced(force bool) string {

@@ -11,37 +11,51 @@ import (
 	"facet/router"
 )
 
-// clusterLog records orders in the cluster's own audit log, and serves the log.
+// clusterLog records orders in the cluster's own audit log, and serves audit logs to operators.
 type clusterLog struct{ *Port }
 
-func (p clusterLog) log() reading.Log {
-	return reading.Log{Service: p.cfg.Router, Tenant: id.ClusterLog}
+// readLog returns the log that an operator reads: the cluster's, or that of the tenant that the parameter tenant names.
+func (p clusterLog) readLog(r *http.Request) (reading.Log, error) {
+	l := reading.Log{Service: p.cfg.Router, Tenant: id.ClusterLog}
+	name := r.URL.Query().Get("tenant")
+	if name == "" {
+		return l, nil
+	}
+	var err error
+	l.Tenant, err = p.cfg.Router.TenantNamed(r.Context(), name)
+	return l, err
 }
 
-// serveAudit answers with a page of the cluster's audit log.
+// serveAudit answers with a page of a log.
 func (p clusterLog) serveAudit(w http.ResponseWriter, r *http.Request) {
 	all := map[string]string{}
 	for name, values := range r.URL.Query() {
 		all[name] = values[0]
 	}
+	var page reading.Page
 	q, err := reading.ParseQuery(all)
+	if err == nil {
+		err = p.read(r, func(l reading.Log) (err error) {
+			page, err = l.Page(r.Context(), q)
+			page.Recording = p.cfg.Audit.Keeps(l.Tenant)
+			return err
+		})
+	}
 	if err != nil {
-		p.explain(w, "read the cluster's audit log", err)
+		p.explain(w, readOrder, err)
 		return
 	}
-	page, err := p.log().Page(r.Context(), q)
-	if err != nil {
-		p.explain(w, "read the cluster's audit log", err)
-		return
-	}
-	page.Recording = p.cfg.Audit.Keeps(id.ClusterLog)
-	p.noteRead(r)
 	answer(w, http.StatusOK, page)
 }
 
-// serveAuditFile answers with a file of the cluster's audit log.
+// serveAuditFile answers with a file of a log.
 func (p clusterLog) serveAuditFile(w http.ResponseWriter, r *http.Request) {
-	b, mediaType, err := p.log().File(r.Context(), r.PathValue("file"))
+	var b []byte
+	var mediaType string
+	err := p.read(r, func(l reading.Log) (err error) {
+		b, mediaType, err = l.File(r.Context(), r.PathValue("file"))
+		return err
+	})
 	switch {
 	case errors.Is(err, reading.ErrNoTile), errors.Is(err, reading.ErrNoTileYet):
 		err = router.Errorf(router.NotFound, "", "%v", err)
@@ -50,17 +64,31 @@ func (p clusterLog) serveAuditFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		p.explain(w, "read the cluster's audit log", err)
+		p.explain(w, readOrder, err)
 		return
 	}
-	p.noteRead(r)
 	w.Header().Set("Content-Type", mediaType)
 	_, _ = w.Write(b) // an error means that the caller has gone
 }
 
-// noteRead records that an operator has read the cluster's audit log. Nothing waits for it.
-func (p clusterLog) noteRead(r *http.Request) {
+// readOrder is what an operator does who reads a log.
+const readOrder = "read an audit log"
+
+// read calls do with the log that an operator reads, and records the read in that log. A tenant's log has the
+// record before the operator has the answer; for the cluster's, nothing waits.
+func (p clusterLog) read(r *http.Request, do func(reading.Log) error) error {
+	l, err := p.readLog(r)
+	if err == nil {
+		err = do(l)
+	}
+	if err != nil {
+		return err
+	}
 	e := command(r.Context(), entry.Command, r.Method+" "+r.URL.Path, "")
 	e.Status = http.StatusOK
+	if l.Tenant != id.ClusterLog {
+		return inTenantLog(r.Context(), p.Port, l.Tenant, e)
+	}
 	p.cfg.Audit.Correct(id.ClusterLog, audit.Event{Record: e})
+	return nil
 }

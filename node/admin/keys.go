@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -43,11 +44,14 @@ func wireTenant(t router.TenantUse) wire.Tenant {
 	return out
 }
 
-// changes returns the names of what an order about a tenant sets.
+// changes returns the names of what an order about a tenant sets, and the audit with its days if the order has them.
 func changes(o wire.SetTenant) string {
 	names := slices.Sorted(maps.Keys(o.Quotas))
 	if o.Audit != nil {
 		names = append(names, "audit "+o.Audit.Mode)
+		if o.Audit.Days > 0 {
+			names = append(names, fmt.Sprintf("%d days", o.Audit.Days))
+		}
 	}
 	return strings.Join(names, ", ")
 }
@@ -55,7 +59,7 @@ func changes(o wire.SetTenant) string {
 // setTenant sets quotas of a tenant, and returns all of them. It does not ask the shards for
 // their use.
 func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Tenant, err error) {
-	tenant, err := p.ordered(ctx, body.Name, "set tenant", changes(body))
+	tenant, _, err := p.ordered(ctx, body.Name, changes(body))
 	if err != nil {
 		return none, err
 	}
@@ -94,7 +98,7 @@ func (p *Port) setTenantState(ctx context.Context, o wire.SetTenantState) error 
 	default:
 		return router.Errorf(router.InvalidRequest, "", "a tenant is active or disabled, not %q", o.State)
 	}
-	tenant, err := p.ordered(ctx, o.Name, "set a tenant's state", o.State)
+	tenant, _, err := p.ordered(ctx, o.Name, o.State)
 	if err == nil {
 		err = p.cfg.Router.SetTenantState(ctx, tenant, state)
 	}
@@ -106,7 +110,7 @@ func (p *Port) setTenantState(ctx context.Context, o wire.SetTenantState) error 
 
 // deleteTenant deletes a tenant, or continues to.
 func (p *Port) deleteTenant(ctx context.Context, name string) (d wire.TenantDeletion, err error) {
-	tenant, err := p.ordered(ctx, name, "delete tenant", "")
+	tenant, _, err := p.ordered(ctx, name, "")
 	if err != nil {
 		return d, err
 	}
@@ -146,7 +150,7 @@ func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair,
 	if err != nil {
 		return pair, err
 	}
-	tenant, err := p.ordered(ctx, body.Tenant, "create access key", body.Role+" "+body.Holder)
+	tenant, order, err := p.ordered(ctx, body.Tenant, termsText(body.Role, &body.KeyTerms))
 	if err != nil {
 		return pair, err
 	}
@@ -166,6 +170,7 @@ func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair,
 	p.cfg.Log.InfoContext(ctx, "access key made", "key", key.ID)
 	pair.Tenant, pair.Role, pair.AccessKey, pair.SecretKey = body.Tenant, key.Role.String(), key.ID, key.Secret
 	pair.KeyTerms = wireTerms(p.cfg.Router, &key.KeyTerms)
+	order.made = key.ID + " " + termsText(pair.Role, &pair.KeyTerms)
 	return pair, nil
 }
 
@@ -206,7 +211,7 @@ func wireTerms(r *router.Router, t *router.KeyTerms) (terms wire.KeyTerms) {
 
 // revokeKey revokes an access key of a tenant.
 func (p *Port) revokeKey(ctx context.Context, name, key string) (map[string]string, error) {
-	tenant, err := p.ordered(ctx, name, "revoke access key", key)
+	tenant, _, err := p.ordered(ctx, name, key)
 	if err == nil {
 		err = p.cfg.Router.RevokeAccessKey(ctx, tenant, key)
 	}

@@ -189,9 +189,10 @@ func (c *Client) AuditRecords(ctx context.Context, query string, page any) error
 	return c.any(ctx, call{method: http.MethodGet, path: wire.PathAudit + "?" + query, out: page})
 }
 
-// AuditFile returns a file of the cluster's audit log, by its path in C2SP's tlog-tiles.
-func (c *Client) AuditFile(ctx context.Context, path string) (b []byte, err error) {
-	return b, c.any(ctx, call{method: http.MethodGet, path: wire.PathAudit + "/" + path, raw: &b})
+// AuditFile returns a file of an audit log, by its path in C2SP's tlog-tiles. The log is that of a tenant, or with
+// an empty name the cluster's.
+func (c *Client) AuditFile(ctx context.Context, tenant, path string) (b []byte, err error) {
+	return b, c.any(ctx, call{method: http.MethodGet, path: wire.PathAudit + "/" + path + "?tenant=" + url.QueryEscape(tenant), raw: &b})
 }
 
 // Ready returns nil when the node at address serves requests, else the reason why

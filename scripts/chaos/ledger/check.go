@@ -145,7 +145,13 @@ func (l *Ledger) sort(all *log, wrong *problems, sum *Sum) map[int][]*entry.Reco
 			}
 			delete(intents, r.ID)
 			continue
-		case r.Kind == entry.Act, r.Kind == entry.Command, r.Kind == entry.Withheld:
+		case r.Kind == entry.Command:
+			delete(intents, r.ID)
+			continue
+		case r.Kind == entry.Intent && r.Key == "": // an operator's
+			intents[r.ID] = r
+			continue
+		case r.Kind == entry.Act, r.Kind == entry.Withheld:
 			continue
 		case r.Purpose == "" && r.Kind == entry.Request && strings.HasPrefix(r.Operation, http.MethodGet):
 			continue // the auditor, and probes of the harness

@@ -29,7 +29,7 @@ var began = time.UnixMilli(1_795_000_000_000)
 func record(kind entry.Kind, number byte, status int) *entry.Record {
 	r := entry.New(kind, began)
 	r.ID, r.Status, r.Operation = [16]byte{15: number}, status, "POST /v1.1/subjects"
-	r.Purpose = purposePrefix + string('0'+number)
+	r.Purpose, r.Key = purposePrefix+string('0'+number), "KEY"
 	return r
 }
 
@@ -44,6 +44,8 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 	}
 	search, intent, write := record(entry.Request, 0, 200), record(entry.Intent, 1, 0), record(entry.Request, 1, 201)
 	whole := []*entry.Record{search, intent, write}
+	order, outcome := entry.New(entry.Intent, began), entry.New(entry.Command, began)
+	order.ID, outcome.ID, order.Operation = [16]byte{1}, [16]byte{1}, "set tenant"
 	late := record(entry.Request, 2, 201)
 	late.Time += (completedWithin + time.Second).Milliseconds()
 	foreign := record(entry.Request, 9, 200)
@@ -51,14 +53,15 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 	other.ID[0] = 1
 	for want, records := range map[string][]*entry.Record{
 		"":                             whole,
-		"an answer without a record":   {intent, write},
+		"an answer without a record":   {order, intent, outcome, write},
 		"a second record of an answer": append([]*entry.Record{search}, whole...),
 		"a record with another status": {record(entry.Request, 0, 404), intent, write},
 		"a record of a request that no client sent":        append([]*entry.Record{foreign}, whole...),
 		"an outcome of a write without an intent":          {search, write, intent},
 		"a record of another request id than the answer's": append([]*entry.Record{intent, other}, whole...),
-		"an intent without an outcome":                     append(whole[:3:3], record(entry.Intent, 2, 0), record(entry.Intent, 3, 0), late),
-		"a completed intent that is not in the log":        append([]*entry.Record{record(entry.Completed, 3, 0)}, whole...),
+		"set tenant":                                {search, order, intent, write, late},
+		"an intent without an outcome":              append(whole[:3:3], record(entry.Intent, 2, 0), record(entry.Intent, 3, 0), late),
+		"a completed intent that is not in the log": append([]*entry.Record{record(entry.Completed, 3, 0)}, whole...),
 	} {
 		l := &Ledger{tries: tries}
 		_, err := l.compare(logOf(t, records...), nil)
