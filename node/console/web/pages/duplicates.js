@@ -102,10 +102,10 @@ function Found({ report: first, place }) {
   const [screen, setScreen] = useState(0)
   const [restarted, setRestarted] = useState(false)
   const after = cursors.at(-1)
-  const { value, busy, error } = useLoaded(
+  const { value: loaded, busy, error } = useLoaded(
     async (signal) => {
       try {
-        return await place.inside.duplicates({ after, length: FETCH, signal })
+        return { after, page: await place.inside.duplicates({ after, length: FETCH, signal }) }
       } catch (e) {
         if (!after || !(e instanceof Refusal) || e.reason !== 'UnknownCursor') throw e
         setRestarted(true) // pairs went: their places are others now
@@ -116,6 +116,7 @@ function Found({ report: first, place }) {
     },
     [after],
   )
+  const value = loaded?.after === after ? loaded?.page : undefined // what was loaded for the former cursor has other pairs
   const report = value ?? first
   const screens = Math.max(1, Math.ceil((value?.pairs.length ?? 0) / PAGE))
   const turn = (/** @type {1 | -1} */ by) => {
