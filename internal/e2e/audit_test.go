@@ -70,7 +70,10 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	for late := time.Now().Add(time.Minute); len(orders) < 3 && time.Now().Before(late); time.Sleep(100 * time.Millisecond) { // nothing waits for outcomes
 		orders = records(t, s.run(0, "", append([]string{"audit", "search", "--json", "--kind", "command"}, auditor...)...))
 	}
-	if o := orders[0]; len(orders) != 3 || o.Operation != "create access key" || !strings.HasSuffix(o.Reason, " search-only door 3") || o.Status != 201 || o.Holder == "" {
+	if len(orders) != 3 {
+		t.Fatalf("the operator's orders in the log are %+v", orders)
+	}
+	if o := orders[0]; o.Operation != "create access key" || !strings.HasSuffix(o.Reason, " search-only door 3") || o.Status != 201 || o.Holder == "" {
 		t.Errorf("the operator's orders in the log are %+v", orders)
 	}
 
