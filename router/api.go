@@ -236,7 +236,7 @@ type SearchResult struct {
 	Doubtful []Candidate
 }
 
-// Searched is what an audit record says of a search beside its candidates.
+// Searched says how a search went, for its audit record.
 type Searched struct {
 	// Generation is that of the gallery, and Model the one that made the probe's template.
 	Generation uint32

@@ -71,7 +71,7 @@ func (p clusterLog) serveAuditFile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b) // an error means that the caller has gone
 }
 
-// readOrder is what an operator does who reads a log.
+// readOrder is the name of the order to read a log, in errors.
 const readOrder = "read an audit log"
 
 // read calls do with the log that an operator reads, and records the read in that log. A tenant's log has the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"facet/internal/id"
@@ -163,17 +164,17 @@ func (k *Keeper) expire(ctx context.Context, tenant id.Tenant, now, before time.
 		return false, err
 	}
 	end, begun := head.Bare, time.Now()
-	for older := true; older && end < head.Size && !more; more = older && time.Since(begun) > scanTime {
+	for end < head.Size && !more {
 		list, err := k.records(ctx, tenant, end, head.Size-end)
 		if err != nil {
 			return false, err
 		}
-		for _, r := range list {
-			if older = time.UnixMilli(r.Time).Before(before); !older {
-				break
-			}
-			end++
+		younger := slices.IndexFunc(list, func(r *entry.Record) bool { return !time.UnixMilli(r.Time).Before(before) })
+		if younger >= 0 {
+			end += uint64(younger)
+			break
 		}
+		end, more = end+uint64(len(list)), time.Since(begun) > scanTime
 	}
 	if end == head.Bare {
 		return false, nil

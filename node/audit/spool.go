@@ -16,6 +16,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/tick"
 	"facet/shard/auditlog"
 )
 
@@ -137,14 +138,12 @@ func (s *spool) collect(f *spoolFile) {
 
 // keepSpool writes records to the disk until no more come.
 func (r *Recorder) keepSpool(ctx context.Context) {
-	tick := time.NewTicker(spoolInterval)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.spool.signal:
-		case <-tick.C:
+		case <-time.After(tick.Until(spoolInterval)):
 		}
 		r.mu.Lock()
 		var frames []*frame
