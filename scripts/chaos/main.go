@@ -46,7 +46,8 @@ type settings struct {
 	cold                   bool   // change the nodes' memory, so that exact rows leave it and come back
 	backups                bool   // make backups during the attack and restore them at the end
 	baseline               bool   // run the hunters without a bug first
-	of                     int    // hunt one of so many bugs; the seed says which ones
+	changed                string // hunt only bugs whose files changed since this commit
+	most                   int    // hunt at most so many bugs, drawn by the seed; 0 is all
 	audit                  string // the mode of the clients' audit log: strict, best-effort or off; empty: by the seed
 }
 
@@ -75,7 +76,8 @@ func main() {
 	flag.BoolVar(&s.cold, "cold", false, "give the nodes so little memory, again and again, that exact rows of templates leave it and come back")
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
 	flag.BoolVar(&s.baseline, "baseline", true, "with -mutants: run each hunter without a bug first; make test and make test-long run them all, too")
-	flag.IntVar(&s.of, "of", 1, "with -mutants: hunt one of so many bugs; the seed says which ones")
+	flag.StringVar(&s.changed, "changed", "", "with -mutants: hunt only bugs whose files changed since this commit")
+	flag.IntVar(&s.most, "most", 0, "with -mutants: hunt at most so many bugs, drawn by the seed; all when 0")
 	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
 	flag.StringVar(&s.audit, "audit", "", "mode of the audit log, which has exactly one record of each answer: strict, best-effort or off; by the seed when empty")
 	flag.BoolVar(&s.loopback, "loopback", os.Geteuid() != 0, "no network namespaces: only stop, pause and kill")

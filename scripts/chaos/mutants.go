@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
@@ -181,7 +182,7 @@ type verdict struct {
 // the compiler, or run on one processor.
 const huntsAtOnce = 2
 
-// mutants plants each bug, or only those named in only and one in of, and runs the bug's hunter. Tests
+// mutants plants each bug, or those that the settings choose, and runs the bug's hunter. Tests
 // hunt beside each other, attacks alone. It prints the results as rows of a Markdown table.
 // It returns an error if a hunter misses its bug, or fails with the facet that has no bug.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
@@ -194,10 +195,18 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	of := uint64(max(s.of, 1))
 	bugs := slices.DeleteFunc(slices.Clone(plantedBugs), func(p planted) bool {
-		return len(s.only) > 0 && !slices.Contains(s.only, p.name) || uint64(slices.Index(plantedBugs, p))%of != s.seed%of
+		return len(s.only) > 0 && !slices.Contains(s.only, p.name)
 	})
+	if s.changed != "" {
+		if bugs, err = changedSince(ctx, top, s.changed, bugs); err != nil {
+			return err
+		}
+	}
+	if s.most > 0 && len(bugs) > s.most {
+		rand.New(rand.NewPCG(s.seed, 0)).Shuffle(len(bugs), func(i, j int) { bugs[i], bugs[j] = bugs[j], bugs[i] })
+		bugs = bugs[:s.most]
+	}
 	fmt.Fprintf(out, "%d of %d bugs, seed %d\n\n", len(bugs), len(plantedBugs), s.seed)
 	slices.SortStableFunc(bugs, func(a, b planted) int { return strings.Compare(a.by.faults, b.by.faults) }) // attacks last
 	a := &hunt{settings: s, dir: dir, top: top, sound: map[hunter]func() error{}}
@@ -279,6 +288,39 @@ func workingTree(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(top)), nil
 }
 
+// changedSince returns the bugs whose patch, or a file that it patches, differs from a commit's.
+func changedSince(ctx context.Context, top, commit string, bugs []planted) ([]planted, error) {
+	diff := exec.CommandContext(ctx, "git", "diff", "--name-only", "--no-renames", commit, "--")
+	diff.Dir = top
+	out, err := diff.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the files changed since %s: %w", commit, err)
+	}
+	changed := strings.Fields(string(out))
+	var touched []planted
+	for _, p := range bugs {
+		patch, err := patches.ReadFile(path.Join("mutants", p.name+".patch"))
+		if err != nil {
+			return nil, err
+		}
+		names := append(patchedFiles(patch), "scripts/chaos/mutants/"+p.name+".patch")
+		if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(changed, name) }) {
+			touched = append(touched, p)
+		}
+	}
+	return touched, nil
+}
+
+// patchedFiles returns the names of the files that a patch changes.
+func patchedFiles(patch []byte) (names []string) {
+	for line := range strings.Lines(string(patch)) {
+		if name, changed := strings.CutPrefix(strings.TrimSpace(line), "+++ b/"); changed {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // plant applies a bug's patch to copies of the files that it changes, in dir. It returns
 // the names of the files, relative to top, and a file for go build's -overlay.
 func plant(ctx context.Context, top, dir, bug string) (files []string, overlay string, err error) {
@@ -287,11 +329,8 @@ func plant(ctx context.Context, top, dir, bug string) (files []string, overlay s
 		return nil, "", err
 	}
 	replace := map[string]string{}
-	for line := range strings.Lines(string(patch)) {
-		name, changed := strings.CutPrefix(strings.TrimSpace(line), "+++ b/")
-		if !changed {
-			continue
-		}
+	files = patchedFiles(patch)
+	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(top, name))
 		if err != nil {
 			return nil, "", err
@@ -300,7 +339,7 @@ func plant(ctx context.Context, top, dir, bug string) (files []string, overlay s
 		if err := errors.Join(os.MkdirAll(filepath.Dir(planted), 0o700), os.WriteFile(planted, text, 0o600)); err != nil {
 			return nil, "", err
 		}
-		files, replace[filepath.Join(top, name)] = append(files, name), planted
+		replace[filepath.Join(top, name)] = planted
 	}
 	apply := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", "-")
 	apply.Dir, apply.Stdin = dir, bytes.NewReader(patch)

