@@ -77,6 +77,8 @@ const (
 //   - A voter that must leave goes as soon as another member votes.
 //   - A voter that is away goes when VotersMax others vote. It also goes when at least
 //     three others vote and the number of voters is even.
+//   - Of more than VotersMax voters, one of the zone with the most goes. There are more when one
+//     that was away comes back after it was replaced.
 func nextMetaStep(members []metaMember, seats []metafsm.Seat, removed, holders map[id.Member]bool) metaStep {
 	seat := map[id.Member]metafsm.Seat{}
 	for _, s := range seats {
@@ -111,6 +113,10 @@ func nextMetaStep(members []metaMember, seats []metafsm.Seat, removed, holders m
 		case !known && len(good) > 0, len(good) >= VotersMax, len(good) >= 3 && (len(good)+len(bad))%2 == 0:
 			return metaStep{metaDemote, m}
 		}
+	}
+	if len(bad) == 0 && len(good) > VotersMax {
+		slices.Reverse(good)
+		return metaStep{metaDemote, slices.MaxFunc(good, func(a, b id.Member) int { return zones[seat[a].Zone] - zones[seat[b].Zone] })}
 	}
 	for _, m := range members {
 		if !m.voter && removed[m.member] && !holders[m.member] {

@@ -47,6 +47,7 @@ func TestMetaKeepsOddNumberOfVoters(t *testing.T) {
 		{"three are enough of four", "ABCd", "abcd", "", "", metaStep{}},
 		{"five nodes have five", "ABCde", "abcde", "", "", metaStep{metaPromote, "d"}},
 		{"and no more", "ABCDEf", "abcdef", "", "", metaStep{}},
+		{"a sixth one goes", "ABCDEFg", "abcdefg", "", "", metaStep{metaDemote, "f"}},
 		{"four founders stay four", "ABCD", "abcd", "", "", metaStep{}},
 		{"one that leaves is replaced first", "ABCd", "bcd", "", "a", metaStep{metaPromote, "d"}},
 		{"and goes then", "ABCD", "bcd", "", "a", metaStep{metaDemote, "a"}},
