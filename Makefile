@@ -82,6 +82,7 @@ test-change: setup npm build ## what takes longer, cut to what a change can brea
 	@$(CHAOS) -mutants -baseline=false -for 30s -most 8 -changed $$(git rev-list -1 --before='2 days ago' HEAD)
 
 test-long: setup venv npm s3 build prometheus ## what takes longer: an office's week, an S3 server, upgrades, 10,000 images, attacks, a third of the planted bugs, browsers (40 minutes)
+	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 5m ./node/bucket/clouds
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 20m ./internal/e2e -run '$(LONG_E2E)'
 	@$(call JUDGED,$(LONGIMAGES))
 	@scripts/upgrade.sh $(OLDEST)

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/ports"
 	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/transport"
@@ -54,14 +52,11 @@ type intruder struct {
 	client *transport.Client
 }
 
-func openIntruder(t *testing.T, s *cert.Source) *intruder {
+func openIntruder(t *testing.T, c *nodetest.Cluster, s *cert.Source) *intruder {
 	t.Helper()
-	free, err := ports.Take(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	const host = "10.0.0.66"
 	mux, err := transport.Open(t.Context(), transport.Config{
-		Network: transport.OS{}, Addr: fmt.Sprintf("127.0.0.1:%d", free[0]), TLS: s.PeerConfig(), Log: slog.New(slog.DiscardHandler),
+		Network: c.Network.Host(host), Addr: host + ":7001", TLS: s.PeerConfig(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -154,148 +149,148 @@ func newTenant() []byte {
 // TestRemovedNodeReachesNothing keeps streams open with the certificate of a node that
 // is removed, and opens new ones afterwards.
 func TestRemovedNodeReachesNothing(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4})
-	first, last := cluster.Nodes[0], cluster.Nodes[3]
-	who := last.Node.ID()
-	if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateDraining}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, first.Node, "the drained node holds nothing", func(s wire.Status) bool { return settled(s) && holds(s, who) == 0 })
-	cluster.Stop(3)
-	i := openIntruder(t, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
-	for _, m := range cluster.Nodes[:3] {
-		if _, err := i.ask(t, m, "meta.index", envelope(nil)); router.KindOf(err) == router.Forbidden {
-			t.Errorf("before: %v", err)
+	nodetest.Run(t, nodetest.Options{Nodes: 4}, func(t *testing.T, cluster *nodetest.Cluster) {
+		first, last := cluster.Nodes[0], cluster.Nodes[3]
+		who := last.Node.ID()
+		if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateDraining}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := i.relayed(t, first, cluster.Nodes[1]); err != nil {
-		t.Errorf("before: through a relay: %v", err)
-	}
-	var open []net.Conn
-	for _, m := range cluster.Nodes[:3] {
-		open = append(open, i.streams(t, m)...)
-	}
-	if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateRemoved}); err != nil {
-		t.Fatal(err)
-	}
-	late := time.Now().Add(cutWithin)
-	for n, c := range open {
-		if !ends(t, c, time.Until(late)) {
-			t.Errorf("node %d: stream %d is open %v after the removal", n/3+1, n%3, cutWithin)
-		}
-	}
-	if err := i.relayed(t, first, cluster.Nodes[1]); err == nil {
-		t.Error("a node relays a stream of the removed one")
-	}
-	member, err := json.Marshal(id.NewMember(who, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, m := range cluster.Nodes[:3] {
-		for k, c := range i.streams(t, m) {
-			if k != 1 && !ends(t, c, cutWithin) { // requests wait for one
-				t.Errorf("node %d takes a new stream %d", n+1, k)
+		eventually(t, first.Node, "the drained node holds nothing", func(s wire.Status) bool { return settled(s) && holds(s, who) == 0 })
+		cluster.Stop(3)
+		i := openIntruder(t, cluster, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
+		for _, m := range cluster.Nodes[:3] {
+			if _, err := i.ask(t, m, "meta.index", envelope(nil)); router.KindOf(err) == router.Forbidden {
+				t.Errorf("before: %v", err)
 			}
 		}
-		for _, method := range append(slices.Clone(tenantsMethods), "node.founders", "meta.index") {
-			if _, err := i.ask(t, m, method, envelope(newTenant())); router.KindOf(err) != router.Forbidden {
-				t.Errorf("node %d, %s: %v, want a refusal that names the removal", n+1, method, err)
+		if err := i.relayed(t, first, cluster.Nodes[1]); err != nil {
+			t.Errorf("before: through a relay: %v", err)
+		}
+		var open []net.Conn
+		for _, m := range cluster.Nodes[:3] {
+			open = append(open, i.streams(t, m)...)
+		}
+		if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateRemoved}); err != nil {
+			t.Fatal(err)
+		}
+		late := time.Now().Add(cutWithin)
+		for n, c := range open {
+			if !ends(t, c, time.Until(late)) {
+				t.Errorf("node %d: stream %d is open %v after the removal", n/3+1, n%3, cutWithin)
 			}
 		}
-		if answer, err := i.ask(t, m, "node.standing", member); err != nil || !strings.Contains(string(answer), `"removed":true`) {
-			t.Errorf("node %d tells the removed one %s, %v", n+1, answer, err)
+		if err := i.relayed(t, first, cluster.Nodes[1]); err == nil {
+			t.Error("a node relays a stream of the removed one")
 		}
-	}
+		member, err := json.Marshal(id.NewMember(who, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, m := range cluster.Nodes[:3] {
+			for k, c := range i.streams(t, m) {
+				if k != 1 && !ends(t, c, cutWithin) { // requests wait for one
+					t.Errorf("node %d takes a new stream %d", n+1, k)
+				}
+			}
+			for _, method := range append(slices.Clone(tenantsMethods), "node.founders", "meta.index") {
+				if _, err := i.ask(t, m, method, envelope(newTenant())); router.KindOf(err) != router.Forbidden {
+					t.Errorf("node %d, %s: %v, want a refusal that names the removal", n+1, method, err)
+				}
+			}
+			if answer, err := i.ask(t, m, "node.standing", member); err != nil || !strings.Contains(string(answer), `"removed":true`) {
+				t.Errorf("node %d tells the removed one %s, %v", n+1, answer, err)
+			}
+		}
+	})
 }
 
 // TestUnrecordedNodeReachesNoTenant has a certificate of the authority and no record in meta.
 func TestUnrecordedNodeReachesNoTenant(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	who := id.Node{UUID: id.Random([16]byte{9})}
-	i := openIntruder(t, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
-	if err := i.relayed(t, cluster.Nodes[0], cluster.Nodes[1]); err == nil {
-		t.Error("a node relays a stream of one without a record")
-	}
-	own := metafsm.PutNode{Node: metafsm.Node{ID: who, Member: id.NewMember(who, 1), Name: "late", Level: metafsm.Level}}
-	other := own
-	other.Node.ID = cluster.Nodes[1].Node.ID()
-	elsewhere := envelope(metafsm.PutNodeOp.Encode(own))
-	elsewhere[2] = 1 // the same for a shard
-	for n, m := range cluster.Nodes {
-		for k, c := range i.streams(t, m) {
-			if ends(t, c, 200*time.Millisecond) {
-				t.Errorf("node %d closes stream %d, which a node that joins needs", n+1, k)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		who := id.Node{UUID: id.Random([16]byte{9})}
+		i := openIntruder(t, cluster, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
+		if err := i.relayed(t, cluster.Nodes[0], cluster.Nodes[1]); err == nil {
+			t.Error("a node relays a stream of one without a record")
+		}
+		own := metafsm.PutNode{Node: metafsm.Node{ID: who, Member: id.NewMember(who, 1), Name: "late", Level: metafsm.Level}}
+		other := own
+		other.Node.ID = cluster.Nodes[1].Node.ID()
+		elsewhere := envelope(metafsm.PutNodeOp.Encode(own))
+		elsewhere[2] = 1 // the same for a shard
+		for n, m := range cluster.Nodes {
+			for k, c := range i.streams(t, m) {
+				if ends(t, c, 200*time.Millisecond) {
+					t.Errorf("node %d closes stream %d, which a node that joins needs", n+1, k)
+				}
+			}
+			for what, body := range map[string][]byte{
+				"a tenant": envelope(newTenant()), "another node's record": envelope(metafsm.PutNodeOp.Encode(other)), "a command of a shard": elsewhere, "nothing": nil,
+			} {
+				if _, err := i.ask(t, m, "meta.propose", body); router.KindOf(err) != router.Unavailable || !strings.Contains(err.Error(), "no record") {
+					t.Errorf("node %d, propose %s: %v", n+1, what, err)
+				}
+			}
+			for _, method := range tenantsMethods {
+				if _, err := i.ask(t, m, method, envelope(newTenant())); router.KindOf(err) != router.Unavailable || !strings.Contains(err.Error(), "no record") {
+					t.Errorf("node %d, %s: %v", n+1, method, err)
+				}
 			}
 		}
-		for what, body := range map[string][]byte{
-			"a tenant": envelope(newTenant()), "another node's record": envelope(metafsm.PutNodeOp.Encode(other)), "a command of a shard": elsewhere, "nothing": nil,
-		} {
-			if _, err := i.ask(t, m, "meta.propose", body); router.KindOf(err) != router.Unavailable || !strings.Contains(err.Error(), "no record") {
-				t.Errorf("node %d, propose %s: %v", n+1, what, err)
+		if _, err := cluster.Nodes[0].Node.Router().TenantNamed(t.Context(), "planted"); router.KindOf(err) != router.NotFound {
+			t.Errorf("the tenant that was proposed: %v", err)
+		}
+		accepted := 0
+		for _, m := range cluster.Nodes { // the leader takes it
+			if _, err := i.ask(t, m, "meta.propose", envelope(metafsm.PutNodeOp.Encode(own))); err == nil {
+				accepted++
+			}
+			if _, err := i.ask(t, m, "node.founders", nil); err != nil {
+				t.Errorf("founders: %v", err)
 			}
 		}
-		for _, method := range tenantsMethods {
-			if _, err := i.ask(t, m, method, envelope(newTenant())); router.KindOf(err) != router.Unavailable || !strings.Contains(err.Error(), "no record") {
-				t.Errorf("node %d, %s: %v", n+1, method, err)
-			}
+		if accepted != 1 {
+			t.Errorf("%d nodes took the record of a node that joins, want meta's leader", accepted)
 		}
-	}
-	if _, err := cluster.Nodes[0].Node.Router().TenantNamed(t.Context(), "planted"); router.KindOf(err) != router.NotFound {
-		t.Errorf("the tenant that was proposed: %v", err)
-	}
-	accepted := 0
-	for _, m := range cluster.Nodes { // the leader takes it
-		if _, err := i.ask(t, m, "meta.propose", envelope(metafsm.PutNodeOp.Encode(own))); err == nil {
-			accepted++
-		}
-		if _, err := i.ask(t, m, "node.founders", nil); err != nil {
-			t.Errorf("founders: %v", err)
-		}
-	}
-	if accepted != 1 {
-		t.Errorf("%d nodes took the record of a node that joins, want meta's leader", accepted)
-	}
+	})
 }
 
 // TestRemovalByForceLosesNothing removes a node that runs and holds replicas: it is told and
 // stops, and the others rebuild its replicas.
 func TestRemovalByForceLosesNothing(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4})
-	client := cluster.Client("bank", nil)
-	first, gone := cluster.Nodes[0], cluster.Nodes[2]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 20)
-	order := wire.Order{Node: gone.Node.ID(), State: wire.StateRemoved, Force: true}
-	if err := first.Node.Admin().SetNodeState(t.Context(), order); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-gone.Node.Done():
-		if err := gone.Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
-			t.Errorf("it stops because %v", err)
+	nodetest.Run(t, nodetest.Options{Nodes: 4}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first, gone := cluster.Nodes[0], cluster.Nodes[2]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 20)
+		order := wire.Order{Node: gone.Node.ID(), State: wire.StateRemoved, Force: true}
+		if err := first.Node.Admin().SetNodeState(t.Context(), order); err != nil {
+			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
-		t.Error("it is not told")
-	}
-	cluster.Stop(2)
-	eventually(t, first.Node, "the other three hold all", func(s wire.Status) bool {
-		return settled(s) && holds(s, cluster.Nodes[0].Node.ID()) == 4 && holds(s, cluster.Nodes[1].Node.ID()) == 4 && holds(s, cluster.Nodes[3].Node.ID()) == 4
-	})
-	cluster.Nodes = slices.Delete(cluster.Nodes, 2, 3)
-	everybody(t, client, cluster, known)
+		select {
+		case <-gone.Node.Done():
+			if err := gone.Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
+				t.Errorf("it stops because %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("it is not told")
+		}
+		cluster.Stop(2)
+		eventually(t, first.Node, "the other three hold all", func(s wire.Status) bool {
+			return settled(s) && holds(s, cluster.Nodes[0].Node.ID()) == 4 && holds(s, cluster.Nodes[1].Node.ID()) == 4 && holds(s, cluster.Nodes[3].Node.ID()) == 4
+		})
+		cluster.Nodes = slices.Delete(cluster.Nodes, 2, 3)
+		everybody(t, client, cluster, known)
 
-	// A vote that is needed is not taken away, not even by force.
-	cluster.Stop(2)
-	eventually(t, first.Node, "a node is missed", func(s wire.Status) bool {
-		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return !m.Alive && m.State == wire.StateActive })
+		// A vote that is needed is not taken away, not even by force.
+		cluster.Stop(2)
+		eventually(t, first.Node, "a node is missed", func(s wire.Status) bool {
+			return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return !m.Alive && m.State == wire.StateActive })
+		})
+		order.Node = cluster.Nodes[1].Node.ID()
+		if err := first.Node.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "drain the node first") {
+			t.Errorf("a removal that leaves groups without a majority: %v", err)
+		}
 	})
-	order.Node = cluster.Nodes[1].Node.ID()
-	if err := first.Node.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "drain the node first") {
-		t.Errorf("a removal that leaves groups without a majority: %v", err)
-	}
 }
 
 // adminCall makes a request of the admin port with a certificate, nil for none.
@@ -305,7 +300,7 @@ func adminCall(t *testing.T, m *nodetest.Member, s *cert.Source, method, path st
 	if s != nil {
 		config = s.AdminClientConfig()
 	}
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	client := m.HTTP(config)
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+m.Config.AdminAddress+path, strings.NewReader("no JSON"))
 	if err != nil {
 		t.Fatal(err)
@@ -323,56 +318,56 @@ func adminCall(t *testing.T, m *nodetest.Member, s *cert.Source, method, path st
 }
 
 func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	ca, m, own := cluster.Authority, cluster.Nodes[0], cluster.Nodes[1].Node.ID()
-	admin := source(t, ca, func() (cert.Pair, error) { return ca.IssueAdmin("root") })
-	status := source(t, ca, func() (cert.Pair, error) { return ca.IssueStatus(own) })
-	peer := source(t, ca, func() (cert.Pair, error) { return ca.IssueNode(own, nil) })
-	f := func(method, path string, looks bool) {
-		t.Helper()
-		if code, body := adminCall(t, m, admin, method, path); code == http.StatusForbidden {
-			t.Errorf("%s %s by an administrator: %s", method, path, body)
-		}
-		for want, s := range map[string]*cert.Source{"the cluster's admin certificate": nil, "facet cluster renew": peer} {
-			if code, body := adminCall(t, m, s, method, path); code != http.StatusForbidden || !strings.Contains(body, want) {
-				t.Errorf("%s %s: got %d %s, want 403 with %q", method, path, code, body, want)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		ca, m, own := cluster.Authority, cluster.Nodes[0], cluster.Nodes[1].Node.ID()
+		admin := source(t, ca, func() (cert.Pair, error) { return ca.IssueAdmin("root") })
+		status := source(t, ca, func() (cert.Pair, error) { return ca.IssueStatus(own) })
+		peer := source(t, ca, func() (cert.Pair, error) { return ca.IssueNode(own, nil) })
+		f := func(method, path string, looks bool) {
+			t.Helper()
+			if code, body := adminCall(t, m, admin, method, path); code == http.StatusForbidden {
+				t.Errorf("%s %s by an administrator: %s", method, path, body)
+			}
+			for want, s := range map[string]*cert.Source{"the cluster's admin certificate": nil, "facet cluster renew": peer} {
+				if code, body := adminCall(t, m, s, method, path); code != http.StatusForbidden || !strings.Contains(body, want) {
+					t.Errorf("%s %s: got %d %s, want 403 with %q", method, path, code, body, want)
+				}
+			}
+			if code, body := adminCall(t, m, status, method, path); looks != (code == http.StatusOK) || !looks && code != http.StatusForbidden {
+				t.Errorf("%s %s by who may look: %d %s", method, path, code, body)
 			}
 		}
-		if code, body := adminCall(t, m, status, method, path); looks != (code == http.StatusOK) || !looks && code != http.StatusForbidden {
-			t.Errorf("%s %s by who may look: %d %s", method, path, code, body)
+		f("GET", wire.PathStatus, true)
+		f("GET", wire.PathPlan, true)
+		for _, path := range []string{wire.PathKeys + "?tenant=x", wire.PathTenants, wire.PathProcessing + "?tenant=x", wire.PathBackup, wire.PathProfiles + "heap"} {
+			f("GET", path, false)
 		}
-	}
-	f("GET", wire.PathStatus, true)
-	f("GET", wire.PathPlan, true)
-	for _, path := range []string{wire.PathKeys + "?tenant=x", wire.PathTenants, wire.PathProcessing + "?tenant=x", wire.PathBackup, wire.PathProfiles + "profile?seconds=1"} {
-		f("GET", path, false)
-	}
-	f("PATCH", wire.PathTenants, false)
-	f("DELETE", wire.PathKeys+"/x", false)
-	for _, path := range []string{
-		wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathReplicas, wire.PathWrites, wire.PathCertificates, wire.PathRings,
-		wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore,
-	} {
-		f("POST", path, false)
-	}
-	cluster.WaitReady() // a busy machine may have changed a leader
-	for _, path := range []string{wire.PathLive, wire.PathReady, wire.PathMetrics} {
-		if code, body := adminCall(t, m, nil, "GET", path); code != http.StatusOK {
-			t.Errorf("%s without a certificate: %d %s", path, code, body)
+		f("PATCH", wire.PathTenants, false)
+		f("DELETE", wire.PathKeys+"/x", false)
+		for _, path := range []string{
+			wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathReplicas, wire.PathWrites, wire.PathCertificates, wire.PathRings,
+			wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore,
+		} {
+			f("POST", path, false)
 		}
-	}
-	cluster.Stop(1)
-	if err := m.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}); err != nil {
-		t.Fatal(err)
-	}
-	code, body := 0, ""
-	for late := time.Now().Add(cutWithin); time.Now().Before(late) && code != http.StatusForbidden; time.Sleep(50 * time.Millisecond) {
-		code, body = adminCall(t, m, status, "GET", wire.PathStatus)
-	}
-	if code != http.StatusForbidden || !strings.Contains(body, "was removed") {
-		t.Errorf("the removed node's certificate still looks: %d", code)
-	}
+		cluster.WaitReady() // a busy machine may have changed a leader
+		for _, path := range []string{wire.PathLive, wire.PathReady, wire.PathMetrics} {
+			if code, body := adminCall(t, m, nil, "GET", path); code != http.StatusOK {
+				t.Errorf("%s without a certificate: %d %s", path, code, body)
+			}
+		}
+		cluster.Stop(1)
+		if err := m.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		code, body := 0, ""
+		for late := time.Now().Add(cutWithin); time.Now().Before(late) && code != http.StatusForbidden; time.Sleep(50 * time.Millisecond) {
+			code, body = adminCall(t, m, status, "GET", wire.PathStatus)
+		}
+		if code != http.StatusForbidden || !strings.Contains(body, "was removed") {
+			t.Errorf("the removed node's certificate still looks: %d", code)
+		}
+	})
 }
 
 // kept is a connection to an admin port that stays open between requests.
@@ -383,13 +378,12 @@ type kept struct {
 
 func keep(t *testing.T, m *nodetest.Member, s *cert.Source) kept {
 	t.Helper()
-	d := tls.Dialer{Config: s.AdminClientConfig()}
-	c, err := d.DialContext(t.Context(), "tcp", m.Config.AdminAddress)
+	c, err := m.Dial(t.Context(), m.Config.AdminAddress, s.AdminClientConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return kept{c.(*tls.Conn), bufio.NewReader(c)}
+	return kept{c, bufio.NewReader(c)}
 }
 
 func (k kept) status(t *testing.T) error {
@@ -411,77 +405,77 @@ func (k kept) status(t *testing.T) error {
 // TestRetiredAuthorityIsCutOff replaces the authority under load, with streams and
 // operators' connections open that the old one's certificates opened.
 func TestRetiredAuthorityIsCutOff(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	ca := cluster.Authority
-	next, err := ca.Successor()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(cluster.Roots, ca.CertPEM(), 0o600); err != nil { // clients trust both from the beginning
-		t.Fatal(err)
-	}
-	client, other := cluster.Client("acme", nil), cluster.Client("other", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "staff", 10_000)
-	who := id.Node{UUID: id.Random([16]byte{9})}
-	i := openIntruder(t, source(t, ca, func() (cert.Pair, error) { return ca.IssueNode(who, nil) }))
-	admin := source(t, ca, func() (cert.Pair, error) { return ca.IssueAdmin("root") })
-	var streams []net.Conn
-	var operators []kept
-	for _, m := range cluster.Nodes {
-		streams = append(streams, i.streams(t, m)[0]) // nobody closes a Raft group's for being idle
-		operators = append(operators, keep(t, m, admin))
-	}
-	open := func(step string) {
-		t.Helper()
-		for n, c := range streams {
-			if ends(t, c, 50*time.Millisecond) {
-				t.Errorf("%s: stream %d is closed", step, n)
-			}
-		}
-		for n, k := range operators {
-			if err := k.status(t); err != nil {
-				t.Errorf("%s: an operator's connection to node %d: %v", step, n+1, err)
-			}
-		}
-	}
-	order := func(o wire.CertificateOrder) (a wire.CertificateAnswer) {
-		t.Helper()
-		a, err := cluster.Nodes[0].Node.Certificates(t.Context(), o)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		ca := cluster.Authority
+		next, err := ca.Successor()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a
-	}
-	whileBusy(t, cluster, client, other, func() {
-		open("before")
-		for _, m := range cluster.Nodes {
-			order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: ca.CertPEM()})
+		if err := os.WriteFile(cluster.Roots, ca.CertPEM(), 0o600); err != nil { // clients trust both from the beginning
+			t.Fatal(err)
 		}
-		time.Sleep(cutWithin)
-		open("both are trusted")
+		client, other := cluster.Client("acme"), cluster.Client("other")
+		gallery(t, client, cluster.Nodes[0].URL, "staff", 10_000)
+		who := id.Node{UUID: id.Random([16]byte{9})}
+		i := openIntruder(t, cluster, source(t, ca, func() (cert.Pair, error) { return ca.IssueNode(who, nil) }))
+		admin := source(t, ca, func() (cert.Pair, error) { return ca.IssueAdmin("root") })
+		var streams []net.Conn
+		var operators []kept
 		for _, m := range cluster.Nodes {
-			renew(t, next, m.Node.ID(), order)
+			streams = append(streams, i.streams(t, m)[0]) // nobody closes a Raft group's for being idle
+			operators = append(operators, keep(t, m, admin))
 		}
-		time.Sleep(cutWithin)
-		open("all are renewed")
-		for _, m := range cluster.Nodes {
-			streams = append(streams, i.streams(t, m)...)
-		}
-		for _, m := range cluster.Nodes {
-			order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: next.Alone().CertPEM()})
-		}
-		late := time.Now().Add(cutWithin)
-		for n, c := range streams {
-			if !ends(t, c, time.Until(late)) {
-				t.Errorf("stream %d is open %v after the end", n, cutWithin)
+		open := func(step string) {
+			t.Helper()
+			for n, c := range streams {
+				if ends(t, c, 50*time.Millisecond) {
+					t.Errorf("%s: stream %d is closed", step, n)
+				}
+			}
+			for n, k := range operators {
+				if err := k.status(t); err != nil {
+					t.Errorf("%s: an operator's connection to node %d: %v", step, n+1, err)
+				}
 			}
 		}
-		for n, k := range operators {
-			if !ends(t, k, time.Until(late)) {
-				t.Errorf("an operator's connection to node %d is open %v after the end", n+1, cutWithin)
+		order := func(o wire.CertificateOrder) (a wire.CertificateAnswer) {
+			t.Helper()
+			a, err := cluster.Nodes[0].Node.Certificates(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
 			}
+			return a
 		}
+		whileBusy(t, cluster, client, other, func() {
+			open("before")
+			for _, m := range cluster.Nodes {
+				order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: ca.CertPEM()})
+			}
+			time.Sleep(cutWithin)
+			open("both are trusted")
+			for _, m := range cluster.Nodes {
+				renew(t, next, m.Node.ID(), order)
+			}
+			time.Sleep(cutWithin)
+			open("all are renewed")
+			for _, m := range cluster.Nodes {
+				streams = append(streams, i.streams(t, m)...)
+			}
+			for _, m := range cluster.Nodes {
+				order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: next.Alone().CertPEM()})
+			}
+			late := time.Now().Add(cutWithin)
+			for n, c := range streams {
+				if !ends(t, c, time.Until(late)) {
+					t.Errorf("stream %d is open %v after the end", n, cutWithin)
+				}
+			}
+			for n, k := range operators {
+				if !ends(t, k, time.Until(late)) {
+					t.Errorf("an operator's connection to node %d is open %v after the end", n+1, cutWithin)
+				}
+			}
+		})
 	})
 }
 

@@ -14,11 +14,13 @@ import (
 )
 
 func TestAccessKeysKeepPromises(t *testing.T) {
-	p := keyPromises{nodetest.Start(t, nodetest.Options{})}
-	t.Run("two keys of a role are live at most, however many ask at once", p.twoAreLive)
-	t.Run("a revoked key is refused by every node and stays listed for a while", p.revokedIsRefused)
-	t.Run("keys belong to their tenant", p.keysAreTheTenants)
-	t.Run("a successor has the terms of the key before", p.successorHasTerms)
+	nodetest.Virtual(t, func(t *testing.T) {
+		p := keyPromises{nodetest.Start(t, nodetest.Options{})}
+		nodetest.Step(t, "two keys of a role are live at most, however many ask at once", p.twoAreLive)
+		nodetest.Step(t, "a revoked key is refused by every node and stays listed for a while", p.revokedIsRefused)
+		nodetest.Step(t, "keys belong to their tenant", p.keysAreTheTenants)
+		nodetest.Step(t, "a successor has the terms of the key before", p.successorHasTerms)
+	})
 }
 
 type keyPromises struct{ *nodetest.Cluster }
@@ -111,6 +113,7 @@ func (p keyPromises) revokedIsRefused(t *testing.T) {
 			}
 		}
 		key = next
+		time.Sleep(time.Second) // the list is in the order of seconds
 		if i%20 != 0 {
 			continue
 		}

@@ -63,52 +63,53 @@ func (a *audited) used(t *testing.T) (n uint64) {
 // A tenant with all the records of its quota gets no search and no write. It can remove and read, and each
 // answer has its record.
 func TestAuditRecordsAreBounded(t *testing.T) {
-	t.Parallel()
-	a := startAudited(t)
-	gallery(t, a.client, a.url(0), "staff", 50)
-	subject := enrol(t, a.client, a.url(0), "anna")
-	search := map[string]any{"probe": nodetest.Image("anna")}
-	if got := a.call(t, 0, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusOK {
-		t.Fatalf("without a quota: %d %s", got.Status, got.Body)
-	}
-	a.bound(t, 3)
-	refused(t, a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search), metafsm.QuotaAuditRecords, false)
-	refused(t, a.call(t, 0, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("berta")}), metafsm.QuotaAuditRecords, false)
-	for i, want := range []struct {
-		status         int
-		method, target string
-	}{
-		{http.StatusOK, http.MethodGet, "/v1.1/subjects"},
-		{http.StatusNoContent, http.MethodDelete, "/v1.1/subjects/" + subject.ID},
-	} {
-		if got := a.call(t, i, want.method, want.target, nil); got.Status != want.status {
-			t.Errorf("%s %s: %d %s", want.method, want.target, got.Status, got.Body)
+	nodetest.Virtual(t, func(t *testing.T) {
+		a := startAudited(t)
+		gallery(t, a.client, a.url(0), "staff", 50)
+		subject := enrol(t, a.client, a.url(0), "anna")
+		search := map[string]any{"probe": nodetest.Image("anna")}
+		if got := a.call(t, 0, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusOK {
+			t.Fatalf("without a quota: %d %s", got.Status, got.Body)
 		}
-	}
-	records := a.readAll(t, 0)
-	if n := a.used(t); n < uint64(len(records)) {
-		t.Errorf("operators see %d records, the log has %d", n, len(records))
-	}
-	head, err := a.cluster.Nodes[0].Node.Router().AuditHead(t.Context(), a.tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.bound(t, head.Size)                                                           // what has expired does not count
-	expired := slices.ContainsFunc(a.cluster.Nodes, func(m *nodetest.Member) bool { // its leader can
-		err = m.Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size)
-		return err == nil
+		a.bound(t, 3)
+		refused(t, a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search), metafsm.QuotaAuditRecords, false)
+		refused(t, a.call(t, 0, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("berta")}), metafsm.QuotaAuditRecords, false)
+		for i, want := range []struct {
+			status         int
+			method, target string
+		}{
+			{http.StatusOK, http.MethodGet, "/v1.1/subjects"},
+			{http.StatusNoContent, http.MethodDelete, "/v1.1/subjects/" + subject.ID},
+		} {
+			if got := a.call(t, i, want.method, want.target, nil); got.Status != want.status {
+				t.Errorf("%s %s: %d %s", want.method, want.target, got.Status, got.Body)
+			}
+		}
+		records := a.readAll(t, 0)
+		if n := a.used(t); n < uint64(len(records)) {
+			t.Errorf("operators see %d records, the log has %d", n, len(records))
+		}
+		head, err := a.cluster.Nodes[0].Node.Router().AuditHead(t.Context(), a.tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.bound(t, head.Size)                                                           // what has expired does not count
+		expired := slices.ContainsFunc(a.cluster.Nodes, func(m *nodetest.Member) bool { // its leader can
+			err = m.Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size)
+			return err == nil
+		})
+		if !expired {
+			t.Fatal(err)
+		}
+		if got := a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusNotFound {
+			t.Errorf("after expiry: %d %s", got.Status, got.Body)
+		}
+		if n := a.used(t); n >= head.Size {
+			t.Errorf("operators see %d records after %d have expired", n, head.Size)
+		}
+		a.bound(t, 1)
+		a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search)
+		a.bound(t, 0)
+		a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search)
 	})
-	if !expired {
-		t.Fatal(err)
-	}
-	if got := a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusNotFound {
-		t.Errorf("after expiry: %d %s", got.Status, got.Body)
-	}
-	if n := a.used(t); n >= head.Size {
-		t.Errorf("operators see %d records after %d have expired", n, head.Size)
-	}
-	a.bound(t, 1)
-	a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search)
-	a.bound(t, 0)
-	a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search)
 }

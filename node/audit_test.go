@@ -37,7 +37,7 @@ type audited struct {
 func startAudited(t *testing.T) *audited {
 	t.Helper()
 	p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 100, Table: nodetest.Table()})}
-	client, tenant := p.cluster.ClientOf("bank", nil)
+	client, tenant := p.cluster.ClientOf("bank")
 	return auditOf(t, p, client, tenant)
 }
 
@@ -179,65 +179,67 @@ func (a *audited) check(t *testing.T, i int) []*entry.Record {
 }
 
 func TestEachAnswerHasOneRecord(t *testing.T) {
-	a := startAudited(t)
-	gallery(t, a.client, a.url(0), "staff", 400)
-	var work sync.WaitGroup
-	for w := range 6 {
-		work.Go(func() {
-			for n := range 20 {
-				i, person := (w+n)%3, fmt.Sprint("person ", w, " ", n)
-				a.call(t, i, http.MethodPost, "/v1.1/subjects", face(person))
-				a.call(t, i+1, http.MethodPost, "/v1.1/face/search", probe(person))
-				a.call(t, i, http.MethodGet, "/v1.1/subjects?length=3", nil)
-				a.call(t, i, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": 7})
-				a.call(t, i, http.MethodGet, "/v1.1/no/such", nil)
+	nodetest.Virtual(t, func(t *testing.T) {
+		a := startAudited(t)
+		gallery(t, a.client, a.url(0), "staff", 400)
+		var work sync.WaitGroup
+		for w := range 6 {
+			work.Go(func() {
+				for n := range 20 {
+					i, person := (w+n)%3, fmt.Sprint("person ", w, " ", n)
+					a.call(t, i, http.MethodPost, "/v1.1/subjects", face(person))
+					a.call(t, i+1, http.MethodPost, "/v1.1/face/search", probe(person))
+					a.call(t, i, http.MethodGet, "/v1.1/subjects?length=3", nil)
+					a.call(t, i, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": 7})
+					a.call(t, i, http.MethodGet, "/v1.1/no/such", nil)
+				}
+			})
+		}
+		work.Wait()
+		for i := range 3 {
+			a.check(t, i)
+		}
+		a.cluster.Stop(1)
+		a.cluster.Restart(1)
+		a.cluster.WaitReady()
+		records := a.check(t, 1)
+		var search *entry.Record
+		for _, r := range records {
+			if r.Operation == "POST /v1.1/face/search" && r.Status == http.StatusOK {
+				search = r
 			}
-		})
-	}
-	work.Wait()
-	for i := range 3 {
-		a.check(t, i)
-	}
-	a.cluster.Stop(1)
-	a.cluster.Restart(1)
-	a.cluster.WaitReady()
-	records := a.check(t, 1)
-	var search *entry.Record
-	for _, r := range records {
-		if r.Operation == "POST /v1.1/face/search" && r.Status == http.StatusOK {
-			search = r
 		}
-	}
-	if search == nil || len(search.List()) != 1 || search.Threshold == 0 || search.Limit == 0 || search.Probe == (entry.Name{}) || search.Gallery.IsZero() {
-		t.Errorf("the record of a search is %+v", search)
-	}
-	type record struct {
-		entry.Shown
-		Content []byte
-	}
-	var page struct {
-		Size      uint64
-		Recording bool
-		Records   []record
-	}
-	expect(t, a.auditor, http.StatusOK, a.url(2), http.MethodGet, "/api/audit?operation=search&status=200&length=5", nil).Decode(t, &page)
-	if len(page.Records) != 5 || page.Size < uint64(len(records)) || page.Records[0].Number < page.Records[4].Number || page.Records[0].Status != 200 {
-		t.Errorf("a filtered page is %+v", page)
-	}
-	if !page.Recording || page.Records[0].Content != nil {
-		t.Errorf("a page without contents is %+v", page)
-	}
-	page.Records = nil
-	expect(t, a.auditor, http.StatusOK, a.url(1), http.MethodGet, "/api/audit?content=true&reads=false&length=200", nil).Decode(t, &page)
-	for _, r := range page.Records {
-		if got, err := entry.Decode(r.Content); err != nil || !reflect.DeepEqual(got.Show(r.Number), r.Shown) || strings.Contains(r.Operation, "/api/audit") {
-			t.Errorf("the content of record %d is %+v, %v, want that of %+v", r.Number, got, err, r.Shown)
+		if search == nil || len(search.List()) != 1 || search.Threshold == 0 || search.Limit == 0 || search.Probe == (entry.Name{}) || search.Gallery.IsZero() {
+			t.Errorf("the record of a search is %+v", search)
 		}
-	}
-	if text, err := json.Marshal(page); err != nil || strings.Contains(string(text), "person") {
-		t.Errorf("%s, %v", text, err)
-	}
-	expect(t, a.client.Keyed(a.key(t, router.RoleBiometric)), http.StatusForbidden, a.url(0), http.MethodGet, "/api/audit", nil)
+		type record struct {
+			entry.Shown
+			Content []byte
+		}
+		var page struct {
+			Size      uint64
+			Recording bool
+			Records   []record
+		}
+		expect(t, a.auditor, http.StatusOK, a.url(2), http.MethodGet, "/api/audit?operation=search&status=200&length=5", nil).Decode(t, &page)
+		if len(page.Records) != 5 || page.Size < uint64(len(records)) || page.Records[0].Number < page.Records[4].Number || page.Records[0].Status != 200 {
+			t.Errorf("a filtered page is %+v", page)
+		}
+		if !page.Recording || page.Records[0].Content != nil {
+			t.Errorf("a page without contents is %+v", page)
+		}
+		page.Records = nil
+		expect(t, a.auditor, http.StatusOK, a.url(1), http.MethodGet, "/api/audit?content=true&reads=false&length=200", nil).Decode(t, &page)
+		for _, r := range page.Records {
+			if got, err := entry.Decode(r.Content); err != nil || !reflect.DeepEqual(got.Show(r.Number), r.Shown) || strings.Contains(r.Operation, "/api/audit") {
+				t.Errorf("the content of record %d is %+v, %v, want that of %+v", r.Number, got, err, r.Shown)
+			}
+		}
+		if text, err := json.Marshal(page); err != nil || strings.Contains(string(text), "person") {
+			t.Errorf("%s, %v", text, err)
+		}
+		expect(t, a.client.Keyed(a.key(t, router.RoleBiometric)), http.StatusForbidden, a.url(0), http.MethodGet, "/api/audit", nil)
+	})
 }
 
 func (a *audited) key(t *testing.T, role router.Role) router.AccessKey {
@@ -251,25 +253,27 @@ func (a *audited) key(t *testing.T, role router.Role) router.AccessKey {
 
 // Reads of a log that is not there, of tiles beyond it and with wrong queries are explained.
 func TestAuditReadsAreExplained(t *testing.T) {
-	a := startAudited(t)
-	other, tenant := a.cluster.ClientOf("office", nil)
-	if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), tenant, metafsm.AuditOff, 0); err != nil {
-		t.Fatal(err)
-	}
-	key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleAuditor})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, target := range []string{"", "/checkpoint", "/tile/0/000.p/1", "/tile/entries/000.p/1"} {
-		expect(t, other.Keyed(key), http.StatusNotFound, a.url(0), http.MethodGet, "/api/audit"+target, nil)
-	}
-	gallery(t, a.client, a.url(0), "staff", 100)
-	for target, want := range map[string]int{
-		"?reads=no": 400, "?content=1": 400, "?before=-1": 400, "?since=today": 400, "?status=7": 400, "?length=201": 400, "?length=1": 200, "/key": 200, "/checkpoint": 200,
-		"/tile/0/000": 404, "/tile/7/000.p/1": 404, "/tile/0/x001/000.p/1": 404, "/tile/entries/009.p/1": 404, "/tile/0/0": 404, "/tile/0/000.p/256": 404,
-	} {
-		expect(t, a.auditor, want, a.url(1), http.MethodGet, "/api/audit"+target, nil)
-	}
+	nodetest.Virtual(t, func(t *testing.T) {
+		a := startAudited(t)
+		other, tenant := a.cluster.ClientOf("office")
+		if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), tenant, metafsm.AuditOff, 0); err != nil {
+			t.Fatal(err)
+		}
+		key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleAuditor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range []string{"", "/checkpoint", "/tile/0/000.p/1", "/tile/entries/000.p/1"} {
+			expect(t, other.Keyed(key), http.StatusNotFound, a.url(0), http.MethodGet, "/api/audit"+target, nil)
+		}
+		gallery(t, a.client, a.url(0), "staff", 100)
+		for target, want := range map[string]int{
+			"?reads=no": 400, "?content=1": 400, "?before=-1": 400, "?since=today": 400, "?status=7": 400, "?length=201": 400, "?length=1": 200, "/key": 200, "/checkpoint": 200,
+			"/tile/0/000": 404, "/tile/7/000.p/1": 404, "/tile/0/x001/000.p/1": 404, "/tile/entries/009.p/1": 404, "/tile/0/0": 404, "/tile/0/000.p/256": 404,
+		} {
+			expect(t, a.auditor, want, a.url(1), http.MethodGet, "/api/audit"+target, nil)
+		}
+	})
 }
 
 // appendOld appends records of a node whose clock is years behind.
@@ -293,71 +297,75 @@ func (a *audited) appendOld(t *testing.T, n int) {
 // Contents go after their days, on every disk and in every answer. Those of younger records stay, whatever is
 // among them. The log still verifies.
 func TestRecordsExpireAndHashesStay(t *testing.T) {
-	a := startAudited(t)
-	gallery(t, a.client, a.url(0), "staff", 100)
-	for n := range 300 {
-		if n == 150 {
-			a.readAll(t, 0) // all have arrived
-			a.appendOld(t, 40)
+	nodetest.Virtual(t, func(t *testing.T) {
+		a := startAudited(t)
+		gallery(t, a.client, a.url(0), "staff", 100)
+		for n := range 300 {
+			if n == 150 {
+				a.readAll(t, 0) // all have arrived
+				a.appendOld(t, 40)
+			}
+			a.call(t, n%3, http.MethodGet, "/v1.1/tags", nil)
 		}
-		a.call(t, n%3, http.MethodGet, "/v1.1/tags", nil)
-	}
-	records := a.readAll(t, 0)
-	days, _ := a.cluster.Nodes[0].Node.Router().AuditDays(a.tenant)
-	var said uint64 // by the acts
-	add := func(tenant id.Tenant, e audit.Event) {
-		if tenant == a.tenant && e.Operation == entry.OperationExpire {
-			said = e.Count
-		}
-	}
-	for i, want := range []uint64{0, uint64(len(records))} {
-		after := time.Duration(days)*24*time.Hour + time.Duration(i)*2*time.Hour
-		for _, m := range a.cluster.Nodes {
-			if more, err := audit.NewKeeper(m.Node.Router(), nil, add).Expire(t.Context(), time.Now().Add(after)); more || err != nil {
-				t.Fatal(more, err)
+		records := a.readAll(t, 0)
+		days, _ := a.cluster.Nodes[0].Node.Router().AuditDays(a.tenant)
+		var said uint64 // by the acts
+		add := func(tenant id.Tenant, e audit.Event) {
+			if tenant == a.tenant && e.Operation == entry.OperationExpire {
+				said = e.Count
 			}
 		}
-		head, err := a.cluster.Nodes[0].Node.Router().AuditHead(t.Context(), a.tenant)
-		if err != nil || head.Bare < want || want == 0 && head.Bare != 0 {
-			t.Errorf("after %v the contents of %d records are gone, %v, want %d", after, head.Bare, err, want)
+		for i, want := range []uint64{0, uint64(len(records))} {
+			after := time.Duration(days)*24*time.Hour + time.Duration(i)*2*time.Hour
+			for _, m := range a.cluster.Nodes {
+				if more, err := audit.NewKeeper(m.Node.Router(), nil, add).Expire(t.Context(), time.Now().Add(after)); more || err != nil {
+					t.Fatal(more, err)
+				}
+			}
+			head, err := a.cluster.Nodes[0].Node.Router().AuditHead(t.Context(), a.tenant)
+			if err != nil || head.Bare < want || want == 0 && head.Bare != 0 {
+				t.Errorf("after %v the contents of %d records are gone, %v, want %d", after, head.Bare, err, want)
+			}
+			if said != head.Bare {
+				t.Errorf("the contents of %d records are gone, and the act says %d", head.Bare, said)
+			}
+			if want == 0 {
+				a.check(t, 1)
+			}
 		}
-		if said != head.Bare {
-			t.Errorf("the contents of %d records are gone, and the act says %d", head.Bare, said)
+		expect(t, a.auditor, http.StatusGone, a.url(1), http.MethodGet, "/api/audit/tile/entries/000", nil)
+		if b := expect(t, a.auditor, http.StatusOK, a.url(2), http.MethodGet, "/api/audit/tile/0/000", nil).Body; len(b) != tiles.Width*tlog.HashSize {
+			t.Errorf("the tile has %d bytes", len(b))
 		}
-		if want == 0 {
-			a.check(t, 1)
-		}
-	}
-	expect(t, a.auditor, http.StatusGone, a.url(1), http.MethodGet, "/api/audit/tile/entries/000", nil)
-	if b := expect(t, a.auditor, http.StatusOK, a.url(2), http.MethodGet, "/api/audit/tile/0/000", nil).Body; len(b) != tiles.Width*tlog.HashSize {
-		t.Errorf("the tile has %d bytes", len(b))
-	}
+	})
 }
 
 // With strict records no answer comes without a majority. With best effort answers come, and their
 // records follow.
 func TestRecordsNeedMajorityIfStrict(t *testing.T) {
-	a := startAudited(t)
-	gallery(t, a.client, a.url(0), "staff", 100)
-	extract := map[string]any{"faces": nodetest.Image("person")}
-	a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract)
-	a.cluster.Stop(1)
-	a.cluster.Stop(2)
-	if answer := a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract); answer.Status != http.StatusOK {
-		t.Errorf("best effort without a majority: %d %s", answer.Status, answer.Body)
-	}
-	a.cluster.Restart(1)
-	a.cluster.Restart(2)
-	a.cluster.WaitReady()
-	if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), a.tenant, metafsm.AuditStrict, 0); err != nil {
-		t.Fatal(err)
-	}
-	a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract)
-	a.check(t, 0)
-	a.cluster.Stop(1)
-	a.cluster.Stop(2)
-	began := time.Now()
-	if answer := a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract); answer.Status != http.StatusInternalServerError || answer.Header.Get("Retry-After") == "" {
-		t.Errorf("strict without a majority: %d %s after %v", answer.Status, answer.Body, time.Since(began))
-	}
+	nodetest.Virtual(t, func(t *testing.T) {
+		a := startAudited(t)
+		gallery(t, a.client, a.url(0), "staff", 100)
+		extract := map[string]any{"faces": nodetest.Image("person")}
+		a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract)
+		a.cluster.Stop(1)
+		a.cluster.Stop(2)
+		if answer := a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract); answer.Status != http.StatusOK {
+			t.Errorf("best effort without a majority: %d %s", answer.Status, answer.Body)
+		}
+		a.cluster.Restart(1)
+		a.cluster.Restart(2)
+		a.cluster.WaitReady()
+		if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), a.tenant, metafsm.AuditStrict, 0); err != nil {
+			t.Fatal(err)
+		}
+		a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract)
+		a.check(t, 0)
+		a.cluster.Stop(1)
+		a.cluster.Stop(2)
+		began := time.Now()
+		if answer := a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract); answer.Status != http.StatusInternalServerError || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("strict without a majority: %d %s after %v", answer.Status, answer.Body, time.Since(began))
+		}
+	})
 }

@@ -13,117 +13,117 @@ import (
 )
 
 func TestBackupRestoresWholeCluster(t *testing.T) {
-	t.Parallel()
-	old := nodetest.Start(t, nodetest.Options{})
-	c, _ := old.ClientOf("bank", nil)
-	url := old.Nodes[0].URL
-	gallery(t, c, url, "staff", 200)
-	var people []string
-	for i := range 40 {
-		people = append(people, fmt.Sprint("person ", i))
-		enrol(t, c, url, people[i])
-	}
-	gone := enrol(t, c, url, "gone")
-	expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil)
-	to := "file://" + t.TempDir()
-	m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.Active() != 40 {
-		t.Errorf("the backup has %d events", m.Active())
-	}
-	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done.Active != 40 || done.Deleted != 1 || done.Galleries != 1 {
-		t.Errorf("restored: %+v", done)
-	}
-	c, url = young.As(c), young.Nodes[0].URL
-	for _, p := range people {
-		if got := find(t, c, url, p); len(got) != 1 {
-			t.Fatalf("%s: %v", p, got)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, old *nodetest.Cluster) {
+		c, _ := old.ClientOf("bank")
+		url := old.Nodes[0].URL
+		gallery(t, c, url, "staff", 200)
+		var people []string
+		for i := range 40 {
+			people = append(people, fmt.Sprint("person ", i))
+			enrol(t, c, url, people[i])
 		}
-	}
-	if got := find(t, c, url, "gone"); len(got) != 0 {
-		t.Errorf("who was erased is found: %v", got)
-	}
-	enrol(t, c, url, "newcomer")
-	if got := find(t, c, url, "newcomer"); len(got) != 1 {
-		t.Errorf("who came after is not found: %v", got)
-	}
-	young.Stop(0)
-	young.Restart(0)
-	young.WaitReady()
-	if got := find(t, c, url, people[7]); len(got) != 1 {
-		t.Errorf("after a restart %s is %v", people[7], got)
-	}
+		gone := enrol(t, c, url, "gone")
+		expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil)
+		to := "file://" + t.TempDir()
+		m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Active() != 40 {
+			t.Errorf("the backup has %d events", m.Active())
+		}
+		young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+		done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done.Active != 40 || done.Deleted != 1 || done.Galleries != 1 {
+			t.Errorf("restored: %+v", done)
+		}
+		c, url = young.As(c), young.Nodes[0].URL
+		for _, p := range people {
+			if got := find(t, c, url, p); len(got) != 1 {
+				t.Fatalf("%s: %v", p, got)
+			}
+		}
+		if got := find(t, c, url, "gone"); len(got) != 0 {
+			t.Errorf("who was erased is found: %v", got)
+		}
+		enrol(t, c, url, "newcomer")
+		if got := find(t, c, url, "newcomer"); len(got) != 1 {
+			t.Errorf("who came after is not found: %v", got)
+		}
+		young.Stop(0)
+		young.Restart(0)
+		young.WaitReady()
+		if got := find(t, c, url, people[7]); len(got) != 1 {
+			t.Errorf("after a restart %s is %v", people[7], got)
+		}
+	})
 }
 
 // One node of three survives, is recovered and gets new replicas.
 func TestLoneSurvivorIsRecovered(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})
-	c := cluster.Client("bank", nil)
-	url := cluster.Nodes[0].URL
-	gallery(t, c, url, "staff", 200)
-	for i := range 30 {
-		enrol(t, c, url, fmt.Sprint("person ", i))
-	}
-	dir := cluster.Nodes[0].Config.Dir
-	if _, err := backup.OpenRecovery([]string{dir}); err == nil {
-		t.Fatal("a directory on which a node runs is opened")
-	}
-	waitApplied(t, cluster)
-	for i := range 3 {
-		cluster.Stop(i)
-	}
-	r, err := backup.OpenRecovery([]string{dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Groups) != 5 || len(r.Lost) != 0 || len(r.Gone) != 2 {
-		t.Errorf("found: %+v", r)
-	}
-	for _, g := range r.Groups {
-		if g.Voters != 3 || g.Last == 0 {
-			t.Errorf("group %d: %+v", g.Group, g)
+	nodetest.Run(t, nodetest.Options{Nodes: 4, Founders: 3}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c := cluster.Client("bank")
+		url := cluster.Nodes[0].URL
+		gallery(t, c, url, "staff", 200)
+		for i := range 30 {
+			enrol(t, c, url, fmt.Sprint("person ", i))
 		}
-	}
-	if err := errors.Join(r.Carry(), r.Close()); err != nil {
-		t.Fatal(err)
-	}
-	cluster.Restart(0)
-	cluster.WaitReady()
-	for i := range 30 {
-		if got := find(t, c, url, fmt.Sprint("person ", i)); len(got) != 1 {
-			t.Fatalf("person %d: %v", i, got)
+		dir := cluster.Nodes[0].Config.Dir
+		if _, err := backup.OpenRecovery([]string{dir}); err == nil {
+			t.Fatal("a directory on which a node runs is opened")
 		}
-	}
-	enrol(t, c, url, "afterwards")
-	cluster.Restart(3)
-	for late := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		s := cluster.Nodes[0].Node.Status(t.Context())
-		two := 0
-		for _, n := range s.Nodes {
-			for _, g := range n.Groups {
-				if n.Answers && g.Group != 0 && g.Voters == 2 && g.Lag == 0 {
-					two++
-				}
+		waitApplied(t, cluster)
+		for i := range 3 {
+			cluster.Stop(i)
+		}
+		r, err := backup.OpenRecovery([]string{dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Groups) != 5 || len(r.Lost) != 0 || len(r.Gone) != 2 {
+			t.Errorf("found: %+v", r)
+		}
+		for _, g := range r.Groups {
+			if g.Voters != 3 || g.Last == 0 {
+				t.Errorf("group %d: %+v", g.Group, g)
 			}
 		}
-		if two == 8 {
-			break
+		if err := errors.Join(r.Carry(), r.Close()); err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(late) {
-			t.Fatalf("the new node has no replicas of all shards: %+v", s)
+		cluster.Restart(0)
+		cluster.WaitReady()
+		for i := range 30 {
+			if got := find(t, c, url, fmt.Sprint("person ", i)); len(got) != 1 {
+				t.Fatalf("person %d: %v", i, got)
+			}
 		}
-	}
-	if got := find(t, c, cluster.Nodes[3].URL, "afterwards"); len(got) != 1 {
-		t.Errorf("on the new node: %v", got)
-	}
+		enrol(t, c, url, "afterwards")
+		cluster.Restart(3)
+		for late := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+			s := cluster.Nodes[0].Node.Status(t.Context())
+			two := 0
+			for _, n := range s.Nodes {
+				for _, g := range n.Groups {
+					if n.Answers && g.Group != 0 && g.Voters == 2 && g.Lag == 0 {
+						two++
+					}
+				}
+			}
+			if two == 8 {
+				break
+			}
+			if time.Now().After(late) {
+				t.Fatalf("the new node has no replicas of all shards: %+v", s)
+			}
+		}
+		if got := find(t, c, cluster.Nodes[3].URL, "afterwards"); len(got) != 1 {
+			t.Errorf("on the new node: %v", got)
+		}
+	})
 }
 
 // waitApplied waits until all nodes have applied all that is committed.

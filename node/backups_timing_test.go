@@ -75,7 +75,7 @@ func BenchmarkBackup(b *testing.B) {
 // fillByRegistrations enrols that many subjects.
 func fillByRegistrations(b *testing.B, cluster *nodetest.Cluster, events int) {
 	b.Helper()
-	_, tenant := cluster.ClientOf("bench", nil)
+	_, tenant := cluster.ClientOf("bench")
 	r := cluster.Nodes[0].Node.Router()
 	g, err := r.CreateGallery(b.Context(), tenant, router.Write{Operation: id.Operation{1}}, router.NewGallery{
 		Name: "bench", MinimumQuality: .45, Size: 200_000,

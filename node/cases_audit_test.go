@@ -16,38 +16,40 @@ import (
 // TestWholeCaseIsAudited follows a case through the log: the verification that opened it, who saw it, and who
 // said what.
 func TestWholeCaseIsAudited(t *testing.T) {
-	r := startReview(t, 2)
-	a := auditOf(t, r.promises, r.admin, r.tenant(t))
-	caseID := r.doubt(t, "staff/0", "visit 1")
-	r.list(t, "anna", "&state=open")
-	r.one(t, "ben", caseID)
-	r.decide(t, "anna", caseID, "same", http.StatusOK, "open")
-	r.decide(t, "ben", caseID, "different", http.StatusOK, "disputed")
-	r.decide(t, "ben", caseID, "same", http.StatusBadRequest, "CaseClosed")
-	opened := "POST /v1.1/face/verify 404 Doubtful  "
-	want := []string{
-		opened, opened, opened,
-		"GET /v1.1/cases 200   anna",
-		"GET /v1.1/cases/{caseId} 200   ben",
-		"PUT /v1.1/cases/{caseId}/verdict 200  same anna",
-		"PUT /v1.1/cases/{caseId}/verdict 200  different ben",
-		"PUT /v1.1/cases/{caseId}/verdict 400 CaseClosed same ben",
-	}
-	slices.Sort(want)
-	var records []*entry.Record
-	var got []string
-	for late := time.Now().Add(10 * time.Second); len(got) < len(want) && time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
-		records, got = a.read(t, 0), nil
-		for _, e := range records {
-			if e.Kind == entry.Request && (strings.Contains(e.Operation, "/cases") || strings.HasSuffix(e.Operation, "/face/verify")) {
-				got = append(got, fmt.Sprint(e.Operation, " ", e.Status, " ", e.Reason, " ", e.Verdict, " ", e.Holder))
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 2)
+		a := auditOf(t, r.promises, r.admin, r.tenant(t))
+		caseID := r.doubt(t, "staff/0", "visit 1")
+		r.list(t, "anna", "&state=open")
+		r.one(t, "ben", caseID)
+		r.decide(t, "anna", caseID, "same", http.StatusOK, "open")
+		r.decide(t, "ben", caseID, "different", http.StatusOK, "disputed")
+		r.decide(t, "ben", caseID, "same", http.StatusBadRequest, "CaseClosed")
+		opened := "POST /v1.1/face/verify 404 Doubtful  "
+		want := []string{
+			opened, opened, opened,
+			"GET /v1.1/cases 200   anna",
+			"GET /v1.1/cases/{caseId} 200   ben",
+			"PUT /v1.1/cases/{caseId}/verdict 200  same anna",
+			"PUT /v1.1/cases/{caseId}/verdict 200  different ben",
+			"PUT /v1.1/cases/{caseId}/verdict 400 CaseClosed same ben",
+		}
+		slices.Sort(want)
+		var records []*entry.Record
+		var got []string
+		for late := time.Now().Add(10 * time.Second); len(got) < len(want) && time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+			records, got = a.read(t, 0), nil
+			for _, e := range records {
+				if e.Kind == entry.Request && (strings.Contains(e.Operation, "/cases") || strings.HasSuffix(e.Operation, "/face/verify")) {
+					got = append(got, fmt.Sprint(e.Operation, " ", e.Status, " ", e.Reason, " ", e.Verdict, " ", e.Holder))
+				}
 			}
 		}
-	}
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Fatalf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	checkCaseRecords(t, records, caseID)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Fatalf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		checkCaseRecords(t, records, caseID)
+	})
 }
 
 // checkCaseRecords checks what records say of a case beside their heads: all name the same subject, with its score.
@@ -95,30 +97,32 @@ func checkCaseRecords(t *testing.T, records []*entry.Record, caseID string) {
 }
 
 func TestDoubtfulCandidatesAreAudited(t *testing.T) {
-	r := startReview(t, 1)
-	a := auditOf(t, r.promises, r.admin, r.tenant(t))
-	var answer struct{ Candidates, Doubtful []struct{ Score int } }
-	body := map[string]any{"probe": nodetest.Image("person 1"), "threshold": 7000, "limit": 50}
-	a.call(t, 1, http.MethodPost, "/v1.1/face/search", body).Decode(t, &answer)
-	if len(answer.Candidates) != 1 || len(answer.Doubtful) == 0 {
-		t.Fatalf("%+v", answer)
-	}
-	for _, e := range a.readAll(t, 0) {
-		if e.Kind != entry.Request || e.Operation != "POST /v1.1/face/search" {
-			continue
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 1)
+		a := auditOf(t, r.promises, r.admin, r.tenant(t))
+		var answer struct{ Candidates, Doubtful []struct{ Score int } }
+		body := map[string]any{"probe": nodetest.Image("person 1"), "threshold": 7000, "limit": 50}
+		a.call(t, 1, http.MethodPost, "/v1.1/face/search", body).Decode(t, &answer)
+		if len(answer.Candidates) != 1 || len(answer.Doubtful) == 0 {
+			t.Fatalf("%+v", answer)
 		}
-		var scores []int
-		for _, c := range e.List() {
-			scores = append(scores, int(c.Score))
+		for _, e := range a.readAll(t, 0) {
+			if e.Kind != entry.Request || e.Operation != "POST /v1.1/face/search" {
+				continue
+			}
+			var scores []int
+			for _, c := range e.List() {
+				scores = append(scores, int(c.Score))
+			}
+			want := []int{answer.Candidates[0].Score}
+			for _, d := range answer.Doubtful {
+				want = append(want, d.Score)
+			}
+			if !slices.Equal(scores, want) || e.Threshold != 7001 {
+				t.Errorf("the record has %v at %d, the answer %v", scores, e.Threshold, want)
+			}
+			return
 		}
-		want := []int{answer.Candidates[0].Score}
-		for _, d := range answer.Doubtful {
-			want = append(want, d.Score)
-		}
-		if !slices.Equal(scores, want) || e.Threshold != 7001 {
-			t.Errorf("the record has %v at %d, the answer %v", scores, e.Threshold, want)
-		}
-		return
-	}
-	t.Error("the search has no record")
+		t.Error("the search has no record")
+	})
 }

@@ -48,7 +48,7 @@ func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 	t.Helper()
 	o.SlotsPerShard, o.Table = 100, nodetest.Table()
 	r := &review{promises: promises{nodetest.Start(t, o)}}
-	r.admin = r.cluster.Client("bank", nil)
+	r.admin = r.cluster.Client("bank")
 	gallery(t, r.admin, r.url(0), "g", 400)
 	for _, m := range r.cluster.Nodes {
 		waitLevel(t, m.Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
@@ -187,255 +187,267 @@ func (r *review) redact(t *testing.T) {
 }
 
 func TestTwoPeopleCloseCase(t *testing.T) {
-	r := startReview(t, 2)
-	first, second, third := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/1", ""), r.doubt(t, "staff/0", "visit 2")
-	if c := r.one(t, "anna", first); c.State != "open" || c.SubjectID != r.ids["staff/0"] || c.ExternalID != "staff/0" || c.Reference != "visit 1" ||
-		c.Threshold != 7000 || c.Score < 1 || c.VerdictsNeeded != 2 || c.ApplicationID != r.app || c.PhotoLink != reviewLink || c.Expires == "" || c.Closed != "" {
-		t.Errorf("%+v", c)
-	}
-	created := func(list []reviewCase) (ids []string) {
-		for _, c := range list {
-			ids = append(ids, c.ID)
-		}
-		return ids
-	}
-	if got := created(r.list(t, "ben", "&state=open")); !slices.Equal(got, []string{first, second, third}) {
-		t.Errorf("open are %v, want %v", got, []string{first, second, third})
-	}
-	t.Run("two different holders close it", func(t *testing.T) {
-		r.decide(t, "", first, "same", http.StatusBadRequest, "HolderNeeded")
-		r.decide(t, "anna", first, "same", http.StatusOK, "open")
-		r.decide(t, "anna", first, "same", http.StatusOK, "open")
-		r.decide(t, "anna", first, "different", http.StatusBadRequest, "VerdictGiven")
-		if c := r.one(t, "ben", first); c.VerdictsGiven != 1 || len(c.Verdicts) != 0 {
-			t.Errorf("the second person sees %+v", c)
-		}
-		if c := r.one(t, "anna", first); len(c.Verdicts) != 1 || c.Verdicts[0].Verdict != "same" {
-			t.Errorf("the first person sees %+v", c)
-		}
-		r.decide(t, "ben", first, "same", http.StatusOK, "same")
-		r.decide(t, "ben", first, "same", http.StatusOK, "same")
-		r.decide(t, "ben", first, "different", http.StatusBadRequest, "CaseClosed")
-		if c := r.one(t, "anna", first); c.State != "same" || len(c.Verdicts) != 2 || c.Verdicts[1].Holder != "ben" || c.Closed == "" || c.Expires != "" {
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 2)
+		first, second, third := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/1", ""), r.doubt(t, "staff/0", "visit 2")
+		if c := r.one(t, "anna", first); c.State != "open" || c.SubjectID != r.ids["staff/0"] || c.ExternalID != "staff/0" || c.Reference != "visit 1" ||
+			c.Threshold != 7000 || c.Score < 1 || c.VerdictsNeeded != 2 || c.ApplicationID != r.app || c.PhotoLink != reviewLink || c.Expires == "" || c.Closed != "" {
 			t.Errorf("%+v", c)
 		}
-	})
-	t.Run("who disagree dispute it", func(t *testing.T) {
-		var both sync.WaitGroup
-		for who, verdict := range map[string]string{"anna": "same", "ben": "different"} {
-			both.Go(func() {
-				a := r.people[who].Call(t, r.url(len(who)%3), http.MethodPut, "/v1.1/cases/"+second+"/verdict", map[string]string{"verdict": verdict})
-				if a.Status != http.StatusOK {
-					t.Errorf("%d %s", a.Status, a.Body)
-				}
-			})
+		created := func(list []reviewCase) (ids []string) {
+			for _, c := range list {
+				ids = append(ids, c.ID)
+			}
+			return ids
 		}
-		both.Wait()
-		if c := r.one(t, "anna", second); c.State != "disputed" {
-			t.Errorf("%+v", c)
+		if got := created(r.list(t, "ben", "&state=open")); !slices.Equal(got, []string{first, second, third}) {
+			t.Errorf("open are %v, want %v", got, []string{first, second, third})
 		}
-		if got := created(r.list(t, "anna", "&state=closed")); !slices.Equal(got, []string{first, second}) {
-			t.Errorf("closed are %v", got)
-		}
-	})
-	t.Run("a restart of all nodes loses nothing", func(t *testing.T) {
-		r.decide(t, "anna", third, "different", http.StatusOK, "open")
-		for i := range 3 {
-			r.cluster.Stop(i)
-			r.cluster.Restart(i)
-			r.cluster.WaitReady()
-		}
-		r.decide(t, "ben", third, "different", http.StatusOK, "different")
-		if got := created(r.list(t, "anna", "")); !slices.Equal(got, []string{first, second, third}) {
-			t.Errorf("%v", got)
-		}
-	})
-	t.Run("another tenant knows nothing of it", func(t *testing.T) {
-		other := r.cluster.Client("another bank", nil)
-		gallery(t, other, r.url(0), "g", 10)
-		expect(t, other, http.StatusNotFound, r.url(0), http.MethodGet, "/v1.1/cases/"+first, nil)
-		expect(t, other, http.StatusNotFound, r.url(0), http.MethodPut, "/v1.1/cases/"+third+"/verdict", map[string]string{"verdict": "same"})
+		nodetest.Step(t, "two different holders close it", func(t *testing.T) {
+			r.decide(t, "", first, "same", http.StatusBadRequest, "HolderNeeded")
+			r.decide(t, "anna", first, "same", http.StatusOK, "open")
+			r.decide(t, "anna", first, "same", http.StatusOK, "open")
+			r.decide(t, "anna", first, "different", http.StatusBadRequest, "VerdictGiven")
+			if c := r.one(t, "ben", first); c.VerdictsGiven != 1 || len(c.Verdicts) != 0 {
+				t.Errorf("the second person sees %+v", c)
+			}
+			if c := r.one(t, "anna", first); len(c.Verdicts) != 1 || c.Verdicts[0].Verdict != "same" {
+				t.Errorf("the first person sees %+v", c)
+			}
+			r.decide(t, "ben", first, "same", http.StatusOK, "same")
+			r.decide(t, "ben", first, "same", http.StatusOK, "same")
+			r.decide(t, "ben", first, "different", http.StatusBadRequest, "CaseClosed")
+			if c := r.one(t, "anna", first); c.State != "same" || len(c.Verdicts) != 2 || c.Verdicts[1].Holder != "ben" || c.Closed == "" || c.Expires != "" {
+				t.Errorf("%+v", c)
+			}
+		})
+		nodetest.Step(t, "who disagree dispute it", func(t *testing.T) {
+			var both sync.WaitGroup
+			for who, verdict := range map[string]string{"anna": "same", "ben": "different"} {
+				both.Go(func() {
+					a := r.people[who].Call(t, r.url(len(who)%3), http.MethodPut, "/v1.1/cases/"+second+"/verdict", map[string]string{"verdict": verdict})
+					if a.Status != http.StatusOK {
+						t.Errorf("%d %s", a.Status, a.Body)
+					}
+				})
+			}
+			both.Wait()
+			if c := r.one(t, "anna", second); c.State != "disputed" {
+				t.Errorf("%+v", c)
+			}
+			if got := created(r.list(t, "anna", "&state=closed")); !slices.Equal(got, []string{first, second}) {
+				t.Errorf("closed are %v", got)
+			}
+		})
+		nodetest.Step(t, "a restart of all nodes loses nothing", func(t *testing.T) {
+			r.decide(t, "anna", third, "different", http.StatusOK, "open")
+			for i := range 3 {
+				r.cluster.Stop(i)
+				r.cluster.Restart(i)
+				r.cluster.WaitReady()
+			}
+			r.decide(t, "ben", third, "different", http.StatusOK, "different")
+			if got := created(r.list(t, "anna", "")); !slices.Equal(got, []string{first, second, third}) {
+				t.Errorf("%v", got)
+			}
+		})
+		nodetest.Step(t, "another tenant knows nothing of it", func(t *testing.T) {
+			other := r.cluster.Client("another bank")
+			gallery(t, other, r.url(0), "g", 10)
+			expect(t, other, http.StatusNotFound, r.url(0), http.MethodGet, "/v1.1/cases/"+first, nil)
+			expect(t, other, http.StatusNotFound, r.url(0), http.MethodPut, "/v1.1/cases/"+third+"/verdict", map[string]string{"verdict": "same"})
+		})
 	})
 }
 
 // TestErasedSubjectLeavesItsCases looks into the replicas for what names the subject.
 func TestErasedSubjectLeavesItsCases(t *testing.T) {
-	r := startReview(t, 1)
-	open, closed, other := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/0", "visit 2"), r.doubt(t, "staff/1", "visit 3")
-	r.decide(t, "", closed, "different", http.StatusOK, "different")
-	expect(t, r.admin, http.StatusNoContent, r.url(0), http.MethodDelete, "/v1.1/subjects/"+r.ids["staff/0"], nil)
-	gone := func(caseID string) {
-		t.Helper()
-		if c := r.one(t, "anna", caseID); c.State != "erased" || c.SubjectID+c.ExternalID+c.Reference != "" || c.Score != 0 || len(c.Verdicts) != 0 {
-			t.Errorf("%+v", c)
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 1)
+		open, closed, other := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/0", "visit 2"), r.doubt(t, "staff/1", "visit 3")
+		r.decide(t, "", closed, "different", http.StatusOK, "different")
+		expect(t, r.admin, http.StatusNoContent, r.url(0), http.MethodDelete, "/v1.1/subjects/"+r.ids["staff/0"], nil)
+		gone := func(caseID string) {
+			t.Helper()
+			if c := r.one(t, "anna", caseID); c.State != "erased" || c.SubjectID+c.ExternalID+c.Reference != "" || c.Score != 0 || len(c.Verdicts) != 0 {
+				t.Errorf("%+v", c)
+			}
 		}
-	}
-	gone(open)
-	gone(closed)
-	r.decide(t, "anna", open, "same", http.StatusBadRequest, "CaseClosed")
-	if got := r.list(t, "anna", "&state=open"); len(got) != 1 || got[0].ID != other {
-		t.Errorf("open are %+v", got)
-	}
-	r.redact(t)
-	subject, err := id.Parse(r.ids["staff/0"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range r.cluster.Nodes {
-		for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			kept := 0
-			for _, c := range m.Node.CasesHere(t) {
-				if c.Subject.UUID == subject || c.Reference == "visit 1" || c.Reference == "visit 2" {
-					kept++
+		gone(open)
+		gone(closed)
+		r.decide(t, "anna", open, "same", http.StatusBadRequest, "CaseClosed")
+		if got := r.list(t, "anna", "&state=open"); len(got) != 1 || got[0].ID != other {
+			t.Errorf("open are %+v", got)
+		}
+		r.redact(t)
+		subject, err := id.Parse(r.ids["staff/0"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range r.cluster.Nodes {
+			for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+				kept := 0
+				for _, c := range m.Node.CasesHere(t) {
+					if c.Subject.UUID == subject || c.Reference == "visit 1" || c.Reference == "visit 2" {
+						kept++
+					}
+				}
+				if kept == 0 {
+					break
+				}
+				if time.Now().After(late) {
+					t.Fatalf("node %d keeps %d cases", i, kept)
 				}
 			}
-			if kept == 0 {
-				break
-			}
-			if time.Now().After(late) {
-				t.Fatalf("node %d keeps %d cases", i, kept)
-			}
 		}
-	}
-	gone(open)
-	gone(closed)
-	if c := r.one(t, "anna", other); c.State != "open" || c.SubjectID != r.ids["staff/1"] {
-		t.Errorf("%+v", c)
-	}
+		gone(open)
+		gone(closed)
+		if c := r.one(t, "anna", other); c.State != "open" || c.SubjectID != r.ids["staff/1"] {
+			t.Errorf("%+v", c)
+		}
+	})
 }
 
 // TestCaseExpiresInTime moves the end of a case into the past, as the days do.
 func TestCaseExpiresInTime(t *testing.T) {
-	r := startReview(t, 1)
-	caseID := r.doubt(t, "staff/0", "visit 1")
-	c := r.one(t, "anna", caseID)
-	created, _ := time.Parse(time.RFC3339, c.Created)
-	expires, err := time.Parse(time.RFC3339, c.Expires)
-	if err != nil || expires.Sub(created) != 7*24*time.Hour {
-		t.Errorf("from %s to %s, %v", c.Created, c.Expires, err)
-	}
-	for _, m := range r.cluster.Nodes {
-		m.Node.AgeCases(t, func(c *job.Case) { c.Expires = time.Now().UnixMilli() - 1 })
-	}
-	f := func(when string) {
-		t.Helper()
-		if c := r.one(t, "anna", caseID); c.State != "expired" || c.Closed == "" {
-			t.Errorf("%s: %+v", when, c)
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 1)
+		caseID := r.doubt(t, "staff/0", "visit 1")
+		c := r.one(t, "anna", caseID)
+		created, _ := time.Parse(time.RFC3339, c.Created)
+		expires, err := time.Parse(time.RFC3339, c.Expires)
+		if err != nil || expires.Sub(created) != 7*24*time.Hour {
+			t.Errorf("from %s to %s, %v", c.Created, c.Expires, err)
 		}
-		r.decide(t, "anna", caseID, "same", http.StatusBadRequest, "CaseClosed")
-	}
-	f("at once")
-	r.redact(t)
-	f("after a round")
-	time.Sleep(time.Second) // else the signature is the same, and so is the case
-	if next := r.doubt(t, "staff/0", "visit 1"); next == caseID {
-		t.Error("a case that has expired is open again")
-	}
-	for _, m := range r.cluster.Nodes {
-		m.Node.AgeCases(t, func(c *job.Case) {
-			if c.State == job.CaseExpired {
-				c.Closed = time.Now().Add(-31 * 24 * time.Hour).UnixMilli()
+		for _, m := range r.cluster.Nodes {
+			m.Node.AgeCases(t, func(c *job.Case) { c.Expires = time.Now().UnixMilli() - 1 })
+		}
+		f := func(when string) {
+			t.Helper()
+			if c := r.one(t, "anna", caseID); c.State != "expired" || c.Closed == "" {
+				t.Errorf("%s: %+v", when, c)
 			}
-		})
-	}
-	r.redact(t)
-	if got := r.list(t, "anna", ""); len(got) != 1 || got[0].State != "open" {
-		t.Errorf("after 31 days: %+v", got)
-	}
+			r.decide(t, "anna", caseID, "same", http.StatusBadRequest, "CaseClosed")
+		}
+		f("at once")
+		r.redact(t)
+		f("after a round")
+		time.Sleep(time.Second) // else the signature is the same, and so is the case
+		if next := r.doubt(t, "staff/0", "visit 1"); next == caseID {
+			t.Error("a case that has expired is open again")
+		}
+		for _, m := range r.cluster.Nodes {
+			m.Node.AgeCases(t, func(c *job.Case) {
+				if c.State == job.CaseExpired {
+					c.Closed = time.Now().Add(-31 * 24 * time.Hour).UnixMilli()
+				}
+			})
+		}
+		r.redact(t)
+		if got := r.list(t, "anna", ""); len(got) != 1 || got[0].State != "open" {
+			t.Errorf("after 31 days: %+v", got)
+		}
+	})
 }
 
 // TestDoubtIsNoMatch compares answers with and without a review band.
 func TestDoubtIsNoMatch(t *testing.T) {
-	r := startReview(t, 1)
-	type candidates []struct {
-		ID    string
-		Score int
-	}
-	search := func(person string, threshold, status int) (found, doubtful candidates) {
-		t.Helper()
-		var a struct{ Candidates, Doubtful candidates }
-		body := map[string]any{"probe": nodetest.Image(person), "threshold": threshold, "limit": 50}
-		expect(t, r.admin, status, r.url(1), http.MethodPost, "/v1.1/face/search", body).Decode(t, &a)
-		return a.Candidates, a.Doubtful
-	}
-	found, doubtful := search("person 1", 7000, http.StatusOK)
-	if len(found) != 1 || found[0].ID != r.ids["staff/1"] || len(doubtful) == 0 {
-		t.Fatalf("%+v, doubtful %+v", found, doubtful)
-	}
-	for _, d := range doubtful {
-		if d.Score < 1 || d.Score >= 7000 || d.ID == found[0].ID {
-			t.Errorf("doubtful: %+v", d)
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 1)
+		type candidates []struct {
+			ID    string
+			Score int
 		}
-	}
-	if found, doubtful := search(stranger(t, "person 0"), 7000, http.StatusNotFound); len(found) != 0 || len(doubtful) == 0 {
-		t.Errorf("a stranger: %+v, doubtful %+v", found, doubtful)
-	}
-	if _, doubtful := search("person 1", 1, http.StatusOK); len(doubtful) != 0 {
-		t.Errorf("no band is below the threshold 1, doubtful %+v", doubtful)
-	}
-	v1 := expect(t, r.admin, http.StatusNotFound, r.url(0), http.MethodPost, "/v1/face/verify", map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image(stranger(t, "person 0"))})
-	var refused struct{ Reason, CaseID string }
-	if v1.Decode(t, &refused); refused.Reason != "NotVerified" || refused.CaseID != "" {
-		t.Errorf("version 1 answers %+v", refused)
-	}
-	if got := r.list(t, "anna", ""); len(got) != 0 {
-		t.Errorf("searches and version 1 have opened %+v", got)
-	}
-	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPost, "/v1.1/face/verify", map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image("person 0")})
-	r.set(t, map[string]any{"reviewThreshold": 0})
-	again, doubtful := search("person 1", 7000, http.StatusOK)
-	if !slices.Equal(again, found) || doubtful != nil {
-		t.Errorf("without a band: %+v, doubtful %+v", again, doubtful)
-	}
+		search := func(person string, threshold, status int) (found, doubtful candidates) {
+			t.Helper()
+			var a struct{ Candidates, Doubtful candidates }
+			body := map[string]any{"probe": nodetest.Image(person), "threshold": threshold, "limit": 50}
+			expect(t, r.admin, status, r.url(1), http.MethodPost, "/v1.1/face/search", body).Decode(t, &a)
+			return a.Candidates, a.Doubtful
+		}
+		found, doubtful := search("person 1", 7000, http.StatusOK)
+		if len(found) != 1 || found[0].ID != r.ids["staff/1"] || len(doubtful) == 0 {
+			t.Fatalf("%+v, doubtful %+v", found, doubtful)
+		}
+		for _, d := range doubtful {
+			if d.Score < 1 || d.Score >= 7000 || d.ID == found[0].ID {
+				t.Errorf("doubtful: %+v", d)
+			}
+		}
+		if found, doubtful := search(stranger(t, "person 0"), 7000, http.StatusNotFound); len(found) != 0 || len(doubtful) == 0 {
+			t.Errorf("a stranger: %+v, doubtful %+v", found, doubtful)
+		}
+		if _, doubtful := search("person 1", 1, http.StatusOK); len(doubtful) != 0 {
+			t.Errorf("no band is below the threshold 1, doubtful %+v", doubtful)
+		}
+		v1 := expect(t, r.admin, http.StatusNotFound, r.url(0), http.MethodPost, "/v1/face/verify", map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image(stranger(t, "person 0"))})
+		var refused struct{ Reason, CaseID string }
+		if v1.Decode(t, &refused); refused.Reason != "NotVerified" || refused.CaseID != "" {
+			t.Errorf("version 1 answers %+v", refused)
+		}
+		if got := r.list(t, "anna", ""); len(got) != 0 {
+			t.Errorf("searches and version 1 have opened %+v", got)
+		}
+		expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPost, "/v1.1/face/verify", map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image("person 0")})
+		r.set(t, map[string]any{"reviewThreshold": 0})
+		again, doubtful := search("person 1", 7000, http.StatusOK)
+		if !slices.Equal(again, found) || doubtful != nil {
+			t.Errorf("without a band: %+v, doubtful %+v", again, doubtful)
+		}
+	})
 }
 
 // TestDoubtIsAnsweredBeyondBound fills a tenant's share of cases.
 func TestDoubtIsAnsweredBeyondBound(t *testing.T) {
-	r := startReview(t, 1)
-	if _, err := r.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), r.tenant(t), []metafsm.QuotaValue{{Quota: metafsm.QuotaJobItems, Most: 2}}); err != nil {
-		t.Fatal(err)
-	}
-	r.set(t, map[string]any{}) // each node catches up with meta
-	if r.doubt(t, "staff/0", "visit 1") == "" || r.doubt(t, "staff/0", "visit 2") == "" {
-		t.Fatal("no case")
-	}
-	if got := r.doubt(t, "staff/0", "visit 3"); got != "" {
-		t.Errorf("a third case, %s", got)
-	}
-	dropped := uint64(0)
-	for _, m := range r.cluster.Nodes {
-		f := m.Node.Router().CaseFigures()
-		dropped += f.Dropped
-	}
-	if dropped == 0 {
-		t.Error("nobody counted it")
-	}
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 1)
+		if _, err := r.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), r.tenant(t), []metafsm.QuotaValue{{Quota: metafsm.QuotaJobItems, Most: 2}}); err != nil {
+			t.Fatal(err)
+		}
+		r.set(t, map[string]any{}) // each node catches up with meta
+		if r.doubt(t, "staff/0", "visit 1") == "" || r.doubt(t, "staff/0", "visit 2") == "" {
+			t.Fatal("no case")
+		}
+		if got := r.doubt(t, "staff/0", "visit 3"); got != "" {
+			t.Errorf("a third case, %s", got)
+		}
+		dropped := uint64(0)
+		for _, m := range r.cluster.Nodes {
+			f := m.Node.Router().CaseFigures()
+			dropped += f.Dropped
+		}
+		if dropped == 0 {
+			t.Error("nobody counted it")
+		}
+	})
 }
 
 // A restored cluster has the cases, at the gallery's home there.
 func TestRestoredCasesAreKept(t *testing.T) {
-	r := startReview(t, 2)
-	first, second := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/1", "visit 2")
-	r.decide(t, "anna", first, "same", http.StatusOK, "open")
-	to := "file://" + t.TempDir()
-	if _, err := r.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: r.cluster.Nodes[0].Config.ClusterKeyFile, Table: nodetest.Table()})
-	waitLevel(t, young.Nodes[0].Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	if _, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	restored := young.Nodes[0].Node.Router()
-	access, err := restored.Access(t.Context(), r.tenant(t), r.admin.APIKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := restored.Cases(t.Context(), access, router.CaseQuery{Length: 10})
-	if err != nil || len(page.Cases) != 2 || page.Cases[0].ID.String() != first || len(page.Cases[0].Verdicts) != 1 || page.Cases[1].ID.String() != second || page.Cases[1].Reference != "visit 2" {
-		t.Fatalf("%+v, %v", page.Cases, err)
-	}
-	if c, err := restored.Decide(t.Context(), access, router.Decision{Case: page.Cases[0].ID, Same: true, Holder: "ben"}); err != nil || c.State != job.CaseSame || len(c.Verdicts) != 2 {
-		t.Errorf("%+v, %v", c, err)
-	}
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReview(t, 2)
+		first, second := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/1", "visit 2")
+		r.decide(t, "anna", first, "same", http.StatusOK, "open")
+		to := "file://" + t.TempDir()
+		if _, err := r.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: r.cluster.Nodes[0].Config.ClusterKeyFile, Table: nodetest.Table()})
+		waitLevel(t, young.Nodes[0].Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+		if _, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		restored := young.Nodes[0].Node.Router()
+		access, err := restored.Access(t.Context(), r.tenant(t), r.admin.APIKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := restored.Cases(t.Context(), access, router.CaseQuery{Length: 10})
+		if err != nil || len(page.Cases) != 2 || page.Cases[0].ID.String() != first || len(page.Cases[0].Verdicts) != 1 || page.Cases[1].ID.String() != second || page.Cases[1].Reference != "visit 2" {
+			t.Fatalf("%+v, %v", page.Cases, err)
+		}
+		if c, err := restored.Decide(t.Context(), access, router.Decision{Case: page.Cases[0].ID, Same: true, Holder: "ben"}); err != nil || c.State != job.CaseSame || len(c.Verdicts) != 2 {
+			t.Errorf("%+v, %v", c, err)
+		}
+	})
 }

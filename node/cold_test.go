@@ -87,65 +87,65 @@ func damageFaces(t *testing.T, m *nodetest.Member) {
 // A replica that can't read a cold row is rebuilt, and the search goes to another one: the client gets
 // its whole answer.
 func TestUnreadableRowIsFoundElsewhere(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
-	known := crowd(t, client, cluster)
-	leader := 0
-	for i, m := range cluster.Nodes {
-		if m.Node.Leads(1) {
-			leader = i
-		}
-	}
-	for _, victim := range []int{(leader + 1) % 3, leader} {
-		m := cluster.Nodes[victim]
-		leaveRows(t, m)
-		damageFaces(t, m)
-		for person, want := range known {
-			if got := findUntil(t, client, m.URL, person); len(got) != 1 || got[0] != want {
-				t.Fatalf("node %d can't read its faces, and finds %v for %s, want %s", victim+1, got, person, want)
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
+		known := crowd(t, client, cluster)
+		leader := 0
+		for i, m := range cluster.Nodes {
+			if m.Node.Leads(1) {
+				leader = i
 			}
 		}
-		eventually(t, cluster.Nodes[(victim+1)%3].Node, "the alarm", func(s wire.Status) bool {
-			for person := range known { // on a busy machine another replica may have answered first
-				findUntil(t, client, m.URL, person)
+		for _, victim := range []int{(leader + 1) % 3, leader} {
+			m := cluster.Nodes[victim]
+			leaveRows(t, m)
+			damageFaces(t, m)
+			for person, want := range known {
+				if got := findUntil(t, client, m.URL, person); len(got) != 1 || got[0] != want {
+					t.Fatalf("node %d can't read its faces, and finds %v for %s, want %s", victim+1, got, person, want)
+				}
 			}
-			return warned(s, "set aside")
-		})
-		repaired(t, cluster, 1)
-		everybody(t, client, cluster, known)
-	}
+			eventually(t, cluster.Nodes[(victim+1)%3].Node, "the alarm", func(s wire.Status) bool {
+				for person := range known { // on a busy machine another replica may have answered first
+					findUntil(t, client, m.URL, person)
+				}
+				return warned(s, "set aside")
+			})
+			repaired(t, cluster, 1)
+			everybody(t, client, cluster, known)
+		}
+	})
 }
 
 // The only replica that can't read a cold row says so, and gives no part of an answer.
 func TestUnreadableSoleReplicaRefusesSearch(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	client, m := cluster.Client("bank", nil), cluster.Nodes[0]
-	gallery(t, client, m.URL, "customers", 1000)
-	crowd(t, client, cluster)
-	leaveRows(t, m)
-	damageFaces(t, m)
-	refused := 0
-	for i := 0; i < coldPeople && refused < 3; i++ {
-		switch a := client.Call(t, m.URL, http.MethodPost, "/v1.1/face/search", probe(fmt.Sprintf("person %d", i))); a.Status {
-		case http.StatusOK: // its row was in memory
-		case http.StatusInternalServerError:
-			refused++
-			var e struct{ Message string }
-			if a.Decode(t, &e); a.Header.Get("Retry-After") == "" || e.Message != "A part of the service is out of service; try again, and tell the service's operators if it stays so." {
-				t.Errorf("got %q, Retry-After %q", e.Message, a.Header.Get("Retry-After"))
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client, m := cluster.Client("bank"), cluster.Nodes[0]
+		gallery(t, client, m.URL, "customers", 1000)
+		crowd(t, client, cluster)
+		leaveRows(t, m)
+		damageFaces(t, m)
+		refused := 0
+		for i := 0; i < coldPeople && refused < 3; i++ {
+			switch a := client.Call(t, m.URL, http.MethodPost, "/v1.1/face/search", probe(fmt.Sprintf("person %d", i))); a.Status {
+			case http.StatusOK: // its row was in memory
+			case http.StatusInternalServerError:
+				refused++
+				var e struct{ Message string }
+				if a.Decode(t, &e); a.Header.Get("Retry-After") == "" || e.Message != "A part of the service is out of service; try again, and tell the service's operators if it stays so." {
+					t.Errorf("got %q, Retry-After %q", e.Message, a.Header.Get("Retry-After"))
+				}
+			default:
+				t.Fatalf("got %d %s", a.Status, a.Body)
 			}
-		default:
-			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
-	}
-	if refused < 3 {
-		t.Error("the damaged rows were not read")
-	}
-	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "it is the only replica") })
-	if _, here := m.Node.ShardHere(1); here {
-		t.Error("the damaged replica still serves")
-	}
+		if refused < 3 {
+			t.Error("the damaged rows were not read")
+		}
+		eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "it is the only replica") })
+		if _, here := m.Node.ShardHere(1); here {
+			t.Error("the damaged replica still serves")
+		}
+	})
 }

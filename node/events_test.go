@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -56,16 +57,18 @@ func probe(person string, tags ...string) map[string]any {
 }
 
 func TestEventsAndTagsKeepPromises(t *testing.T) {
-	p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
-	t.Run("events are added, replaced in place and removed", p.eventsAreManaged)
-	t.Run("equal writes of one second are one", p.equalWritesAreOne)
-	t.Run("a repeated registration does not bring a subject back", p.aRepeatBringsNobodyBack)
-	t.Run("an update needs no free slot", p.anUpdateNeedsNoSlot)
-	t.Run("tags narrow a search, are renamed and revived", p.tagsNarrowASearch)
-	t.Run("a deleted gallery is gone on every node", p.aDeletedGalleryIsGone)
-	t.Run("a gallery grows over more shards while it is used", p.aGalleryGrows)
-	t.Run("no slot of many shards is left unused", p.everySlotIsUsed)
-	t.Run("the guard lets a person in once", p.theGuardLetsInOnce)
+	nodetest.Virtual(t, func(t *testing.T) {
+		p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
+		nodetest.Step(t, "events are added, replaced in place and removed", p.eventsAreManaged)
+		nodetest.Step(t, "equal writes of one second are one", p.equalWritesAreOne)
+		nodetest.Step(t, "a repeated registration does not bring a subject back", p.aRepeatBringsNobodyBack)
+		nodetest.Step(t, "an update needs no free slot", p.anUpdateNeedsNoSlot)
+		nodetest.Step(t, "tags narrow a search, are renamed and revived", p.tagsNarrowASearch)
+		nodetest.Step(t, "a deleted gallery is gone on every node", p.aDeletedGalleryIsGone)
+		nodetest.Step(t, "a gallery grows over more shards while it is used", p.aGalleryGrows)
+		nodetest.Step(t, "no slot of many shards is left unused", p.everySlotIsUsed)
+		nodetest.Step(t, "the guard lets a person in once", p.theGuardLetsInOnce)
+	})
 }
 
 func (p promises) eventsAreManaged(t *testing.T) {
@@ -135,6 +138,7 @@ func (p promises) equalWritesAreOne(t *testing.T) {
 	}
 	later := sign()
 	for slices.Equal(later.Headers, one.Headers) {
+		time.Sleep(100 * time.Millisecond)
 		later = sign()
 	}
 	if a, b := send(one), send(later); a.ID == b.ID {

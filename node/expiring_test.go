@@ -55,63 +55,65 @@ func lastMatch(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client, pers
 // TestExpiredEventsLeaveEveryDisk lets events expire and searches for them through all nodes.
 // Then it scans the data directories, as TestErasedDataLeavesEveryDisk does.
 func TestExpiredEventsLeaveEveryDisk(t *testing.T) {
-	const bound = 8 * time.Second
-	cluster := nodetest.Start(t, nodetest.Options{EraseWithin: bound, SlotsPerShard: 25})
-	waitNewest(t, cluster)
-	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
-	gallery(t, c, url, "staff", 100) // on all shards
-	at := time.Now().Add(4 * time.Second)
-	var gone subject
-	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("first of gone", at)).Decode(t, &gone)
-	for i := range 20 {
-		enrol(t, c, url, fmt.Sprint("other ", i))
-		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace(fmt.Sprint("gone ", i), at))
-	}
-	stays := enrol(t, c, url, "first of stays")
-	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects/"+stays.ID+"/events", expiringFace("second of stays", at))
-	// The first event of a subject carries the external id. The next one gets it.
-	body := expiringFace("first of named", at)
-	body["externalId"] = "staff/1"
-	var named subject
-	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body).Decode(t, &named)
-	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects/"+named.ID+"/events", face("second of named"))
-	var dry struct{ Total int }
-	expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?length=3&expiresBefore="+at.Add(time.Second).UTC().Format("2006-01-02T15:04:05Z"), nil).Decode(t, &dry)
-	if dry.Total != 23 || time.Now().After(at) {
-		t.Fatalf("%d events would go, want 23, in %s", dry.Total, time.Until(at))
-	}
-	if got := find(t, c, url, "first of gone"); len(got) != 1 {
-		t.Fatalf("found before its time: %v", got)
-	}
-	late := lastMatch(t, cluster, c, "first of gone", at)
-	t.Logf("the last match was %s after the event's time", late)
-	if late > expiredWithin/2 {
-		t.Errorf("it matched %s after its time", late)
-	}
-	if got := fmt.Sprint(events(t, c, url, stays.ID)); got != fmt.Sprint([]string{stays.EventID}) {
-		t.Errorf("events of a subject of which one expired: %s", got)
-	}
-	expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+gone.ID+"/events", nil)
-	expect(t, c, http.StatusNotFound, url, http.MethodPost, "/v1.1/face/verify", map[string]any{"probe": nodetest.Image("first of gone"), "id": gone.ID})
-
-	if got := find(t, c, url, "first of named"); len(got) != 0 {
-		t.Errorf("the first event of a subject with an external id is found: %v", got)
-	}
-	expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?externalId=staff%2F1", nil)
-
-	files := scanner(t, cluster, c)
-	deadline := at.Add(bound + expiredWithin)
-	for _, person := range []string{"first of gone", "gone 7", "second of stays"} {
-		for found := files(person); len(found) > 0; found = files(person) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%q is still in %v", person, found)
-			}
-			time.Sleep(bound / 40)
+	nodetest.Virtual(t, func(t *testing.T) {
+		const bound = 8 * time.Second
+		cluster := nodetest.Start(t, nodetest.Options{EraseWithin: bound, SlotsPerShard: 25})
+		waitNewest(t, cluster)
+		url, c := cluster.Nodes[0].URL, cluster.Client("bank")
+		gallery(t, c, url, "staff", 100) // on all shards
+		at := time.Now().Add(4 * time.Second)
+		var gone subject
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("first of gone", at)).Decode(t, &gone)
+		for i := range 20 {
+			enrol(t, c, url, fmt.Sprint("other ", i))
+			expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace(fmt.Sprint("gone ", i), at))
 		}
-	}
-	if len(files("other 7")) < 3 || len(find(t, c, url, "other 7")) != 1 || len(find(t, c, url, "first of stays")) != 1 {
-		t.Error("others are gone too")
-	}
+		stays := enrol(t, c, url, "first of stays")
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects/"+stays.ID+"/events", expiringFace("second of stays", at))
+		// The first event of a subject carries the external id. The next one gets it.
+		body := expiringFace("first of named", at)
+		body["externalId"] = "staff/1"
+		var named subject
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body).Decode(t, &named)
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects/"+named.ID+"/events", face("second of named"))
+		var dry struct{ Total int }
+		expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?length=3&expiresBefore="+at.Add(time.Second).UTC().Format("2006-01-02T15:04:05Z"), nil).Decode(t, &dry)
+		if dry.Total != 23 || time.Now().After(at) {
+			t.Fatalf("%d events would go, want 23, in %s", dry.Total, time.Until(at))
+		}
+		if got := find(t, c, url, "first of gone"); len(got) != 1 {
+			t.Fatalf("found before its time: %v", got)
+		}
+		late := lastMatch(t, cluster, c, "first of gone", at)
+		t.Logf("the last match was %s after the event's time", late)
+		if late > expiredWithin/2 {
+			t.Errorf("it matched %s after its time", late)
+		}
+		if got := fmt.Sprint(events(t, c, url, stays.ID)); got != fmt.Sprint([]string{stays.EventID}) {
+			t.Errorf("events of a subject of which one expired: %s", got)
+		}
+		expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+gone.ID+"/events", nil)
+		expect(t, c, http.StatusNotFound, url, http.MethodPost, "/v1.1/face/verify", map[string]any{"probe": nodetest.Image("first of gone"), "id": gone.ID})
+
+		if got := find(t, c, url, "first of named"); len(got) != 0 {
+			t.Errorf("the first event of a subject with an external id is found: %v", got)
+		}
+		expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?externalId=staff%2F1", nil)
+
+		files := scanner(t, cluster, c)
+		deadline := at.Add(bound + expiredWithin)
+		for _, person := range []string{"first of gone", "gone 7", "second of stays"} {
+			for found := files(person); len(found) > 0; found = files(person) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%q is still in %v", person, found)
+				}
+				time.Sleep(bound / 40)
+			}
+		}
+		if len(files("other 7")) < 3 || len(find(t, c, url, "other 7")) != 1 || len(find(t, c, url, "first of stays")) != 1 {
+			t.Error("others are gone too")
+		}
+	})
 }
 
 // galleryOf returns the id of the first gallery of c's tenant, and the key of its data.
@@ -148,127 +150,128 @@ func scanner(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client) func(p
 
 // The clocks of all nodes go on together by days, so that retentions end.
 func TestRetentionActsOnExistingEvents(t *testing.T) {
-	t.Parallel()
-	var days atomic.Int64
-	cluster := nodetest.Start(t, nodetest.Options{Off: func(int) time.Duration { return time.Duration(days.Load()) * 24 * time.Hour }})
-	waitNewest(t, cluster)
-	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
-	gallery(t, c, url, "staff", 100)
-	first := enrol(t, c, url, "first")
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	keep := func(n int) {
-		t.Helper()
-		expect(t, c, http.StatusOK, cluster.Nodes[1].URL, http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": n})
-	}
-	check := func(what string, present ...string) {
-		t.Helper()
-		for late := time.Now().Add(expiredWithin); ; time.Sleep(20 * time.Millisecond) {
-			var got []string
-			for _, person := range []string{"first", "second", "third"} {
-				if len(findUntil(t, c, cluster.Nodes[2].URL, person)) > 0 {
-					got = append(got, person)
+	nodetest.Virtual(t, func(t *testing.T) {
+		var days atomic.Int64
+		cluster := nodetest.Start(t, nodetest.Options{Off: func(int) time.Duration { return time.Duration(days.Load()) * 24 * time.Hour }})
+		waitNewest(t, cluster)
+		url, c := cluster.Nodes[0].URL, cluster.Client("bank")
+		gallery(t, c, url, "staff", 100)
+		first := enrol(t, c, url, "first")
+		var list struct{ Galleries []struct{ ID string } }
+		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		keep := func(n int) {
+			t.Helper()
+			expect(t, c, http.StatusOK, cluster.Nodes[1].URL, http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": n})
+		}
+		check := func(what string, present ...string) {
+			t.Helper()
+			for late := time.Now().Add(expiredWithin); ; time.Sleep(20 * time.Millisecond) {
+				var got []string
+				for _, person := range []string{"first", "second", "third"} {
+					if len(findUntil(t, c, cluster.Nodes[2].URL, person)) > 0 {
+						got = append(got, person)
+					}
+				}
+				if fmt.Sprint(got) == fmt.Sprint(present) {
+					return
+				}
+				if time.Now().After(late) {
+					t.Fatalf("%s: %v are there, want %v", what, got, present)
 				}
 			}
-			if fmt.Sprint(got) == fmt.Sprint(present) {
-				return
-			}
-			if time.Now().After(late) {
-				t.Fatalf("%s: %v are there, want %v", what, got, present)
-			}
 		}
-	}
-	later := func(n int64) {
-		days.Add(n)
-		time.Sleep(time.Second) // until the nodes have heard each other's clocks again
-	}
-	later(10)
-	enrol(t, c, url, "second")
-	keep(11)
-	time.Sleep(time.Second)
-	check("after 10 of 11 days", "first", "second")
-	later(2)
-	check("after 12 and 2 of 11 days", "second")
-	expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+first.ID+"/events", nil)
-	keep(0)
-	later(1000)
-	enrol(t, c, url, "third")
-	check("without a retention", "second", "third")
-	keep(999)
-	check("with a retention again", "third")
+		later := func(n int64) {
+			days.Add(n)
+			time.Sleep(time.Second) // until the nodes have heard each other's clocks again
+		}
+		later(10)
+		enrol(t, c, url, "second")
+		keep(11)
+		time.Sleep(time.Second)
+		check("after 10 of 11 days", "first", "second")
+		later(2)
+		check("after 12 and 2 of 11 days", "second")
+		expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+first.ID+"/events", nil)
+		keep(0)
+		later(1000)
+		enrol(t, c, url, "third")
+		check("without a retention", "second", "third")
+		keep(999)
+		check("with a retention again", "third")
+	})
 }
 
 // While a node may not know times of expiry, they are refused in words that say what to do.
 func TestExpiryWaitsForAllNodes(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelSubjects - 1})
-	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
-	gallery(t, c, url, "staff", 100)
-	s := enrol(t, c, url, "ann")
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	f := func(method, target string, body any) {
-		t.Helper()
-		a := c.Call(t, url, method, target, body)
-		if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
-			t.Errorf("%s %s: %d %s", method, target, a.Status, a.Body)
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelSubjects - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		url, c := cluster.Nodes[0].URL, cluster.Client("bank")
+		gallery(t, c, url, "staff", 100)
+		s := enrol(t, c, url, "ann")
+		var list struct{ Galleries []struct{ ID string } }
+		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		f := func(method, target string, body any) {
+			t.Helper()
+			a := c.Call(t, url, method, target, body)
+			if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
+				t.Errorf("%s %s: %d %s", method, target, a.Status, a.Body)
+			}
 		}
-	}
-	later := expiringFace("bob", time.Now().Add(time.Hour))
-	never := map[string]any{"face": nodetest.Image("bob"), "expires": ""}
-	f(http.MethodPost, "/v1.1/subjects", later)
-	f(http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", later)
-	f(http.MethodPut, "/v1.1/subjects/"+s.ID, later)
-	f(http.MethodPut, "/v1.1/subjects/"+s.ID, never)
-	f(http.MethodGet, "/v1.1/subjects?expiresBefore=2199-01-01T00:00:00Z", nil)
-	f(http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": 3})
-	f(http.MethodPost, "/api/galleries", map[string]any{"name": "kept", "size": 10, "faceMinimumQualityScore": 0.45, "retentionDays": 3})
+		later := expiringFace("bob", time.Now().Add(time.Hour))
+		never := map[string]any{"face": nodetest.Image("bob"), "expires": ""}
+		f(http.MethodPost, "/v1.1/subjects", later)
+		f(http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", later)
+		f(http.MethodPut, "/v1.1/subjects/"+s.ID, later)
+		f(http.MethodPut, "/v1.1/subjects/"+s.ID, never)
+		f(http.MethodGet, "/v1.1/subjects?expiresBefore=2199-01-01T00:00:00Z", nil)
+		f(http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": 3})
+		f(http.MethodPost, "/api/galleries", map[string]any{"name": "kept", "size": 10, "faceMinimumQualityScore": 0.45, "retentionDays": 3})
+	})
 }
 
 // A backup has times of expiry and retentions. What was due meanwhile goes once it is restored.
 func TestRestoredEventsExpire(t *testing.T) {
-	t.Parallel()
-	old := nodetest.Start(t, nodetest.Options{})
-	waitNewest(t, old)
-	c, _ := old.ClientOf("bank", nil)
-	url := old.Nodes[0].URL
-	gallery(t, c, url, "staff", 100)
-	at := time.Now().Add(8 * time.Second).Truncate(time.Millisecond)
-	far := at.AddDate(0, 0, 300)
-	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("soon", at))
-	expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("later", far))
-	enrol(t, c, url, "kept")
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	place := "/api/galleries/" + list.Galleries[0].ID
-	expect(t, c, http.StatusOK, url, http.MethodPatch, place, map[string]any{"retentionDays": 400})
-	to := "file://" + t.TempDir()
-	m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
-	if err != nil || m.Active() != 3 || time.Now().After(at) {
-		t.Fatalf("the backup has %d events %s before one expires: %v", m.Active(), time.Until(at), err)
-	}
-	time.Sleep(time.Until(at))
-	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	waitNewest(t, young)
-	if _, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	c, url = young.As(c), young.Nodes[0].URL
-	for late := time.Now().Add(expiredWithin); len(find(t, c, url, "soon")) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("what was due before the restoration stays")
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, old *nodetest.Cluster) {
+		waitNewest(t, old)
+		c, _ := old.ClientOf("bank")
+		url := old.Nodes[0].URL
+		gallery(t, c, url, "staff", 100)
+		at := time.Now().Add(8 * time.Second).Truncate(time.Millisecond)
+		far := at.AddDate(0, 0, 300)
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("soon", at))
+		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("later", far))
+		enrol(t, c, url, "kept")
+		var list struct{ Galleries []struct{ ID string } }
+		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		place := "/api/galleries/" + list.Galleries[0].ID
+		expect(t, c, http.StatusOK, url, http.MethodPatch, place, map[string]any{"retentionDays": 400})
+		to := "file://" + t.TempDir()
+		m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
+		if err != nil || m.Active() != 3 || time.Now().After(at) {
+			t.Fatalf("the backup has %d events %s before one expires: %v", m.Active(), time.Until(at), err)
 		}
-	}
-	var restored struct{ RetentionDays int }
-	if expect(t, c, http.StatusOK, url, http.MethodGet, place, nil).Decode(t, &restored); restored.RetentionDays != 400 {
-		t.Errorf("the restored gallery keeps events %d days, want 400", restored.RetentionDays)
-	}
-	var page struct {
-		Subjects []struct{ Expires, LastUpdated time.Time }
-	}
-	query := "/v1.1/subjects?expiresBefore=" + at.AddDate(0, 0, 401).UTC().Format("2006-01-02T15:04:05Z")
-	expect(t, c, http.StatusOK, url, http.MethodGet, query, nil).Decode(t, &page)
-	if s := page.Subjects; len(s) != 2 || !s[0].Expires.Equal(far) || s[1].Expires.Sub(s[1].LastUpdated) != 400*24*time.Hour {
-		t.Errorf("what expires after the restoration: %+v", s)
-	}
+		time.Sleep(time.Until(at))
+		young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+		waitNewest(t, young)
+		if _, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		c, url = young.As(c), young.Nodes[0].URL
+		for late := time.Now().Add(expiredWithin); len(find(t, c, url, "soon")) > 0; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatal("what was due before the restoration stays")
+			}
+		}
+		var restored struct{ RetentionDays int }
+		if expect(t, c, http.StatusOK, url, http.MethodGet, place, nil).Decode(t, &restored); restored.RetentionDays != 400 {
+			t.Errorf("the restored gallery keeps events %d days, want 400", restored.RetentionDays)
+		}
+		var page struct {
+			Subjects []struct{ Expires, LastUpdated time.Time }
+		}
+		query := "/v1.1/subjects?expiresBefore=" + at.AddDate(0, 0, 401).UTC().Format("2006-01-02T15:04:05Z")
+		expect(t, c, http.StatusOK, url, http.MethodGet, query, nil).Decode(t, &page)
+		if s := page.Subjects; len(s) != 2 || !s[0].Expires.Equal(far) || s[1].Expires.Sub(s[1].LastUpdated) != 400*24*time.Hour {
+			t.Errorf("what expires after the restoration: %+v", s)
+		}
+	})
 }

@@ -34,7 +34,7 @@ func startExternals(t *testing.T, o nodetest.Options) externals {
 	t.Helper()
 	e := externals{cluster: nodetest.Start(t, o)}
 	e.running = make([]atomic.Pointer[node.Node], len(e.cluster.Nodes))
-	e.client, e.tenant = e.cluster.ClientOf("named", nil)
+	e.client, e.tenant = e.cluster.ClientOf("named")
 	gallery(t, e.client, e.cluster.Nodes[0].URL, "g", 100)
 	for i, n := range e.cluster.Nodes {
 		e.running[i].Store(n.Node)
@@ -140,166 +140,171 @@ func (e externals) contend(t *testing.T, n int, between func()) map[string]id.Su
 
 // Of two registrations at once through different nodes one wins, while the gallery grows.
 func TestExternalIDHasOneSubject(t *testing.T) {
-	t.Parallel()
-	e := startExternals(t, nodetest.Options{SlotsPerShard: 100})
-	won := e.contend(t, 60, func() {
-		size := 400
-		patch := router.GalleryPatch{Size: &size}
-		if _, err := e.cluster.Nodes[0].Node.Router().UpdateGallery(t.Context(), e.tenant, write(1), e.access.Gallery, patch); err != nil {
-			t.Error(err)
-		}
-	})
-	e.check(t, won)
-	// A retry gets the first answer, on any node, although the id is taken.
-	for i := range 10 {
-		external := fmt.Sprint("staff/", i)
-		for k := range 2 {
-			s, err := e.register(t.Context(), i, write(uint64(1000+2*i+k)), external)
-			if err == nil && s.Subject != won[external] || err != nil && router.KindOf(err) != router.Duplicate {
-				t.Errorf("%s again: %s, %v", external, s.Subject, err)
+	nodetest.Virtual(t, func(t *testing.T) {
+		e := startExternals(t, nodetest.Options{SlotsPerShard: 100})
+		won := e.contend(t, 60, func() {
+			size := 400
+			patch := router.GalleryPatch{Size: &size}
+			if _, err := e.cluster.Nodes[0].Node.Router().UpdateGallery(t.Context(), e.tenant, write(1), e.access.Gallery, patch); err != nil {
+				t.Error(err)
+			}
+		})
+		e.check(t, won)
+		// A retry gets the first answer, on any node, although the id is taken.
+		for i := range 10 {
+			external := fmt.Sprint("staff/", i)
+			for k := range 2 {
+				s, err := e.register(t.Context(), i, write(uint64(1000+2*i+k)), external)
+				if err == nil && s.Subject != won[external] || err != nil && router.KindOf(err) != router.Duplicate {
+					t.Errorf("%s again: %s, %v", external, s.Subject, err)
+				}
 			}
 		}
-	}
-	e.check(t, won)
+		e.check(t, won)
+	})
 }
 
 // An external id whose registration died is free for the next one, and stays with one subject while
 // leaders go.
 func TestExternalIDSurvivesLostLeaders(t *testing.T) {
-	t.Parallel()
-	e := startExternals(t, nodetest.Options{})
-	dead := id.Subject{UUID: id.UUID{1, 6: 0x80, 7: 2, 8: 0x80}}
-	left := false
-	eventually(t, e.cluster.Nodes[0].Node, "the home of the external id has a leader", func(wire.Status) bool {
-		for _, n := range e.cluster.Nodes {
-			ok, err := n.Node.LeaveClaim(t.Context(), e.access.Gallery, "left", dead)
-			if err != nil {
-				t.Fatal(err)
+	nodetest.Virtual(t, func(t *testing.T) {
+		e := startExternals(t, nodetest.Options{})
+		dead := id.Subject{UUID: id.UUID{1, 6: 0x80, 7: 2, 8: 0x80}}
+		left := false
+		eventually(t, e.cluster.Nodes[0].Node, "the home of the external id has a leader", func(wire.Status) bool {
+			for _, n := range e.cluster.Nodes {
+				ok, err := n.Node.LeaveClaim(t.Context(), e.access.Gallery, "left", dead)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left = left || ok
 			}
-			left = left || ok
+			return left
+		})
+		began := time.Now()
+		s, err := e.register(t.Context(), 1, write(7), "left")
+		if took := time.Since(began); err != nil || took < time.Second || took > 30*time.Second {
+			t.Fatalf("registered after %v: %v", took, err)
 		}
-		return left
+		won := e.contend(t, 60, func() {
+			for i := range 2 { // the leader of some shards goes, and comes back
+				e.running[i].Store(nil)
+				e.cluster.Stop(i)
+				time.Sleep(time.Second)
+				e.cluster.Restart(i)
+				e.cluster.WaitReady()
+				e.running[i].Store(e.cluster.Nodes[i].Node)
+			}
+		})
+		won["left"] = s.Subject
+		e.check(t, won)
 	})
-	began := time.Now()
-	s, err := e.register(t.Context(), 1, write(7), "left")
-	if took := time.Since(began); err != nil || took < time.Second || took > 30*time.Second {
-		t.Fatalf("registered after %v: %v", took, err)
-	}
-	won := e.contend(t, 60, func() {
-		for i := range 2 { // the leader of some shards goes, and comes back
-			e.running[i].Store(nil)
-			e.cluster.Stop(i)
-			time.Sleep(time.Second)
-			e.cluster.Restart(i)
-			e.cluster.WaitReady()
-			e.running[i].Store(e.cluster.Nodes[i].Node)
-		}
-	})
-	won["left"] = s.Subject
-	e.check(t, won)
 }
 
 // Claims that a crash left behind, and those of deleted galleries, go with the erasure. An external id
 // whose claim was lost gets it back.
 func TestScrubRemovesLeftClaims(t *testing.T) {
-	t.Parallel()
-	e := startExternals(t, nodetest.Options{EraseWithin: 16 * time.Second})
-	url := e.cluster.Nodes[0].URL
-	for i := range 8 {
-		if _, err := e.register(t.Context(), i, write(uint64(i)), fmt.Sprint("staff/", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, n := range e.cluster.Nodes {
-		if _, err := n.Node.LeaveClaim(t.Context(), e.access.Gallery, "left", id.Subject{UUID: id.UUID{1, 6: 0x80, 7: 2, 8: 0x80}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await := func(what string, want int) {
-		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-			counts := []int{}
-			for _, n := range e.cluster.Nodes {
-				counts = append(counts, n.Node.ClaimsHere())
-			}
-			if counts[0] == want && counts[1] == want && counts[2] == want {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s: the nodes have %d claims, want %d", what, counts, want)
+	nodetest.Virtual(t, func(t *testing.T) {
+		e := startExternals(t, nodetest.Options{EraseWithin: 16 * time.Second})
+		url := e.cluster.Nodes[0].URL
+		for i := range 8 {
+			if _, err := e.register(t.Context(), i, write(uint64(i)), fmt.Sprint("staff/", i)); err != nil {
+				t.Fatal(err)
 			}
 		}
-	}
-	await("the claim that was left", 8)
-	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/externalId:staff%2F0", nil)
-	await("the claim of a removed subject", 7)
-	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
-	await("the claims of a deleted gallery", 0)
+		for _, n := range e.cluster.Nodes {
+			if _, err := n.Node.LeaveClaim(t.Context(), e.access.Gallery, "left", id.Subject{UUID: id.UUID{1, 6: 0x80, 7: 2, 8: 0x80}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		await := func(what string, want int) {
+			t.Helper()
+			for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+				counts := []int{}
+				for _, n := range e.cluster.Nodes {
+					counts = append(counts, n.Node.ClaimsHere())
+				}
+				if counts[0] == want && counts[1] == want && counts[2] == want {
+					return
+				}
+				if time.Now().After(end) {
+					t.Fatalf("%s: the nodes have %d claims, want %d", what, counts, want)
+				}
+			}
+		}
+		await("the claim that was left", 8)
+		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/externalId:staff%2F0", nil)
+		await("the claim of a removed subject", 7)
+		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
+		await("the claims of a deleted gallery", 0)
+	})
 }
 
 // TestErasedNotesLeaveEveryDisk scans the data directories of all nodes for notes, as
 // TestErasedDataLeavesEveryDisk does for faces, and all log lines for external ids.
 func TestErasedNotesLeaveEveryDisk(t *testing.T) {
-	const bound = 16 * time.Second
-	var lines lockedLines
-	e := startExternals(t, nodetest.Options{EraseWithin: bound, Log: slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	url := e.cluster.Nodes[0].URL
-	ids := []string{"removed person", "renamed person", "dropped person", "a deleted list"}
-	for _, external := range ids {
-		body := face(external)
-		body["externalId"] = external
-		expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
-	}
-	secret, err := e.cluster.Nodes[0].Node.DataSecret(e.access.Gallery)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := func(text string, secrets ...[]byte) (found []string) {
-		t.Helper()
-		for _, n := range e.cluster.Nodes {
-			found = append(found, fsmtest.NewTextScanner(text, secrets...).Files(t, n.Config.Dir)...)
+	nodetest.Virtual(t, func(t *testing.T) {
+		const bound = 16 * time.Second
+		var lines lockedLines
+		e := startExternals(t, nodetest.Options{EraseWithin: bound, Log: slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		url := e.cluster.Nodes[0].URL
+		ids := []string{"removed person", "renamed person", "dropped person", "a deleted list"}
+		for _, external := range ids {
+			body := face(external)
+			body["externalId"] = external
+			expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
 		}
-		return found
-	}
-	gone := func(external string, deadline time.Time) {
-		t.Helper()
-		for found := files(external, secret); len(found) > 0; found = files(external, secret) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s after its erasure %q is in %v", bound, external, found)
+		secret, err := e.cluster.Nodes[0].Node.DataSecret(e.access.Gallery)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := func(text string, secrets ...[]byte) (found []string) {
+			t.Helper()
+			for _, n := range e.cluster.Nodes {
+				found = append(found, fsmtest.NewTextScanner(text, secrets...).Files(t, n.Config.Dir)...)
 			}
-			time.Sleep(bound / 40)
+			return found
 		}
-	}
-	for _, external := range ids {
-		if found := files(external, secret); len(found) < 3 {
-			t.Fatalf("the scan finds the note of %q in %v only", external, found)
+		gone := func(external string, deadline time.Time) {
+			t.Helper()
+			for found := files(external, secret); len(found) > 0; found = files(external, secret) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%s after its erasure %q is in %v", bound, external, found)
+				}
+				time.Sleep(bound / 40)
+			}
 		}
-		if found := files(external); len(found) > 0 {
-			t.Fatalf("%q is in clear in %v", external, found)
+		for _, external := range ids {
+			if found := files(external, secret); len(found) < 3 {
+				t.Fatalf("the scan finds the note of %q in %v only", external, found)
+			}
+			if found := files(external); len(found) > 0 {
+				t.Fatalf("%q is in clear in %v", external, found)
+			}
 		}
-	}
-	at := func(external string) string {
-		return "/v1.1/subjects/externalId:" + strings.ReplaceAll(external, " ", "%20")
-	}
-	renamed, dropped := face(ids[1]), face(ids[2])
-	renamed["externalId"], dropped["externalId"] = "somebody else now", ""
-	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, at(ids[0]), nil)
-	expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[1]), renamed)
-	expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[2]), dropped)
-	deadline := time.Now().Add(bound)
-	for _, external := range ids[:3] {
-		gone(external, deadline)
-	}
-	if len(files(ids[3], secret)) < 3 {
-		t.Error("others are gone too")
-	}
-	expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
-	gone(ids[3], time.Now().Add(bound))
-	for _, text := range append(ids, "somebody else now", "externalId:") {
-		if line, ok := lines.with(text); ok {
-			t.Errorf("a line of the log has %q: %s", text, line)
+		at := func(external string) string {
+			return "/v1.1/subjects/externalId:" + strings.ReplaceAll(external, " ", "%20")
 		}
-	}
+		renamed, dropped := face(ids[1]), face(ids[2])
+		renamed["externalId"], dropped["externalId"] = "somebody else now", ""
+		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, at(ids[0]), nil)
+		expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[1]), renamed)
+		expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[2]), dropped)
+		deadline := time.Now().Add(bound)
+		for _, external := range ids[:3] {
+			gone(external, deadline)
+		}
+		if len(files(ids[3], secret)) < 3 {
+			t.Error("others are gone too")
+		}
+		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
+		gone(ids[3], time.Now().Add(bound))
+		for _, text := range append(ids, "somebody else now", "externalId:") {
+			if line, ok := lines.with(text); ok {
+				t.Errorf("a line of the log has %q: %s", text, line)
+			}
+		}
+	})
 }
 
 // lockedLines keeps what is logged.
@@ -328,55 +333,56 @@ func (l *lockedLines) with(text string) (string, bool) {
 
 // A restored cluster knows the external ids of the backup, at its own homes, and takes none twice.
 func TestRestoredExternalIDsAreClaimed(t *testing.T) {
-	t.Parallel()
-	e := startExternals(t, nodetest.Options{})
-	won := map[string]id.Subject{}
-	for i := range 12 {
-		external := fmt.Sprint("staff/", i)
-		s, err := e.register(t.Context(), i, write(uint64(i)), external)
-		if err != nil {
+	nodetest.Virtual(t, func(t *testing.T) {
+		e := startExternals(t, nodetest.Options{})
+		won := map[string]id.Subject{}
+		for i := range 12 {
+			external := fmt.Sprint("staff/", i)
+			s, err := e.register(t.Context(), i, write(uint64(i)), external)
+			if err != nil {
+				t.Fatal(err)
+			}
+			won[external] = s.Subject
+		}
+		to := "file://" + t.TempDir()
+		if _, err := e.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
 			t.Fatal(err)
 		}
-		won[external] = s.Subject
-	}
-	to := "file://" + t.TempDir()
-	if _, err := e.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	// Another number of shards: the ids have other homes.
-	young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: e.cluster.Nodes[0].Config.ClusterKeyFile})
-	n := young.Nodes[0].Node
-	waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	if _, err := n.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.ClaimsHere(); got != len(won) {
-		t.Errorf("%d claims after the restoration, want %d", got, len(won))
-	}
-	for external, subject := range won {
-		if got, err := n.Router().SubjectWith(t.Context(), e.access, external); err != nil || got != subject {
-			t.Errorf("%s finds %s, %v, want %s", external, got, err, subject)
+		// Another number of shards: the ids have other homes.
+		young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: e.cluster.Nodes[0].Config.ClusterKeyFile})
+		n := young.Nodes[0].Node
+		waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+		if _, err := n.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
+			t.Fatal(err)
 		}
-	}
-	_, err := n.Router().Register(t.Context(), router.Registration{
-		Access: e.access, Write: write(99), Image: []byte("another"), Note: router.Note{ExternalID: "staff/3"},
+		if got := n.ClaimsHere(); got != len(won) {
+			t.Errorf("%d claims after the restoration, want %d", got, len(won))
+		}
+		for external, subject := range won {
+			if got, err := n.Router().SubjectWith(t.Context(), e.access, external); err != nil || got != subject {
+				t.Errorf("%s finds %s, %v, want %s", external, got, err, subject)
+			}
+		}
+		_, err := n.Router().Register(t.Context(), router.Registration{
+			Access: e.access, Write: write(99), Image: []byte("another"), Note: router.Note{ExternalID: "staff/3"},
+		})
+		if router.KindOf(err) != router.Duplicate {
+			t.Errorf("a restored external id is registered again: %v", err)
+		}
 	})
-	if router.KindOf(err) != router.Duplicate {
-		t.Errorf("a restored external id is registered again: %v", err)
-	}
 }
 
 // Below level 5 nothing of an external id is proposed, and the answer says what to do.
 func TestOlderClusterRefusesExternalIDs(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Level: metafsm.LevelSubjects - 1})
-	c, url := cluster.Client("old", nil), cluster.Nodes[0].URL
-	gallery(t, c, url, "g", 10)
-	body := face("somebody")
-	body["externalId"] = "staff/1"
-	a := c.Call(t, url, http.MethodPost, "/v1.1/subjects", body)
-	if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
-		t.Errorf("%d %s", a.Status, a.Body)
-	}
-	enrol(t, c, url, "somebody")
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Level: metafsm.LevelSubjects - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c, url := cluster.Client("old"), cluster.Nodes[0].URL
+		gallery(t, c, url, "g", 10)
+		body := face("somebody")
+		body["externalId"] = "staff/1"
+		a := c.Call(t, url, http.MethodPost, "/v1.1/subjects", body)
+		if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+		enrol(t, c, url, "somebody")
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,9 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,10 +32,6 @@ import (
 // configuration.
 const nodeProcess = "FACET_TEST_NODE"
 
-// testsAtOnce is how many parallel tests of this package run at once. Their clusters wait most
-// of the time.
-const testsAtOnce = 4
-
 func TestMain(m *testing.M) {
 	if file := os.Getenv(nodeProcess); file != "" {
 		if err := runProcess(file); err != nil {
@@ -46,10 +39,6 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
-	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(max(testsAtOnce, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -106,7 +95,7 @@ type fleet struct {
 // newFleet founds a cluster in this process, and then runs its nodes as others.
 func newFleet(b *testing.B) *fleet {
 	f := &fleet{b: b, cluster: nodetest.Start(b, nodetest.Options{Shards: failoverShards, SlotsPerShard: 100})}
-	f.client = f.cluster.Client("bank", nil)
+	f.client = f.cluster.Client("bank")
 	base := f.cluster.Nodes[0].URL
 	var g struct{ APIKey string }
 	f.client.Call(b, base, http.MethodPost, "/api/galleries", map[string]any{

@@ -29,7 +29,7 @@ func growAGallery(t *testing.T) grown {
 	t.Helper()
 	p, _ := bulkCluster(t, nodetest.Options{SlotsPerShard: 100})
 	first, second := p.cluster.Nodes[0].Node, p.cluster.Nodes[1].Node
-	c, tenant := p.cluster.ClientOf("bank", nil)
+	c, tenant := p.cluster.ClientOf("bank")
 	gallery(t, c, p.url(0), "g", 100)
 	waitLevel(t, second, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
 	for _, n := range []*node.Node{first, second} {
@@ -91,76 +91,78 @@ func moved(n int) (list []router.Write) {
 // Two nodes get the same request for a job; one of them does not know yet that the gallery
 // grew.
 func TestStaleNodeStartsJobOnlyOnce(t *testing.T) {
-	t.Parallel()
-	g := growAGallery(t)
-	for i, w := range moved(4) {
-		job := router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}, {Filename: "b.jpg"}}}
-		begin := []func(context.Context, router.BulkRegistration) (id.Batch, error){g.router.BulkRegister, g.late().BulkRegister}
-		if i%2 == 1 {
-			slices.Reverse(begin) // the one that was begun by the old list is found
+	nodetest.Virtual(t, func(t *testing.T) {
+		g := growAGallery(t)
+		for i, w := range moved(4) {
+			job := router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}, {Filename: "b.jpg"}}}
+			begin := []func(context.Context, router.BulkRegistration) (id.Batch, error){g.router.BulkRegister, g.late().BulkRegister}
+			if i%2 == 1 {
+				slices.Reverse(begin) // the one that was begun by the old list is found
+			}
+			first, err := begin[0](t.Context(), job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second, err := begin[1](t.Context(), job); err != nil || second != first {
+				t.Errorf("one write began the jobs %v and %v, %v", first, second, err)
+			}
 		}
-		first, err := begin[0](t.Context(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if second, err := begin[1](t.Context(), job); err != nil || second != first {
-			t.Errorf("one write began the jobs %v and %v, %v", first, second, err)
-		}
-	}
+	})
 }
 
 // A node that does not know yet that a gallery grew finds what lies on its new shards.
 func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
-	t.Parallel()
-	g := growAGallery(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for i, w := range moved(2) {
-		batch, err := g.router.BulkRegister(ctx, router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, err := g.late().BulkProgress(ctx, g.access, batch, ""); err != nil || len(p.Records) != 1 {
-			t.Errorf("a job on a new shard: %+v, %v", p, err)
-		}
-		face := []byte(fmt.Sprint("person ", i))
-		s, err := g.router.Register(ctx, router.Registration{Access: g.access, Write: w, Image: face})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := func(what string, do func(*router.Router) error) {
-			t.Helper()
-			if err := do(g.late()); err != nil {
-				t.Errorf("%s of a subject on a new shard: %v", what, err)
+	nodetest.Virtual(t, func(t *testing.T) {
+		g := growAGallery(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for i, w := range moved(2) {
+			batch, err := g.router.BulkRegister(ctx, router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}}})
+			if err != nil {
+				t.Fatal(err)
 			}
+			if p, err := g.late().BulkProgress(ctx, g.access, batch, ""); err != nil || len(p.Records) != 1 {
+				t.Errorf("a job on a new shard: %+v, %v", p, err)
+			}
+			face := []byte(fmt.Sprint("person ", i))
+			s, err := g.router.Register(ctx, router.Registration{Access: g.access, Write: w, Image: face})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := func(what string, do func(*router.Router) error) {
+				t.Helper()
+				if err := do(g.late()); err != nil {
+					t.Errorf("%s of a subject on a new shard: %v", what, err)
+				}
+			}
+			f("verification", func(r *router.Router) error {
+				_, err := r.VerifySubject(ctx, router.SubjectVerification{Access: g.access, Subject: s.Subject, Probe: router.Probe{face}})
+				return err
+			})
+			f("events", func(r *router.Router) error {
+				_, err := r.Events(ctx, g.access, s.Subject)
+				return err
+			})
+			f("a further event", func(r *router.Router) error {
+				_, err := r.RegisterEvent(ctx, router.Enrolment{Access: g.access, Write: write(uint64(i)), Subject: s.Subject, Image: face})
+				return err
+			})
+			f("update", func(r *router.Router) error {
+				_, err := r.UpdateSubject(ctx, router.Enrolment{Access: g.access, Write: write(uint64(10 + i)), Subject: s.Subject, Image: face})
+				return err
+			})
+			f("removal of an event", func(r *router.Router) error {
+				return r.UnregisterEvent(ctx, g.access, s.Subject, s.Event, write(uint64(20+i)).Operation)
+			})
+			f("removal", func(r *router.Router) error {
+				_, err := r.Unregister(ctx, g.access, s.Subject, write(uint64(30+i)).Operation)
+				return err
+			})
 		}
-		f("verification", func(r *router.Router) error {
-			_, err := r.VerifySubject(ctx, router.SubjectVerification{Access: g.access, Subject: s.Subject, Probe: router.Probe{face}})
-			return err
-		})
-		f("events", func(r *router.Router) error {
-			_, err := r.Events(ctx, g.access, s.Subject)
-			return err
-		})
-		f("a further event", func(r *router.Router) error {
-			_, err := r.RegisterEvent(ctx, router.Enrolment{Access: g.access, Write: write(uint64(i)), Subject: s.Subject, Image: face})
-			return err
-		})
-		f("update", func(r *router.Router) error {
-			_, err := r.UpdateSubject(ctx, router.Enrolment{Access: g.access, Write: write(uint64(10 + i)), Subject: s.Subject, Image: face})
-			return err
-		})
-		f("removal of an event", func(r *router.Router) error {
-			return r.UnregisterEvent(ctx, g.access, s.Subject, s.Event, write(uint64(20+i)).Operation)
-		})
-		f("removal", func(r *router.Router) error {
-			_, err := r.Unregister(ctx, g.access, s.Subject, write(uint64(30+i)).Operation)
-			return err
-		})
-	}
-	// What lies on no shard at all is told as before.
-	var nowhere id.Subject
-	if _, err := g.late().Unregister(ctx, g.access, nowhere, write(40).Operation); router.KindOf(err) != router.NotFound {
-		t.Errorf("a subject of no shard: %v", err)
-	}
+		// What lies on no shard at all is told as before.
+		var nowhere id.Subject
+		if _, err := g.late().Unregister(ctx, g.access, nowhere, write(40).Operation); router.KindOf(err) != router.NotFound {
+			t.Errorf("a subject of no shard: %v", err)
+		}
+	})
 }

@@ -17,25 +17,25 @@ import (
 // A guarded registration does not wait for ever for a rival whose node is gone, and
 // does not name its subject.
 func TestGuardOutlivesADeadRival(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	c, node := cluster.Client("guarded", nil), cluster.Nodes[0]
-	gallery(t, c, node.URL, "staff", 10)
-	enrol(t, c, node.URL, "somebody else") // the shard has slots now
-	var apps struct{ Applications []struct{ ID string } }
-	c.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
-	expect(t, c, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c, node := cluster.Client("guarded"), cluster.Nodes[0]
+		gallery(t, c, node.URL, "staff", 10)
+		enrol(t, c, node.URL, "somebody else") // the shard has slots now
+		var apps struct{ Applications []struct{ ID string } }
+		c.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
+		expect(t, c, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
 
-	rival := holdRival(t, c, node, "eve")
-	began := time.Now()
-	var made subject
-	expect(t, c, http.StatusCreated, node.URL, http.MethodPost, "/v1.1/subjects", face("eve")).Decode(t, &made)
-	if took := time.Since(began); took < 2*time.Second || took > 10*time.Second {
-		t.Errorf("the rival %s was waited for during %v", rival, took)
-	}
-	if got := find(t, c, node.URL, "eve"); fmt.Sprint(got) != fmt.Sprint([]string{made.ID}) {
-		t.Errorf("found %v, want %s", got, made.ID)
-	}
+		rival := holdRival(t, c, node, "eve")
+		began := time.Now()
+		var made subject
+		expect(t, c, http.StatusCreated, node.URL, http.MethodPost, "/v1.1/subjects", face("eve")).Decode(t, &made)
+		if took := time.Since(began); took < 2*time.Second || took > 10*time.Second {
+			t.Errorf("the rival %s was waited for during %v", rival, took)
+		}
+		if got := find(t, c, node.URL, "eve"); fmt.Sprint(got) != fmt.Sprint([]string{made.ID}) {
+			t.Errorf("found %v, want %s", got, made.ID)
+		}
+	})
 }
 
 // holdRival leaves a pending event of a person with the least id of all, as a node does
@@ -80,30 +80,31 @@ func holdRival(t *testing.T, c *nodetest.Client, node *nodetest.Member, person s
 // Of registrations that race for the last writes of a quota, the refused ones leave no
 // pending face: its person may enrol at once when there is room.
 func TestQuotaLeavesNoPendingFace(t *testing.T) {
-	t.Parallel()
-	q := startQuotas(t, nodetest.Options{Nodes: 1, Shards: 1})
-	node := q.cluster.Nodes[0]
-	enrol(t, q.noisy, node.URL, "somebody") // the shard has slots now
-	var apps struct{ Applications []struct{ ID string } }
-	q.noisy.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
-	expect(t, q.noisy, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
-	q.set(t, metafsm.QuotaWrites, 2)
-	var work sync.WaitGroup
-	for i := range 16 {
-		work.Go(func() { q.noisy.Call(t, node.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("racer ", i))) })
-	}
-	work.Wait()
-	s, here := node.Node.ShardHere(1)
-	if !here {
-		t.Fatal("the shard is not here")
-	}
-	var list struct{ Galleries []struct{ ID string } }
-	q.noisy.Call(t, node.URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	u, err := id.Parse(list.Galleries[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if use := s.Slots().Usage(id.Gallery{UUID: u}); use.Active != 2 || use.Pending != 0 {
-		t.Errorf("%d active and %d pending faces, want 2 and 0", use.Active, use.Pending)
-	}
+	nodetest.Virtual(t, func(t *testing.T) {
+		q := startQuotas(t, nodetest.Options{Nodes: 1, Shards: 1})
+		node := q.cluster.Nodes[0]
+		enrol(t, q.noisy, node.URL, "somebody") // the shard has slots now
+		var apps struct{ Applications []struct{ ID string } }
+		q.noisy.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
+		expect(t, q.noisy, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+		q.set(t, metafsm.QuotaWrites, 2)
+		var work sync.WaitGroup
+		for i := range 16 {
+			work.Go(func() { q.noisy.Call(t, node.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("racer ", i))) })
+		}
+		work.Wait()
+		s, here := node.Node.ShardHere(1)
+		if !here {
+			t.Fatal("the shard is not here")
+		}
+		var list struct{ Galleries []struct{ ID string } }
+		q.noisy.Call(t, node.URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		u, err := id.Parse(list.Galleries[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if use := s.Slots().Usage(id.Gallery{UUID: u}); use.Active != 2 || use.Pending != 0 {
+			t.Errorf("%d active and %d pending faces, want 2 and 0", use.Active, use.Pending)
+		}
+	})
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/ports"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -22,15 +21,9 @@ import (
 )
 
 // otherPorts changes a stopped node's addresses to ones that it never had.
-func otherPorts(t *testing.T, m *nodetest.Member) {
-	t.Helper()
-	addresses := []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress}
-	open, err := ports.Take(len(addresses))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, address := range addresses {
-		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(open[i]))
+func otherPorts(m *nodetest.Member) {
+	for i, address := range []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress} {
+		*address = net.JoinHostPort(m.Host, strconv.Itoa(8001+i))
 	}
 	m.URL = "https://" + m.Config.PublicAddress
 }
@@ -50,30 +43,30 @@ func votesEverywhere(s wire.Status, who id.Node) bool {
 }
 
 func TestMovedNodeKeepsIdentity(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	client := cluster.Client("bank", nil)
-	first := cluster.Nodes[0]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 10)
-	who := cluster.Nodes[2].Node.ID()
-	cluster.Stop(2)
-	otherPorts(t, cluster.Nodes[2])
-	maps.Copy(known, people(t, client, first.URL, 10, 20))
-	cluster.Restart(2)
-	if got := cluster.Nodes[2].Node.ID(); got != who {
-		t.Fatalf("it is %s now, and was %s", got, who)
-	}
-	eventually(t, first.Node, "it votes as before", func(s wire.Status) bool {
-		return len(s.Nodes) == 3 && settled(s) && votesEverywhere(s, who)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first := cluster.Nodes[0]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 10)
+		who := cluster.Nodes[2].Node.ID()
+		cluster.Stop(2)
+		otherPorts(cluster.Nodes[2])
+		maps.Copy(known, people(t, client, first.URL, 10, 20))
+		cluster.Restart(2)
+		if got := cluster.Nodes[2].Node.ID(); got != who {
+			t.Fatalf("it is %s now, and was %s", got, who)
+		}
+		eventually(t, first.Node, "it votes as before", func(s wire.Status) bool {
+			return len(s.Nodes) == 3 && settled(s) && votesEverywhere(s, who)
+		})
+		// Its vote counts: with the second node away, nothing goes without it.
+		cluster.Stop(1)
+		person := "with the third node's vote"
+		known[person] = enrolUntil(t, client, first.URL, person)
+		cluster.Restart(1)
+		eventually(t, first.Node, "all are there", func(s wire.Status) bool { return votesEverywhere(s, cluster.Nodes[1].Node.ID()) })
+		everybody(t, client, cluster, known)
 	})
-	// Its vote counts: with the second node away, nothing goes without it.
-	cluster.Stop(1)
-	person := "with the third node's vote"
-	known[person] = enrolUntil(t, client, first.URL, person)
-	cluster.Restart(1)
-	eventually(t, first.Node, "all are there", func(s wire.Status) bool { return votesEverywhere(s, cluster.Nodes[1].Node.ID()) })
-	everybody(t, client, cluster, known)
 }
 
 // wipe empties a stopped node's disk, all but its name: the id that its certificate
@@ -110,73 +103,73 @@ func wipe(t *testing.T, m *nodetest.Member) {
 
 // A node with an empty disk under its old id must not vote before it has caught up.
 func TestEmptyDiskVotesOnceCaughtUp(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	client := cluster.Client("bank", nil)
-	first := cluster.Nodes[0]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 20)
-	who := cluster.Nodes[2].Node.ID()
-	cluster.Stop(2)
-	wipe(t, cluster.Nodes[2])
-	cluster.Stop(1)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first := cluster.Nodes[0]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 20)
+		who := cluster.Nodes[2].Node.ID()
+		cluster.Stop(2)
+		wipe(t, cluster.Nodes[2])
+		cluster.Stop(1)
 
-	// One of three votes is left, and it has what was acknowledged. With an empty vote
-	// there would be a majority that may know nothing of it.
-	cluster.Restart(2)
-	for i, late := 0, time.Now().Add(4*time.Second); time.Now().Before(late); i++ {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		r, err := client.Sign(first.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("nobody ", i)))
-		if err == nil {
-			var a nodetest.Answer
-			if a, err = client.Send(ctx, first.URL, r); err == nil && a.Status == http.StatusCreated {
-				t.Fatalf("with one vote of three and an empty disk, a write is acknowledged")
+		// One of three votes is left, and it has what was acknowledged. With an empty vote
+		// there would be a majority that may know nothing of it.
+		cluster.Restart(2)
+		for i, late := 0, time.Now().Add(4*time.Second); time.Now().Before(late); i++ {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			r, err := client.Sign(first.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("nobody ", i)))
+			if err == nil {
+				var a nodetest.Answer
+				if a, err = client.Send(ctx, first.URL, r); err == nil && a.Status == http.StatusCreated {
+					t.Fatalf("with one vote of three and an empty disk, a write is acknowledged")
+				}
 			}
+			cancel()
 		}
-		cancel()
-	}
-	cluster.Restart(1)
-	eventually(t, first.Node, "it votes again, as a new member, with all the data", func(s wire.Status) bool {
-		return settled(s) && votesEverywhere(s, who)
+		cluster.Restart(1)
+		eventually(t, first.Node, "it votes again, as a new member, with all the data", func(s wire.Status) bool {
+			return settled(s) && votesEverywhere(s, who)
+		})
+		everybody(t, client, cluster, known)
 	})
-	everybody(t, client, cluster, known)
 }
 
 // The answer of a node's new member does not count for its old one.
 func TestNewMemberIsNotTheOld(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	first := cluster.Nodes[0].Node
-	waitLevel(t, first, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	third := cluster.Nodes[2].Node
-	old, who := third.Member(), third.ID()
-	if !first.HasCaughtUp(t.Context(), 1, old) {
-		t.Fatal("a member that runs and has nothing to catch up has not caught up")
-	}
-	cluster.Stop(2)
-	wipe(t, cluster.Nodes[2])
-	cluster.Restart(2)
-	eventually(t, first, "its successor votes", func(s wire.Status) bool { return settled(s) && votesEverywhere(s, who) })
-	if now := cluster.Nodes[2].Node.Member(); now == old || !first.HasCaughtUp(t.Context(), 1, now) {
-		t.Errorf("the successor %s has not caught up", now)
-	}
-	if first.HasCaughtUp(t.Context(), 1, old) {
-		t.Errorf("%s, which is gone, counts as one that has caught up", old)
-	}
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		first := cluster.Nodes[0].Node
+		waitLevel(t, first, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+		third := cluster.Nodes[2].Node
+		old, who := third.Member(), third.ID()
+		if !first.HasCaughtUp(t.Context(), 1, old) {
+			t.Fatal("a member that runs and has nothing to catch up has not caught up")
+		}
+		cluster.Stop(2)
+		wipe(t, cluster.Nodes[2])
+		cluster.Restart(2)
+		eventually(t, first, "its successor votes", func(s wire.Status) bool { return settled(s) && votesEverywhere(s, who) })
+		if now := cluster.Nodes[2].Node.Member(); now == old || !first.HasCaughtUp(t.Context(), 1, now) {
+			t.Errorf("the successor %s has not caught up", now)
+		}
+		if first.HasCaughtUp(t.Context(), 1, old) {
+			t.Errorf("%s, which is gone, counts as one that has caught up", old)
+		}
+	})
 }
 
 // A replica that is no member of its group does not count as caught up.
 func TestNonMemberIsNotCounted(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	n := cluster.Nodes[0].Node
-	if got := n.RoleOf(1); got != "leader" {
-		t.Fatalf("a group's only member is its %s", got)
-	}
-	if err := n.OpenEmpty(9); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.RoleOf(9); got != "non-voter" {
-		t.Errorf("a replica that nobody has made a member is called %q", got)
-	}
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		n := cluster.Nodes[0].Node
+		if got := n.RoleOf(1); got != "leader" {
+			t.Fatalf("a group's only member is its %s", got)
+		}
+		if err := n.OpenEmpty(9); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.RoleOf(9); got != "non-voter" {
+			t.Errorf("a replica that nobody has made a member is called %q", got)
+		}
+	})
 }

@@ -39,7 +39,7 @@ func bulkCluster(t *testing.T, o nodetest.Options) (promises, string) {
 // object store.
 func (p promises) openStore(t *testing.T, bucket string, size int) (*nodetest.Client, store) {
 	t.Helper()
-	c, tenant := p.cluster.ClientOf(t.Name(), nil)
+	c, tenant := p.cluster.ClientOf(fmt.Sprint("tenant ", tenants.Add(1)))
 	gallery(t, c, p.url(0), "g", size)
 	dir := filepath.Join(bucket, tenant.String())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -150,17 +150,19 @@ func once(t *testing.T, c *nodetest.Client, base string, all []bulkRecord) {
 }
 
 func TestJobsKeepPromises(t *testing.T) {
-	p, bucket := bulkCluster(t, nodetest.Options{SlotsPerShard: 100})
-	in := func(f func(*testing.T, promises, string)) func(*testing.T) {
-		return func(t *testing.T) { f(t, p, bucket) }
-	}
-	t.Run("every file of a job is registered once", in(everyFileIsRegisteredOnce))
-	t.Run("a file that can't be registered says why", in(aFileSaysWhy))
-	t.Run("a job is its own retry, and no other gallery's", in(aJobIsItsOwnRetry))
-	t.Run("a retry finds its job though the gallery grew", in(aRetryFindsItsJob))
-	t.Run("no file of another tenant is read", in(noFileOfAnotherTenant))
-	t.Run("a deleted gallery's jobs end", in(aDeletedGallerysJobsEnd))
-	t.Run("tags are given to all, or the job is refused", in(tagsAreGiven))
+	nodetest.Virtual(t, func(t *testing.T) {
+		p, bucket := bulkCluster(t, nodetest.Options{SlotsPerShard: 100})
+		in := func(f func(*testing.T, promises, string)) func(*testing.T) {
+			return func(t *testing.T) { f(t, p, bucket) }
+		}
+		nodetest.Step(t, "every file of a job is registered once", in(everyFileIsRegisteredOnce))
+		nodetest.Step(t, "a file that can't be registered says why", in(aFileSaysWhy))
+		nodetest.Step(t, "a job is its own retry, and no other gallery's", in(aJobIsItsOwnRetry))
+		nodetest.Step(t, "a retry finds its job though the gallery grew", in(aRetryFindsItsJob))
+		nodetest.Step(t, "no file of another tenant is read", in(noFileOfAnotherTenant))
+		nodetest.Step(t, "a deleted gallery's jobs end", in(aDeletedGallerysJobsEnd))
+		nodetest.Step(t, "tags are given to all, or the job is refused", in(tagsAreGiven))
+	})
 }
 
 func everyFileIsRegisteredOnce(t *testing.T, p promises, bucket string) {
@@ -250,7 +252,7 @@ func aJobIsItsOwnRetry(t *testing.T, p promises, bucket string) {
 		t.Errorf("three tries made %v", batches)
 	}
 	once(t, c, p.url(1), await(t, c, p.url(1), batch, 10))
-	other := p.cluster.Client("a stranger", nil)
+	other := p.cluster.Client("a stranger")
 	gallery(t, other, p.url(0), "g", 10)
 	expect(t, other, http.StatusNotFound, p.url(1), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch, nil)
 }
@@ -314,7 +316,7 @@ func noFileOfAnotherTenant(t *testing.T, p promises, bucket string) {
 	_, s := p.openStore(t, bucket, 10)
 	s.put(t, "secret.jpg", "ann")
 	outside := filepath.Base(s.dir)
-	c, tenant := p.cluster.ClientOf("another tenant", nil)
+	c, tenant := p.cluster.ClientOf("another tenant")
 	gallery(t, c, p.url(0), "g", 10)
 	own := store{filepath.Join(bucket, tenant.String())}
 	own.put(t, "x", "bob")
@@ -374,17 +376,19 @@ func tagsAreGiven(t *testing.T, p promises, bucket string) {
 
 // The nodes die and return in turn.
 func TestJobSurvivesEveryNodesDeath(t *testing.T) {
-	p, bucket := bulkCluster(t, nodetest.Options{})
-	c, s := p.openStore(t, bucket, 5000)
-	const files = 3000
-	batch := begin(t, c, p.url(0), s.people(t, files))
-	for i := range 3 {
-		done := processed(await(t, c, p.url(i+1), batch, 1))
-		p.cluster.Stop(i)
-		all := await(t, c, p.url(i+1), batch, min(done+files/8, files))
-		t.Logf("node %d stopped at %d, started again at %d", i+1, done, processed(all))
-		p.cluster.Restart(i)
-		p.cluster.WaitReady()
-	}
-	once(t, c, p.url(0), await(t, c, p.url(0), batch, files))
+	nodetest.Virtual(t, func(t *testing.T) {
+		p, bucket := bulkCluster(t, nodetest.Options{})
+		c, s := p.openStore(t, bucket, 5000)
+		const files = 3000
+		batch := begin(t, c, p.url(0), s.people(t, files))
+		for i := range 3 {
+			done := processed(await(t, c, p.url(i+1), batch, 1))
+			p.cluster.Stop(i)
+			all := await(t, c, p.url(i+1), batch, min(done+files/8, files))
+			t.Logf("node %d stopped at %d, started again at %d", i+1, done, processed(all))
+			p.cluster.Restart(i)
+			p.cluster.WaitReady()
+		}
+		once(t, c, p.url(0), await(t, c, p.url(0), batch, files))
+	})
 }

@@ -38,50 +38,50 @@ func dropSnapshots(t *testing.T, cluster *nodetest.Cluster, i int, number id.Sha
 // A replica whose snapshots are gone must not vote before it has caught up. The others on
 // its node go on.
 func TestLostSnapshotsVoteOnceCaughtUp(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
-	client := cluster.Client("bank", nil)
-	first, third := cluster.Nodes[0], cluster.Nodes[2]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 20)
-	for number := range id.Shard(2) {
-		repaired(t, cluster, number+1)
-	}
-	who := third.Node.ID()
-	dropSnapshots(t, cluster, 2, 1)
-	cluster.Stop(1)
-	eventually(t, first.Node, "no majority", func(wire.Status) bool { return !first.Node.Leads(1) })
-	cluster.Restart(2)
-	eventually(t, third.Node, "the alarm", func(wire.Status) bool {
-		return slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") })
-	})
-	// One of three votes is left in shard 1, and two in shard 2.
-	for late := time.Now().Add(4 * time.Second); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
-		if first.Node.Leads(1) || third.Node.Leads(1) {
-			t.Fatal("the replica votes without what it had")
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first, third := cluster.Nodes[0], cluster.Nodes[2]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 20)
+		for number := range id.Shard(2) {
+			repaired(t, cluster, number+1)
 		}
-	}
-	eventually(t, first.Node, "the other shard has a leader", func(wire.Status) bool { return first.Node.Leads(2) || third.Node.Leads(2) })
-	cluster.Restart(1)
-	eventually(t, first.Node, "it votes again, with all the data", func(s wire.Status) bool {
-		return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
+		who := third.Node.ID()
+		dropSnapshots(t, cluster, 2, 1)
+		cluster.Stop(1)
+		eventually(t, first.Node, "no majority", func(wire.Status) bool { return !first.Node.Leads(1) })
+		cluster.Restart(2)
+		eventually(t, third.Node, "the alarm", func(wire.Status) bool {
+			return slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") })
+		})
+		// One of three votes is left in shard 1, and two in shard 2.
+		for late := time.Now().Add(4 * time.Second); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
+			if first.Node.Leads(1) || third.Node.Leads(1) {
+				t.Fatal("the replica votes without what it had")
+			}
+		}
+		eventually(t, first.Node, "the other shard has a leader", func(wire.Status) bool { return first.Node.Leads(2) || third.Node.Leads(2) })
+		cluster.Restart(1)
+		eventually(t, first.Node, "it votes again, with all the data", func(s wire.Status) bool {
+			return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
+		})
+		repaired(t, cluster, 1)
+		everybody(t, client, cluster, known)
 	})
-	repaired(t, cluster, 1)
-	everybody(t, client, cluster, known)
 }
 
 // The log says what to do.
 func TestLostMetaSnapshotsStopNode(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	dropSnapshots(t, cluster, 2, id.Meta)
-	n, err := node.Open(t.Context(), cluster.Nodes[2].Config)
-	if err == nil {
-		t.Error("the node was opened")
-		_ = n.Close(context.Background()) // the test has failed
-	} else if !strings.Contains(err.Error(), "group 0") || !strings.Contains(err.Error(), "joins as a new one") {
-		t.Errorf("got %q, want words that name the group and say what to do", err)
-	}
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		dropSnapshots(t, cluster, 2, id.Meta)
+		n, err := node.Open(t.Context(), cluster.Nodes[2].Config)
+		if err == nil {
+			t.Error("the node was opened")
+			_ = n.Close(context.Background()) // the test has failed
+		} else if !strings.Contains(err.Error(), "group 0") || !strings.Contains(err.Error(), "joins as a new one") {
+			t.Errorf("got %q, want words that name the group and say what to do", err)
+		}
+	})
 }
 
 // forget removes from a stopped node's directory what it knows of the members. Within a
@@ -117,76 +117,76 @@ func term(t *testing.T, m *nodetest.Member) (highest uint64) {
 // A replica that comes back to two others with old copies keeps what they have lost, and an
 // operator puts it back.
 func TestRewrittenHistoryIsPutBack(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	client := cluster.Client("bank", nil)
-	first := cluster.Nodes[0]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 10)
-	repaired(t, cluster, 1)
-	copies := t.TempDir()
-	folder := func(i int) string { return filepath.Join(cluster.Nodes[i].Config.Dir, "group-1") }
-	kept := func(i int) string { return filepath.Join(copies, fmt.Sprint(i)) }
-	for i := 1; i < 3; i++ {
-		cluster.Stop(i)
-		if err := os.CopyFS(kept(i), os.DirFS(folder(i))); err != nil {
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first := cluster.Nodes[0]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 10)
+		repaired(t, cluster, 1)
+		copies := t.TempDir()
+		folder := func(i int) string { return filepath.Join(cluster.Nodes[i].Config.Dir, "group-1") }
+		kept := func(i int) string { return filepath.Join(copies, fmt.Sprint(i)) }
+		for i := 1; i < 3; i++ {
+			cluster.Stop(i)
+			if err := os.CopyFS(kept(i), os.DirFS(folder(i))); err != nil {
+				t.Fatal(err)
+			}
+			cluster.Restart(i)
+			cluster.WaitReady()
+		}
+		maps.Copy(known, people(t, client, first.URL, 10, 20))
+		repaired(t, cluster, 1)
+		before := term(t, first)
+		cluster.Stop(0)
+		for i := 1; i < 3; i++ {
+			who := cluster.Nodes[i].Node.Member()
+			cluster.Stop(i)
+			if err := errors.Join(os.RemoveAll(folder(i)), os.Rename(kept(i), folder(i))); err != nil {
+				t.Fatal(err)
+			}
+			forget(t, cluster.Nodes[i].Config.Dir, who)
+		}
+		cluster.Restart(1)
+		cluster.Restart(2)
+		known["after the loss"] = enrolUntil(t, client, cluster.Nodes[1].URL, "after the loss")
+		// In a term that the first node knows it would see that the others have lost state, and no
+		// replica would be left.
+		for i := 1; term(t, cluster.Nodes[1]) <= before; i = 3 - i {
+			cluster.Stop(i)
+			cluster.Restart(i)
+			name := fmt.Sprint("in term ", term(t, cluster.Nodes[i]))
+			known[name] = enrolUntil(t, client, cluster.Nodes[i].URL, name)
+		}
+		cluster.Restart(0)
+		eventually(t, first.Node, "the alarm", func(s wire.Status) bool { return warned(s, "HISTORY REWRITTEN") })
+		repaired(t, cluster, 1)
+		found, err := filepath.Glob(folder(0) + ".rewritten-*")
+		if err != nil || len(found) != 1 {
+			t.Fatalf("folders set aside: %v, %v; want one", found, err)
+		}
+		lost, err := backup.ReadLostWrites(found[0], 0)
+		if err != nil || len(lost.Writes) == 0 {
+			t.Fatalf("lost writes: %+v, %v", lost, err)
+		}
+		// With the writes before it. One was refused for want of a slot, and came again.
+		if lost, err = backup.ReadLostWrites(found[0], 1); err != nil || len(lost.Writes) != 21 {
+			t.Fatalf("%d writes in the log, %v; want 21", len(lost.Writes), err)
+		}
+		outcomes := map[string]int{}
+		for _, l := range lost.Writes {
+			a, err := cluster.Nodes[1].Node.Admin().PutBack(t.Context(), wire.WriteOrder{Shard: 1, Command: l.Command})
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcomes[a.Outcome]++
+		}
+		if outcomes["done"] != 10 || outcomes["replayed"] != 11 {
+			t.Errorf("outcomes %v, want 10 done and 11 replayed", outcomes)
+		}
+		everybody(t, client, cluster, known)
+		if err := os.RemoveAll(found[0]); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Restart(i)
-		cluster.WaitReady()
-	}
-	maps.Copy(known, people(t, client, first.URL, 10, 20))
-	repaired(t, cluster, 1)
-	before := term(t, first)
-	cluster.Stop(0)
-	for i := 1; i < 3; i++ {
-		who := cluster.Nodes[i].Node.Member()
-		cluster.Stop(i)
-		if err := errors.Join(os.RemoveAll(folder(i)), os.Rename(kept(i), folder(i))); err != nil {
-			t.Fatal(err)
-		}
-		forget(t, cluster.Nodes[i].Config.Dir, who)
-	}
-	cluster.Restart(1)
-	cluster.Restart(2)
-	known["after the loss"] = enrolUntil(t, client, cluster.Nodes[1].URL, "after the loss")
-	// In a term that the first node knows it would see that the others have lost state, and no
-	// replica would be left.
-	for i := 1; term(t, cluster.Nodes[1]) <= before; i = 3 - i {
-		cluster.Stop(i)
-		cluster.Restart(i)
-		name := fmt.Sprint("in term ", term(t, cluster.Nodes[i]))
-		known[name] = enrolUntil(t, client, cluster.Nodes[i].URL, name)
-	}
-	cluster.Restart(0)
-	eventually(t, first.Node, "the alarm", func(s wire.Status) bool { return warned(s, "HISTORY REWRITTEN") })
-	repaired(t, cluster, 1)
-	found, err := filepath.Glob(folder(0) + ".rewritten-*")
-	if err != nil || len(found) != 1 {
-		t.Fatalf("folders set aside: %v, %v; want one", found, err)
-	}
-	lost, err := backup.ReadLostWrites(found[0], 0)
-	if err != nil || len(lost.Writes) == 0 {
-		t.Fatalf("lost writes: %+v, %v", lost, err)
-	}
-	// With the writes before it. One was refused for want of a slot, and came again.
-	if lost, err = backup.ReadLostWrites(found[0], 1); err != nil || len(lost.Writes) != 21 {
-		t.Fatalf("%d writes in the log, %v; want 21", len(lost.Writes), err)
-	}
-	outcomes := map[string]int{}
-	for _, l := range lost.Writes {
-		a, err := cluster.Nodes[1].Node.Admin().PutBack(t.Context(), wire.WriteOrder{Shard: 1, Command: l.Command})
-		if err != nil {
-			t.Fatal(err)
-		}
-		outcomes[a.Outcome]++
-	}
-	if outcomes["done"] != 10 || outcomes["replayed"] != 11 {
-		t.Errorf("outcomes %v, want 10 done and 11 replayed", outcomes)
-	}
-	everybody(t, client, cluster, known)
-	if err := os.RemoveAll(found[0]); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, first.Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "HISTORY REWRITTEN") })
+		eventually(t, first.Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "HISTORY REWRITTEN") })
+	})
 }

@@ -48,117 +48,117 @@ func awaitCopies(t *testing.T, c *nodetest.Client, base, subject string, want in
 // What is removed while it is merged stays in no search under the other subject, and nothing that
 // was not removed goes.
 func TestRemovalDuringMergeKeepsItsPromise(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1})
-	waitNewest(t, cluster)
-	url, c := cluster.Nodes[0].URL, cluster.Client("bank", nil)
-	gallery(t, c, url, "g", 100)
-	f := func(name string, path func(target, source string) string, check func(t *testing.T, status int, target, person string)) {
-		t.Run(name, func(t *testing.T) {
-			target, source := enrol(t, c, url, name+" stays"), twoFaces(t, c, url, name)
-			at := path(target.ID, source.ID)
-			done := make(chan nodetest.Answer, 1)
-			go func() {
-				done <- c.Call(t, url, http.MethodPost, "/v1.1/subjects/"+target.ID+"/merge", map[string]any{"source": source.ID})
-			}()
-			awaitCopies(t, c, url, target.ID, 3)
-			removal := c.Call(t, url, http.MethodDelete, at, nil)
-			status := removal.Status
-			if status == http.StatusNotFound && !strings.Contains(string(removal.Body), target.ID+`","reason":"SubjectMerged"`) {
-				t.Errorf("the removal of what was merged answers %s", removal.Body)
-			}
-			gone := time.Now()
-			found := [2][]string{find(t, c, url, name+" 0"), find(t, c, url, name+" 1")}
-			if a := <-done; a.Status != http.StatusOK {
-				t.Fatalf("merge: %d %s", a.Status, a.Body)
-			}
-			t.Logf("%d; then the faces were under %v, until the merge ended %v later", status, found, time.Since(gone))
-			for n, before := range found {
-				if after := find(t, c, url, fmt.Sprint(name, " ", n)); len(after) == 0 && len(before) > 0 {
-					t.Errorf("face %d was under %v after the removal, and went later", n, before)
+	nodetest.Run(t, nodetest.Options{Nodes: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		waitNewest(t, cluster)
+		url, c := cluster.Nodes[0].URL, cluster.Client("bank")
+		gallery(t, c, url, "g", 100)
+		f := func(name string, path func(target, source string) string, check func(t *testing.T, status int, target, person string)) {
+			nodetest.Step(t, name, func(t *testing.T) {
+				target, source := enrol(t, c, url, name+" stays"), twoFaces(t, c, url, name)
+				at := path(target.ID, source.ID)
+				done := make(chan nodetest.Answer, 1)
+				go func() {
+					done <- c.Call(t, url, http.MethodPost, "/v1.1/subjects/"+target.ID+"/merge", map[string]any{"source": source.ID})
+				}()
+				awaitCopies(t, c, url, target.ID, 3)
+				removal := c.Call(t, url, http.MethodDelete, at, nil)
+				status := removal.Status
+				if status == http.StatusNotFound && !strings.Contains(string(removal.Body), target.ID+`","reason":"SubjectMerged"`) {
+					t.Errorf("the removal of what was merged answers %s", removal.Body)
 				}
+				gone := time.Now()
+				found := [2][]string{find(t, c, url, name+" 0"), find(t, c, url, name+" 1")}
+				if a := <-done; a.Status != http.StatusOK {
+					t.Fatalf("merge: %d %s", a.Status, a.Body)
+				}
+				t.Logf("%d; then the faces were under %v, until the merge ended %v later", status, found, time.Since(gone))
+				for n, before := range found {
+					if after := find(t, c, url, fmt.Sprint(name, " ", n)); len(after) == 0 && len(before) > 0 {
+						t.Errorf("face %d was under %v after the removal, and went later", n, before)
+					}
+				}
+				check(t, status, target.ID, name)
+			})
+		}
+		subjectPath := func(s string) string { return "/v1.1/subjects/" + s }
+		f("source", func(_, source string) string { return subjectPath(source) }, func(t *testing.T, status int, target, person string) {
+			if found := find(t, c, url, person+" 0"); status == http.StatusNoContent && len(found) > 0 {
+				t.Errorf("a removed subject's face is under %v", found)
 			}
-			check(t, status, target.ID, name)
 		})
-	}
-	subjectPath := func(s string) string { return "/v1.1/subjects/" + s }
-	f("source", func(_, source string) string { return subjectPath(source) }, func(t *testing.T, status int, target, person string) {
-		if found := find(t, c, url, person+" 0"); status == http.StatusNoContent && len(found) > 0 {
-			t.Errorf("a removed subject's face is under %v", found)
-		}
-	})
-	f("event", func(_, source string) string {
-		return subjectPath(source) + "/events/" + eventsOf(t, c, url, source)[0]
-	}, func(t *testing.T, status int, target, person string) {
-		if found := find(t, c, url, person+" 0"); status == http.StatusNoContent && len(found) > 0 {
-			t.Errorf("a removed event is under %v", found)
-		}
-		if found := find(t, c, url, person+" 1"); len(found) != 1 || found[0] != target {
-			t.Errorf("the other event is under %v", found)
-		}
-	})
-	f("target", func(target, _ string) string { return subjectPath(target) }, func(t *testing.T, status int, target, person string) {
-		if left := eventsOf(t, c, url, target); status != http.StatusNoContent || len(left) > 0 {
-			t.Errorf("the removal of the target answered %d; it has %d events", status, len(left))
-		}
+		f("event", func(_, source string) string {
+			return subjectPath(source) + "/events/" + eventsOf(t, c, url, source)[0]
+		}, func(t *testing.T, status int, target, person string) {
+			if found := find(t, c, url, person+" 0"); status == http.StatusNoContent && len(found) > 0 {
+				t.Errorf("a removed event is under %v", found)
+			}
+			if found := find(t, c, url, person+" 1"); len(found) != 1 || found[0] != target {
+				t.Errorf("the other event is under %v", found)
+			}
+		})
+		f("target", func(target, _ string) string { return subjectPath(target) }, func(t *testing.T, status int, target, person string) {
+			if left := eventsOf(t, c, url, target); status != http.StatusNoContent || len(left) > 0 {
+				t.Errorf("the removal of the target answered %d; it has %d events", status, len(left))
+			}
+		})
 	})
 }
 
 // A merge that is given up for a lack of slots, and whose leader stops after it has removed the
 // copies, loses no event when there are slots again.
 func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	waitNewest(t, cluster)
-	n, url := cluster.Nodes[0].Node, cluster.Nodes[0].URL
-	if err := n.StopMerges(); err != nil {
-		t.Fatal(err)
-	}
-	c, tenant := cluster.ClientOf("bank", nil)
-	gallery(t, c, url, "g", 4)
-	access, ok := n.AccessTo(tenant, "g")
-	if !ok {
-		t.Fatal("no gallery")
-	}
-	target, source := enrol(t, c, url, "stays"), twoFaces(t, c, url, "goes")
-	into, from := subjectID(t, target.ID), subjectID(t, source.ID)
-	merge := func() {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_ = n.Router().Merge(ctx, router.Merging{Access: access, Write: write(1), Target: into, Source: from})
-	}
-	interrupted := false
-	for try := 0; try < 100 && !interrupted; try++ {
-		merge() // begins it
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { // stops the work when the copy that had a slot is gone
-			for before := 1; ctx.Err() == nil; {
-				now := n.EventsHere(access.Gallery, 1, into)
-				if now < before {
-					cancel()
-				}
-				before = now
-				runtime.Gosched()
-			}
-		}()
-		interrupted = n.Router().CarryOut(ctx, from) != nil
-		cancel()
-	}
-	if !interrupted {
-		t.Fatal("no merge was interrupted")
-	}
-	size := 20
-	if _, err := n.Router().UpdateGallery(t.Context(), tenant, write(2), access.Gallery, router.GalleryPatch{Size: &size}); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Router().CarryOut(t.Context(), from); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2 {
-		if found := find(t, c, url, fmt.Sprint("goes ", i)); len(found) != 1 {
-			t.Errorf("face %d of the source is under %v", i, found)
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		waitNewest(t, cluster)
+		n, url := cluster.Nodes[0].Node, cluster.Nodes[0].URL
+		if err := n.StopMerges(); err != nil {
+			t.Fatal(err)
 		}
-	}
+		c, tenant := cluster.ClientOf("bank")
+		gallery(t, c, url, "g", 4)
+		access, ok := n.AccessTo(tenant, "g")
+		if !ok {
+			t.Fatal("no gallery")
+		}
+		target, source := enrol(t, c, url, "stays"), twoFaces(t, c, url, "goes")
+		into, from := subjectID(t, target.ID), subjectID(t, source.ID)
+		merge := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_ = n.Router().Merge(ctx, router.Merging{Access: access, Write: write(1), Target: into, Source: from})
+		}
+		interrupted := false
+		for try := 0; try < 100 && !interrupted; try++ {
+			merge() // begins it
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { // stops the work when the copy that had a slot is gone
+				for before := 1; ctx.Err() == nil; {
+					now := n.EventsHere(access.Gallery, 1, into)
+					if now < before {
+						cancel()
+					}
+					before = now
+					runtime.Gosched()
+				}
+			}()
+			interrupted = n.Router().CarryOut(ctx, from) != nil
+			cancel()
+		}
+		if !interrupted {
+			t.Fatal("no merge was interrupted")
+		}
+		size := 20
+		if _, err := n.Router().UpdateGallery(t.Context(), tenant, write(2), access.Gallery, router.GalleryPatch{Size: &size}); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Router().CarryOut(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			if found := find(t, c, url, fmt.Sprint("goes ", i)); len(found) != 1 {
+				t.Errorf("face %d of the source is under %v", i, found)
+			}
+		}
+	})
 }
 
 func subjectID(t *testing.T, text string) id.Subject {

@@ -20,9 +20,7 @@ import (
 // adminGet asks a node's admin port without a certificate.
 func adminGet(t testing.TB, m *nodetest.Member, path string) (status int, body string) {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // whose certificate it is, others test
-	}}
+	client := m.HTTP(&tls.Config{InsecureSkipVerify: true}) // whose certificate it is, others test
 	res, err := client.Get("https://" + m.Config.AdminAddress + path)
 	if err != nil {
 		t.Fatal(err)
@@ -87,133 +85,136 @@ func within(t *testing.T, most time.Duration, what string, ok func() bool) {
 }
 
 func TestMetricsCountWork(t *testing.T) {
-	c := nodetest.Start(t, nodetest.Options{Bucket: "file://" + t.TempDir()})
-	client := c.Client("acme", nil)
-	gallery(t, client, c.Nodes[0].URL, "staff", 100)
-	const people, searches = 5, 3
-	for i := range people {
-		if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person " + strconv.Itoa(i))}); a.Status != 201 {
-			t.Fatalf("register: %d %s", a.Status, a.Body)
+	nodetest.Run(t, nodetest.Options{Bucket: "file://" + t.TempDir()}, func(t *testing.T, c *nodetest.Cluster) {
+		client := c.Client("acme")
+		gallery(t, client, c.Nodes[0].URL, "staff", 100)
+		const people, searches = 5, 3
+		for i := range people {
+			if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person " + strconv.Itoa(i))}); a.Status != 201 {
+				t.Fatalf("register: %d %s", a.Status, a.Body)
+			}
 		}
-	}
-	for range searches {
-		if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person 1")}); a.Status != 200 {
-			t.Fatalf("search: %d %s", a.Status, a.Body)
+		for range searches {
+			if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person 1")}); a.Status != 200 {
+				t.Fatalf("search: %d %s", a.Status, a.Body)
+			}
 		}
-	}
-	client.Call(t, c.Nodes[0].URL, "GET", "/secret-path/4711", nil)
-	var all []map[string]float64
-	within(t, movesTimeout, "the nodes are ready, know all leaders, and apply what was committed", func() bool {
-		all = nil
-		var events, ready, known float64
-		for _, m := range c.Nodes {
-			s := scrape(t, m)
-			events, ready, known = events+sum(s, "facet_group_events"), ready+s["facet_ready"], known+sum(s, "facet_group_leader_known")
-			all = append(all, s)
+		client.Call(t, c.Nodes[0].URL, "GET", "/secret-path/4711", nil)
+		var all []map[string]float64
+		within(t, movesTimeout, "the nodes are ready, know all leaders, and apply what was committed", func() bool {
+			all = nil
+			var events, ready, known float64
+			for _, m := range c.Nodes {
+				s := scrape(t, m)
+				events, ready, known = events+sum(s, "facet_group_events"), ready+s["facet_ready"], known+sum(s, "facet_group_leader_known")
+				all = append(all, s)
+			}
+			return events == 3*people && ready == 3 && known == 3*5
+		})
+		first := all[0]
+		f := func(got, want float64, what string) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: got %v, want %v", what, got, want)
+			}
 		}
-		return events == 3*people && ready == 3 && known == 3*5
+		f(sum(first, "facet_requests_total", `operation="POST /v1.1/subjects"`, `status="201"`), people, "registrations")
+		f(sum(first, "facet_request_duration_seconds_count", `operation="POST /v1.1/face/search"`), searches, "searches")
+		f(sum(first, "facet_requests_total", `operation="none"`, `status="404"`), 1, "unknown operations")
+		f(sum(first, "facet_engine_images_total", `outcome="ok"`), people+searches, "images")
+		f(sum(first, "facet_search_duration_seconds_count", `stage="merge"`), searches, "merges")
+		var rows, leaders, led, proposals float64
+		for _, s := range all {
+			rows += s["facet_search_rows_total"]
+			leaders += sum(s, "facet_group_leader")
+			led += sum(s, "facet_group_leaderships_total")
+			proposals += sum(s, "facet_group_proposal_duration_seconds_count", `group="0"`)
+			f(s["facet_nodes_alive"], 3, "nodes alive")
+			f(s["facet_shards_under_replicated"], 0, "shards with fewer replicas than wanted")
+			if left := sum(s, "facet_certificate_expiry_timestamp_seconds", `"node"`) - float64(time.Now().Unix()); left < 300*24*3600 {
+				t.Errorf("the certificate is good for %v seconds", left)
+			}
+		}
+		if rows < people*searches { // a slow replica's rows are searched twice
+			t.Errorf("%v rows were searched, want %d or more", rows, people*searches)
+		}
+		f(leaders, 5, "leaders of five groups")
+		if led < 5 || proposals < 3 {
+			t.Errorf("%v leaderships, %v proposals in meta", led, proposals)
+		}
+		catalogueHolds(t, first)
 	})
-	first := all[0]
-	f := func(got, want float64, what string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s: got %v, want %v", what, got, want)
-		}
-	}
-	f(sum(first, "facet_requests_total", `operation="POST /v1.1/subjects"`, `status="201"`), people, "registrations")
-	f(sum(first, "facet_request_duration_seconds_count", `operation="POST /v1.1/face/search"`), searches, "searches")
-	f(sum(first, "facet_requests_total", `operation="none"`, `status="404"`), 1, "unknown operations")
-	f(sum(first, "facet_engine_images_total", `outcome="ok"`), people+searches, "images")
-	f(sum(first, "facet_search_duration_seconds_count", `stage="merge"`), searches, "merges")
-	var rows, leaders, led, proposals float64
-	for _, s := range all {
-		rows += s["facet_search_rows_total"]
-		leaders += sum(s, "facet_group_leader")
-		led += sum(s, "facet_group_leaderships_total")
-		proposals += sum(s, "facet_group_proposal_duration_seconds_count", `group="0"`)
-		f(s["facet_nodes_alive"], 3, "nodes alive")
-		f(s["facet_shards_under_replicated"], 0, "shards with fewer replicas than wanted")
-		if left := sum(s, "facet_certificate_expiry_timestamp_seconds", `"node"`) - float64(time.Now().Unix()); left < 300*24*3600 {
-			t.Errorf("the certificate is good for %v seconds", left)
-		}
-	}
-	if rows < people*searches { // a slow replica's rows are searched twice
-		t.Errorf("%v rows were searched, want %d or more", rows, people*searches)
-	}
-	f(leaders, 5, "leaders of five groups")
-	if led < 5 || proposals < 3 {
-		t.Errorf("%v leaderships, %v proposals in meta", led, proposals)
-	}
-	catalogueHolds(t, first)
 }
 
 // TestMetricsShowKeys: how many keys a ring has, and when the newest was made, before, during and
 // after a rotation.
 func TestMetricsShowKeys(t *testing.T) {
-	t.Parallel()
-	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	f := func(ring string, held float64, made time.Time) {
-		t.Helper()
-		s := scrape(t, c.Nodes[0])
-		if got := s[`facet_keys_held{ring="`+ring+`"}`]; got != held {
-			t.Errorf("%s: %v keys, want %v", ring, got, held)
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, c *nodetest.Cluster) {
+		f := func(ring string, held float64, made time.Time) {
+			t.Helper()
+			s := scrape(t, c.Nodes[0])
+			if got := s[`facet_keys_held{ring="`+ring+`"}`]; got != held {
+				t.Errorf("%s: %v keys, want %v", ring, got, held)
+			}
+			if got := s[`facet_key_made_timestamp_seconds{ring="`+ring+`"}`]; got != float64(made.Unix()) {
+				t.Errorf("%s: made at %f, want %d", ring, got, made.Unix())
+			}
 		}
-		if got := s[`facet_key_made_timestamp_seconds{ring="`+ring+`"}`]; got != float64(made.Unix()) {
-			t.Errorf("%s: made at %f, want %d", ring, got, made.Unix())
+		a, err := c.Nodes[0].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingGossip})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	a, err := c.Nodes[0].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingGossip})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f(wire.RingGossip, 1, a.Key.Since)
-	// A second line, as a rotation leaves it that did not end.
-	c.Stop(0)
-	made := time.Date(2090, 1, 2, 3, 4, 5, 0, time.UTC)
-	file, err := os.OpenFile(c.Nodes[0].Config.ClusterKeyFile, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString("\n" + strings.Repeat("5a", 32) + " " + made.Format(time.RFC3339) + "\n"); err != nil {
-		t.Fatal(err)
-	}
-	file.Close()
-	c.Restart(0)
-	c.WaitReady()
-	f(wire.RingCluster, 2, made)
-	f(wire.RingGossip, 1, a.Key.Since)
+		f(wire.RingGossip, 1, a.Key.Since)
+		// A second line, as a rotation leaves it that did not end.
+		c.Stop(0)
+		made := time.Date(2090, 1, 2, 3, 4, 5, 0, time.UTC)
+		file, err := os.OpenFile(c.Nodes[0].Config.ClusterKeyFile, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString("\n" + strings.Repeat("5a", 32) + " " + made.Format(time.RFC3339) + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+		c.Restart(0)
+		c.WaitReady()
+		f(wire.RingCluster, 2, made)
+		f(wire.RingGossip, 1, a.Key.Since)
+	})
 }
 
 // TestMetricsReportLastErasure: of each group here, meta included.
 func TestMetricsReportLastErasure(t *testing.T) {
-	t.Parallel()
-	begin := time.Now()
-	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, EraseWithin: 2 * time.Second})
-	client := c.Client("acme", nil)
-	gallery(t, client, c.Nodes[0].URL, "staff", 100)
-	for i := range 8 { // on both shards
-		enrol(t, client, c.Nodes[0].URL, "person "+strconv.Itoa(i))
-	}
-	rounds := func() (at, took [3]float64) {
-		s := scrape(t, c.Nodes[0])
-		for i := range at {
-			label := `{group="` + strconv.Itoa(i) + `"}`
-			at[i], took[i] = s["facet_group_last_erasure_timestamp_seconds"+label], s["facet_group_last_erasure_duration_seconds"+label]
+	nodetest.Virtual(t, func(t *testing.T) {
+		begin := time.Now()
+		c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, EraseWithin: 2 * time.Second})
+		client := c.Client("acme")
+		gallery(t, client, c.Nodes[0].URL, "staff", 100)
+		for i := range 8 { // on both shards
+			enrol(t, client, c.Nodes[0].URL, "person "+strconv.Itoa(i))
 		}
-		return at, took
-	}
-	var first [3]float64
-	within(t, 20*time.Second, "a round of every group", func() bool {
-		at, took := rounds()
-		first = at
-		return slices.Min(at[:]) > 0 && slices.Min(took[:]) > 0
-	})
-	if now := float64(time.Now().UnixNano()) / 1e9; slices.Min(first[:]) < float64(begin.Unix()) || slices.Max(first[:]) > now {
-		t.Errorf("rounds ended at %v, want between %v and %v", first, begin.Unix(), now)
-	}
-	within(t, 20*time.Second, "another round of every group", func() bool {
-		at, _ := rounds()
-		return at[0] > first[0] && at[1] > first[1] && at[2] > first[2]
+		rounds := func() (at [3]float64) {
+			s := scrape(t, c.Nodes[0])
+			for i := range at {
+				label := `{group="` + strconv.Itoa(i) + `"}`
+				if _, took := s["facet_group_last_erasure_duration_seconds"+label]; took {
+					at[i] = s["facet_group_last_erasure_timestamp_seconds"+label]
+				}
+			}
+			return at
+		}
+		var first [3]float64
+		within(t, 20*time.Second, "a round of every group", func() bool {
+			first = rounds()
+			return slices.Min(first[:]) > 0
+		})
+		if now := float64(time.Now().UnixNano()) / 1e9; slices.Min(first[:]) < float64(begin.Unix()) || slices.Max(first[:]) > now {
+			t.Errorf("rounds ended at %v, want between %v and %v", first, begin.Unix(), now)
+		}
+		within(t, 20*time.Second, "another round of every group", func() bool {
+			at := rounds()
+			return at[0] > first[0] && at[1] > first[1] && at[2] > first[2]
+		})
 	})
 }
 
@@ -256,22 +257,23 @@ func catalogueHolds(t *testing.T, samples map[string]float64) {
 }
 
 func TestMetricsShowDeadNode(t *testing.T) {
-	c := nodetest.Start(t, nodetest.Options{Away: time.Hour})
-	for _, path := range []string{wire.PathLive, wire.PathReady} {
-		if status, body := adminGet(t, c.Nodes[0], path); status != 200 {
-			t.Errorf("%s: %d %s", path, status, body)
+	nodetest.Run(t, nodetest.Options{Away: time.Hour}, func(t *testing.T, c *nodetest.Cluster) {
+		for _, path := range []string{wire.PathLive, wire.PathReady} {
+			if status, body := adminGet(t, c.Nodes[0], path); status != 200 {
+				t.Errorf("%s: %d %s", path, status, body)
+			}
 		}
-	}
-	c.Stop(2)
-	within(t, 20*time.Second, "the missing node is counted", func() bool {
-		s := scrape(t, c.Nodes[0])
-		return s["facet_nodes_missing"] == 1 && s["facet_nodes_alive"] == 2 && s["facet_replicas_missing"] == 4 &&
-			s["facet_shards_under_replicated"] == 4 && s["facet_shards_at_risk"] == 4 && s["facet_ready"] == 1
-	})
-	c.Stop(1)
-	within(t, 20*time.Second, "a node without a quorum lives and is not ready", func() bool {
-		live, _ := adminGet(t, c.Nodes[0], wire.PathLive)
-		ready, why := adminGet(t, c.Nodes[0], wire.PathReady)
-		return live == 200 && ready == 503 && strings.Contains(why, "has no leader") && scrape(t, c.Nodes[0])["facet_ready"] == 0
+		c.Stop(2)
+		within(t, 20*time.Second, "the missing node is counted", func() bool {
+			s := scrape(t, c.Nodes[0])
+			return s["facet_nodes_missing"] == 1 && s["facet_nodes_alive"] == 2 && s["facet_replicas_missing"] == 4 &&
+				s["facet_shards_under_replicated"] == 4 && s["facet_shards_at_risk"] == 4 && s["facet_ready"] == 1
+		})
+		c.Stop(1)
+		within(t, 20*time.Second, "a node without a quorum lives and is not ready", func() bool {
+			live, _ := adminGet(t, c.Nodes[0], wire.PathLive)
+			ready, why := adminGet(t, c.Nodes[0], wire.PathReady)
+			return live == 200 && ready == 503 && strings.Contains(why, "has no leader") && scrape(t, c.Nodes[0])["facet_ready"] == 0
+		})
 	})
 }

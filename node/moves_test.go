@@ -61,21 +61,30 @@ type traffic struct {
 	cluster *nodetest.Cluster
 	client  *nodetest.Client
 	stop    atomic.Bool
-	rests   sync.RWMutex // written while nobody may register
+	tickets chan struct{} // one for each client that registers
 	work    sync.WaitGroup
 	known   sync.Map // person → subject id
 	count   atomic.Int64
 }
+
+const (
+	clientsAtOnce = 3
+	// trafficPace is the pause of each client after a registration and its search.
+	trafficPace = 30 * time.Millisecond
+)
 
 func (w *traffic) run(t *testing.T) {
 	t.Cleanup(func() {
 		w.stop.Store(true)
 		w.work.Wait()
 	})
-	for worker := range 3 {
+	w.tickets = make(chan struct{}, clientsAtOnce)
+	for worker := range clientsAtOnce {
+		w.tickets <- struct{}{}
 		w.work.Go(func() {
 			for i := 0; !w.stop.Load(); i++ {
 				w.one(t, fmt.Sprintf("%d of %d", i, worker))
+				time.Sleep(trafficPace)
 			}
 		})
 	}
@@ -83,16 +92,20 @@ func (w *traffic) run(t *testing.T) {
 
 // rested runs f while nobody registers. Under traffic followers are always an entry behind.
 func (w *traffic) rested(f func()) {
-	w.rests.Lock()
-	defer w.rests.Unlock()
+	for range clientsAtOnce {
+		<-w.tickets
+	}
 	f()
+	for range clientsAtOnce {
+		w.tickets <- struct{}{}
+	}
 }
 
 // one registers a person, trying nodes in turn with the same request until one
 // answers, and searches for it.
 func (w *traffic) one(t *testing.T, person string) {
-	w.rests.RLock()
-	defer w.rests.RUnlock()
+	<-w.tickets
+	defer func() { w.tickets <- struct{}{} }()
 	face := nodetest.Image(person)
 	var s subject
 	if !w.until(t, http.StatusCreated, "/v1.1/subjects", map[string]any{"face": face}, &s) {
@@ -150,173 +163,182 @@ func (w *traffic) check(t *testing.T) {
 }
 
 func TestJoinsAndLeavesLoseNothing(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
-	w := &traffic{cluster: cluster, client: client}
-	w.run(t)
+	nodetest.Run(t, nodetest.Options{Nodes: 4, Founders: 3}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+		w := &traffic{cluster: cluster, client: client}
+		w.run(t)
 
-	cluster.Restart(3) // joins
-	first, fourth := cluster.Nodes[0].Node, cluster.Nodes[3].Node
-	eventually(t, first, "the new node gets its share of 3 of 12 replicas", func(s wire.Status) bool {
-		return settled(s) && holds(s, fourth.ID()) == 3
-	})
-	leaving := cluster.Nodes[1].Node
-	if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateDraining}); err != nil {
-		t.Fatalf("drain: %v", err)
-	}
-	eventually(t, first, "the drained node holds nothing", func(s wire.Status) bool {
-		return settled(s) && holds(s, leaving.ID()) == 0
-	})
-	cluster.Stop(1)
-	if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateRemoved}); err != nil {
-		t.Fatalf("remove: %v", err)
-	}
-	eventually(t, first, "the removed node is no member of meta", func(s wire.Status) bool {
-		return !slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return m.ID == leaving.ID() })
-	})
-	w.check(t)
-
-	// It comes back, and is no part of anything.
-	cluster.Restart(1)
-	select {
-	case <-cluster.Nodes[1].Node.Ready():
-		t.Error("a removed node serves")
-	case <-cluster.Nodes[1].Node.Done():
-		if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
-			t.Errorf("a removed node stops because %v", err)
+		cluster.Restart(3) // joins
+		first, fourth := cluster.Nodes[0].Node, cluster.Nodes[3].Node
+		eventually(t, first, "the new node gets its share of 3 of 12 replicas", func(s wire.Status) bool {
+			return settled(s) && holds(s, fourth.ID()) == 3
+		})
+		leaving := cluster.Nodes[1].Node
+		if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateDraining}); err != nil {
+			t.Fatalf("drain: %v", err)
 		}
-	case <-time.After(movesTimeout):
-		t.Error("a removed node does not notice")
-	}
-	eventually(t, first, "all is at rest", settled)
+		eventually(t, first, "the drained node holds nothing", func(s wire.Status) bool {
+			return settled(s) && holds(s, leaving.ID()) == 0
+		})
+		cluster.Stop(1)
+		if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateRemoved}); err != nil {
+			t.Fatalf("remove: %v", err)
+		}
+		eventually(t, first, "the removed node is no member of meta", func(s wire.Status) bool {
+			return !slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return m.ID == leaving.ID() })
+		})
+		w.check(t)
+
+		// It comes back, and is no part of anything.
+		cluster.Restart(1)
+		select {
+		case <-cluster.Nodes[1].Node.Ready():
+			t.Error("a removed node serves")
+		case <-cluster.Nodes[1].Node.Done():
+			if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
+				t.Errorf("a removed node stops because %v", err)
+			}
+		case <-time.After(movesTimeout):
+			t.Error("a removed node does not notice")
+		}
+		eventually(t, first, "all is at rest", settled)
+	})
 }
 
 // The others rebuild them after the grace period.
 func TestDeadNodesReplicasAreRebuilt(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Away: 3 * time.Second})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
-	w := &traffic{cluster: cluster, client: client}
-	w.run(t)
-	dead := cluster.Nodes[3].Node.ID()
-	cluster.Stop(3)
-	first := cluster.Nodes[0].Node
-	eventually(t, first, "three nodes hold three replicas of each of the four shards", func(s wire.Status) bool {
-		for _, m := range cluster.Nodes[:3] {
-			if holds(s, m.Node.ID()) != 4 {
-				return false
+	nodetest.Run(t, nodetest.Options{Nodes: 4, Away: 3 * time.Second}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+		w := &traffic{cluster: cluster, client: client}
+		w.run(t)
+		dead := cluster.Nodes[3].Node.ID()
+		cluster.Stop(3)
+		first := cluster.Nodes[0].Node
+		eventually(t, first, "three nodes hold three replicas of each of the four shards", func(s wire.Status) bool {
+			for _, m := range cluster.Nodes[:3] {
+				if holds(s, m.Node.ID()) != 4 {
+					return false
+				}
 			}
-		}
-		return settled(s)
+			return settled(s)
+		})
+		cluster.Restart(3)
+		eventually(t, first, "the node that came back gets its share again", func(s wire.Status) bool {
+			return settled(s) && holds(s, dead) == 3
+		})
+		w.check(t)
 	})
-	cluster.Restart(3)
-	eventually(t, first, "the node that came back gets its share again", func(s wire.Status) bool {
-		return settled(s) && holds(s, dead) == 3
-	})
-	w.check(t)
 }
 
 // No node leaves that the replicas need.
 func TestNeededNodeMayNotLeave(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
-	order := wire.Order{Node: second.ID(), State: wire.StateDraining}
-	if err := first.Admin().SetNodeState(t.Context(), order); err == nil {
-		t.Fatal("one of three nodes leaves three replicas")
-	}
-	order.Force = true
-	if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
-		t.Fatalf("drain by force: %v", err)
-	}
-	eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
-		return settled(s) && holds(s, second.ID()) == 0
-	})
-	order = wire.Order{Node: second.ID(), State: wire.StateActive}
-	if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
-		t.Fatalf("take back: %v", err)
-	}
-	eventually(t, first, "it holds its share again", func(s wire.Status) bool {
-		return settled(s) && holds(s, second.ID()) == 4
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
+		order := wire.Order{Node: second.ID(), State: wire.StateDraining}
+		if err := first.Admin().SetNodeState(t.Context(), order); err == nil {
+			t.Fatal("one of three nodes leaves three replicas")
+		}
+		order.Force = true
+		if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
+			t.Fatalf("drain by force: %v", err)
+		}
+		eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
+			return settled(s) && holds(s, second.ID()) == 0
+		})
+		order = wire.Order{Node: second.ID(), State: wire.StateActive}
+		if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
+			t.Fatalf("take back: %v", err)
+		}
+		eventually(t, first, "it holds its share again", func(s wire.Status) bool {
+			return settled(s) && holds(s, second.ID()) == 4
+		})
 	})
 }
 
 func TestOperatorMovesShard(t *testing.T) {
-	// 5 shards × 3 votes on 4 nodes: three nodes have 4, and one has 3.
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 5})
-	first := cluster.Nodes[0].Node
-	s := first.Status(t.Context())
-	i := slices.IndexFunc(s.Nodes, func(m wire.Member) bool { return holds(s, m.ID) == 3 })
-	if i < 0 {
-		t.Fatalf("nobody has three votes: %+v", s.Nodes)
-	}
-	to := s.Nodes[i]
-	shard := id.Shard(1)
-	for votesIn(to, shard) {
-		shard++
-	}
-	from := s.Nodes[(i+1)%4].ID
-	if err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
-		t.Fatalf("move: %v", err)
-	}
-	there := func(s wire.Status) bool {
-		i := slices.IndexFunc(s.Nodes, func(m wire.Member) bool { return m.ID == to.ID })
-		return settled(s) && votesIn(s.Nodes[i], shard)
-	}
-	eventually(t, first, "the shard has moved", there)
-	time.Sleep(2 * time.Second)
-	eventually(t, first, "and stays", there)
-	for what, bad := range map[string]wire.ShardOrder{
-		"an unknown shard":         {Shard: 99, From: from, To: to.ID},
-		"a node without a vote":    {Shard: shard, From: from, To: to.ID},
-		"a node that is not there": {Shard: shard, From: to.ID, To: id.Node{UUID: id.UUID{1}}},
-	} {
-		if err := first.Admin().MoveShard(t.Context(), bad); err == nil {
-			t.Errorf("%s: %+v is carried out", what, bad)
+	nodetest.Virtual(t, func(t *testing.T) {
+		// 5 shards × 3 votes on 4 nodes: three nodes have 4, and one has 3.
+		cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 5})
+		first := cluster.Nodes[0].Node
+		s := first.Status(t.Context())
+		i := slices.IndexFunc(s.Nodes, func(m wire.Member) bool { return holds(s, m.ID) == 3 })
+		if i < 0 {
+			t.Fatalf("nobody has three votes: %+v", s.Nodes)
 		}
-	}
+		to := s.Nodes[i]
+		shard := id.Shard(1)
+		for votesIn(to, shard) {
+			shard++
+		}
+		from := s.Nodes[(i+1)%4].ID
+		if err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
+			t.Fatalf("move: %v", err)
+		}
+		there := func(s wire.Status) bool {
+			i := slices.IndexFunc(s.Nodes, func(m wire.Member) bool { return m.ID == to.ID })
+			return settled(s) && votesIn(s.Nodes[i], shard)
+		}
+		eventually(t, first, "the shard has moved", there)
+		time.Sleep(2 * time.Second)
+		eventually(t, first, "and stays", there)
+		for what, bad := range map[string]wire.ShardOrder{
+			"an unknown shard":         {Shard: 99, From: from, To: to.ID},
+			"a node without a vote":    {Shard: shard, From: from, To: to.ID},
+			"a node that is not there": {Shard: shard, From: to.ID, To: id.Node{UUID: id.UUID{1}}},
+		} {
+			if err := first.Admin().MoveShard(t.Context(), bad); err == nil {
+				t.Errorf("%s: %+v is carried out", what, bad)
+			}
+		}
+	})
 }
 
 // A move that the plan would undo is refused.
 func TestUndoneMoveIsRefused(t *testing.T) {
-	t.Parallel()
-	// Each shard has one replica in each zone: two in zone a would be one too many.
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Zones: []string{"a", "b", "c", "a"}})
-	first := cluster.Nodes[0].Node
-	s := first.Status(t.Context())
-	var from, to id.Node
-	for _, m := range s.Nodes {
-		switch {
-		case m.Zone == "b":
-			from = m.ID
-		case m.Zone == "a" && !votesIn(m, 1):
-			to = m.ID
+	nodetest.Virtual(t, func(t *testing.T) {
+		// Each shard has one replica in each zone: two in zone a would be one too many.
+		cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Zones: []string{"a", "b", "c", "a"}})
+		first := cluster.Nodes[0].Node
+		s := first.Status(t.Context())
+		var from, to id.Node
+		for _, m := range s.Nodes {
+			switch {
+			case m.Zone == "b":
+				from = m.ID
+			case m.Zone == "a" && !votesIn(m, 1):
+				to = m.ID
+			}
 		}
-	}
-	err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: 1, From: from, To: to})
-	if err == nil || !strings.Contains(err.Error(), "move it back") {
-		t.Errorf("from zone b to a, where there is one: %v", err)
-	}
-	if now := first.Status(t.Context()); !settled(now) {
-		t.Errorf("a move that was refused left something behind: %+v", now.Moves)
-	}
+		err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: 1, From: from, To: to})
+		if err == nil || !strings.Contains(err.Error(), "move it back") {
+			t.Errorf("from zone b to a, where there is one: %v", err)
+		}
+		if now := first.Status(t.Context()); !settled(now) {
+			t.Errorf("a move that was refused left something behind: %+v", now.Moves)
+		}
+	})
 }
 
 func TestDeadNodeIsOfferedNothing(t *testing.T) {
-	var log logLines
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 6, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[1].URL, "staff", 1_000_000)
-	cluster.Stop(0)
-	// Longer than the rest after which leaderships are offered to those whom the map
-	// names first: the dead node is that for two of the six shards.
-	for i, late := 0, time.Now().Add(13*time.Second); time.Now().Before(late); i++ {
-		enrol(t, client, cluster.Nodes[1+i%2].URL, fmt.Sprint("person ", i))
-	}
-	for _, line := range log.with("leadership was not handed over") {
-		if strings.Contains(line, " node=n1 ") { // it offered its own to others before it stopped
-			continue
+	nodetest.Virtual(t, func(t *testing.T) {
+		var log logLines
+		cluster := nodetest.Start(t, nodetest.Options{Shards: 6, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[1].URL, "staff", 1_000_000)
+		cluster.Stop(0)
+		// Longer than the rest after which leaderships are offered to those whom the map
+		// names first: the dead node is that for two of the six shards.
+		for i, late := 0, time.Now().Add(13*time.Second); time.Now().Before(late); i++ {
+			enrol(t, client, cluster.Nodes[1+i%2].URL, fmt.Sprint("person ", i))
+			time.Sleep(50 * time.Millisecond)
 		}
-		t.Errorf("a dead node was offered a leadership: %s", line)
-	}
+		for _, line := range log.with("leadership was not handed over") {
+			if strings.Contains(line, " node=n1 ") { // it offered its own to others before it stopped
+				continue
+			}
+			t.Errorf("a dead node was offered a leadership: %s", line)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,36 +50,37 @@ func gallery(t *testing.T, c *nodetest.Client, base, name string, size int) {
 }
 
 func TestEveryNodeServesEveryWrite(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "staff", 100)
-	registered := map[string]string{}
-	for i := range 30 {
-		face := nodetest.Image(fmt.Sprint("person ", i))
-		a := client.Call(t, cluster.Nodes[i%3].URL, http.MethodPost, "/v1.1/subjects", map[string]any{"face": face})
-		var s subject
-		if a.Decode(t, &s); a.Status != http.StatusCreated {
-			t.Fatalf("register %d: %d %s", i, a.Status, a.Body)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "staff", 100)
+		registered := map[string]string{}
+		for i := range 30 {
+			face := nodetest.Image(fmt.Sprint("person ", i))
+			a := client.Call(t, cluster.Nodes[i%3].URL, http.MethodPost, "/v1.1/subjects", map[string]any{"face": face})
+			var s subject
+			if a.Decode(t, &s); a.Status != http.StatusCreated {
+				t.Fatalf("register %d: %d %s", i, a.Status, a.Body)
+			}
+			registered[face] = s.ID
+			a = client.Call(t, cluster.Nodes[(i+1)%3].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": face})
+			var r results
+			if a.Decode(t, &r); a.Status != http.StatusOK || len(r.Candidates) != 1 || r.Candidates[0].ID != s.ID || r.Candidates[0].Score != 9999 {
+				t.Fatalf("search %d right after its registration: %d %s", i, a.Status, a.Body)
+			}
 		}
-		registered[face] = s.ID
-		a = client.Call(t, cluster.Nodes[(i+1)%3].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": face})
-		var r results
-		if a.Decode(t, &r); a.Status != http.StatusOK || len(r.Candidates) != 1 || r.Candidates[0].ID != s.ID || r.Candidates[0].Score != 9999 {
-			t.Fatalf("search %d right after its registration: %d %s", i, a.Status, a.Body)
+		a := client.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("nobody")})
+		if a.Status != http.StatusNotFound {
+			t.Fatalf("search for a stranger: %d %s", a.Status, a.Body)
 		}
-	}
-	a := client.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("nobody")})
-	if a.Status != http.StatusNotFound {
-		t.Fatalf("search for a stranger: %d %s", a.Status, a.Body)
-	}
-	var list struct {
-		Subjects []subject
-		Total    int
-	}
-	a = client.Call(t, cluster.Nodes[1].URL, http.MethodGet, "/v1.1/subjects", nil)
-	if a.Decode(t, &list); list.Total != len(registered) || len(list.Subjects) != len(registered) {
-		t.Fatalf("list: %d %s", a.Status, a.Body)
-	}
+		var list struct {
+			Subjects []subject
+			Total    int
+		}
+		a = client.Call(t, cluster.Nodes[1].URL, http.MethodGet, "/v1.1/subjects", nil)
+		if a.Decode(t, &list); list.Total != len(registered) || len(list.Subjects) != len(registered) {
+			t.Fatalf("list: %d %s", a.Status, a.Body)
+		}
+	})
 }
 
 // enrol registers a person through base and gives the answer's subject.
@@ -131,23 +133,28 @@ func candidates(t *testing.T, person string, a nodetest.Answer) []string {
 // promises is the cluster that the tests of TestRequestsKeepPromises share.
 type promises struct{ cluster *nodetest.Cluster }
 
+// tenants counts the tenants of promises, whose names differ.
+var tenants atomic.Int64
+
 func (p promises) url(i int) string { return p.cluster.Nodes[i%3].URL }
 
 // open returns a client of a new tenant with a gallery.
 func (p promises) open(t *testing.T, size int) *nodetest.Client {
-	c := p.cluster.Client(t.Name(), nil)
+	c := p.cluster.Client(fmt.Sprint("tenant ", tenants.Add(1)))
 	gallery(t, c, p.url(0), "g", size)
 	return c
 }
 
 func TestRequestsKeepPromises(t *testing.T) {
-	p := promises{nodetest.Start(t, nodetest.Options{})}
-	t.Run("a byte-identical retry through another node gets the first answer", p.aRetryThroughAnotherNodeGetsTheFirstAnswer)
-	t.Run("ten registrations with one key at once make one subject", p.oneKeyAtOnceMakesOneSubject)
-	t.Run("a full gallery refuses, and takes the slot of a deleted entry", p.aFullGalleryRefusesAndRecycles)
-	t.Run("a gallery over several shards lists and finds everybody", p.manyShardsListAndFindEverybody)
-	t.Run("a tenant reaches its own only", p.aTenantReachesItsOwnOnly)
-	t.Run("of ten creations of a gallery at once one is it", p.oneOfTenCreationsIsIt)
+	nodetest.Virtual(t, func(t *testing.T) {
+		p := promises{nodetest.Start(t, nodetest.Options{})}
+		nodetest.Step(t, "a byte-identical retry through another node gets the first answer", p.aRetryThroughAnotherNodeGetsTheFirstAnswer)
+		nodetest.Step(t, "ten registrations with one key at once make one subject", p.oneKeyAtOnceMakesOneSubject)
+		nodetest.Step(t, "a full gallery refuses, and takes the slot of a deleted entry", p.aFullGalleryRefusesAndRecycles)
+		nodetest.Step(t, "a gallery over several shards lists and finds everybody", p.manyShardsListAndFindEverybody)
+		nodetest.Step(t, "a tenant reaches its own only", p.aTenantReachesItsOwnOnly)
+		nodetest.Step(t, "of ten creations of a gallery at once one is it", p.oneOfTenCreationsIsIt)
+	})
 }
 
 func (p promises) aRetryThroughAnotherNodeGetsTheFirstAnswer(t *testing.T) {
@@ -255,7 +262,7 @@ func (p promises) manyShardsListAndFindEverybody(t *testing.T) {
 }
 
 func (p promises) aTenantReachesItsOwnOnly(t *testing.T) {
-	mine, other := p.open(t, 10), p.cluster.Client("other", nil)
+	mine, other := p.open(t, 10), p.cluster.Client("other")
 	s := enrol(t, mine, p.url(0), "ann")
 	other.APIKey = mine.APIKey
 	a := other.Call(t, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
@@ -270,7 +277,7 @@ func (p promises) aTenantReachesItsOwnOnly(t *testing.T) {
 }
 
 func (p promises) oneOfTenCreationsIsIt(t *testing.T) {
-	c := p.cluster.Client(t.Name(), nil)
+	c := p.cluster.Client("creator")
 	var mu sync.Mutex
 	var key string
 	var refusals []string
@@ -304,61 +311,63 @@ func (p promises) oneOfTenCreationsIsIt(t *testing.T) {
 
 // Data outlives stops, and a node that was away catches up.
 func TestRestartedNodesHaveAllData(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	c := cluster.Client("bank", nil)
-	gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
-	for i := range 10 {
-		enrol(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i))
-	}
-	cluster.Stop(0)
-	for i := range 10 {
-		enrol(t, c, cluster.Nodes[1+i%2].URL, fmt.Sprint("b", i))
-	}
-	cluster.Restart(0)
-	cluster.WaitReady()
-	for i := range 10 {
-		if ids := find(t, c, cluster.Nodes[0].URL, fmt.Sprint("b", i)); len(ids) != 1 {
-			t.Errorf("b%d through the node that was away: %v", i, ids)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c := cluster.Client("bank")
+		gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
+		for i := range 10 {
+			enrol(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i))
 		}
-	}
-	for i := range cluster.Nodes {
-		cluster.Stop(i)
-	}
-	for i := range cluster.Nodes {
-		cluster.Restart(i)
-	}
-	cluster.WaitReady()
-	for i := range 10 {
-		if ids := find(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i)); len(ids) != 1 {
-			t.Errorf("a%d after all nodes were stopped: %v", i, ids)
+		cluster.Stop(0)
+		for i := range 10 {
+			enrol(t, c, cluster.Nodes[1+i%2].URL, fmt.Sprint("b", i))
 		}
-	}
+		cluster.Restart(0)
+		cluster.WaitReady()
+		for i := range 10 {
+			if ids := find(t, c, cluster.Nodes[0].URL, fmt.Sprint("b", i)); len(ids) != 1 {
+				t.Errorf("b%d through the node that was away: %v", i, ids)
+			}
+		}
+		for i := range cluster.Nodes {
+			cluster.Stop(i)
+		}
+		for i := range cluster.Nodes {
+			cluster.Restart(i)
+		}
+		cluster.WaitReady()
+		for i := range 10 {
+			if ids := find(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i)); len(ids) != 1 {
+				t.Errorf("a%d after all nodes were stopped: %v", i, ids)
+			}
+		}
+	})
 }
 
 func TestOtherPackOrKeyRefusesToServe(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	refuses := func(why string) {
-		t.Helper()
-		cluster.Restart(1)
-		select {
-		case <-cluster.Nodes[1].Node.Done():
-			if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), why) {
-				t.Errorf("it stopped for another reason than its %s: %v", why, err)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		refuses := func(why string) {
+			t.Helper()
+			cluster.Restart(1)
+			select {
+			case <-cluster.Nodes[1].Node.Done():
+				if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), why) {
+					t.Errorf("it stopped for another reason than its %s: %v", why, err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Errorf("it serves with another %s", why)
 			}
-		case <-time.After(20 * time.Second):
-			t.Errorf("it serves with another %s", why)
+			cluster.Stop(1)
 		}
 		cluster.Stop(1)
-	}
-	cluster.Stop(1)
-	config := &cluster.Nodes[1].Config
-	own := config.Pack
-	config.Pack = "another pack"
-	refuses("model pack")
-	config.Pack = own
-	config.ClusterKeyFile = filepath.Join(t.TempDir(), "cluster.key")
-	if err := os.WriteFile(config.ClusterKeyFile, []byte(strings.Repeat("7", 64)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	refuses("cluster key")
+		config := &cluster.Nodes[1].Config
+		own := config.Pack
+		config.Pack = "another pack"
+		refuses("model pack")
+		config.Pack = own
+		config.ClusterKeyFile = filepath.Join(t.TempDir(), "cluster.key")
+		if err := os.WriteFile(config.ClusterKeyFile, []byte(strings.Repeat("7", 64)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refuses("cluster key")
+	})
 }

@@ -94,78 +94,78 @@ func damage(t *testing.T, path, text string) int {
 
 // A node with a damaged log serves again with all data.
 func TestDamagedLogIsRebuilt(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
-	client := cluster.Client("bank", nil)
-	url := cluster.Nodes[0].URL
-	gallery(t, client, url, "customers", 1000)
-	known := people(t, client, url, 0, 20)
-	cluster.Stop(2)
-	dir := cluster.Nodes[2].Config.Dir
-	if damage(t, filepath.Join(dir, "group-1", "raft.db"), "Suffrage") == 0 {
-		t.Fatal("there was nothing to damage")
-	}
-	maps.Copy(known, people(t, client, url, 20, 30))
-	cluster.Restart(2)
-	cluster.WaitReady()
-	n := cluster.Nodes[2].Node
-	eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
-	repaired(t, cluster, 1)
-	aside, err := filepath.Glob(filepath.Join(dir, "group-1.damaged-*", "raft.db"))
-	if err != nil || len(aside) != 1 {
-		t.Errorf("files set aside: %v, %v; want one log", aside, err)
-	}
-	everybody(t, client, cluster, known)
-	// The rebuilt replica is as good as the old one: another node may stop.
-	cluster.Stop(1)
-	again := fmt.Sprintf("after %d", len(known))
-	late := time.Now().Add(movesTimeout)
-	for a := (nodetest.Answer{}); a.Status != http.StatusCreated; {
-		if a = client.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/subjects", face(again)); time.Now().After(late) {
-			t.Fatalf("register with one node stopped: %d %s", a.Status, a.Body)
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		url := cluster.Nodes[0].URL
+		gallery(t, client, url, "customers", 1000)
+		known := people(t, client, url, 0, 20)
+		cluster.Stop(2)
+		dir := cluster.Nodes[2].Config.Dir
+		if damage(t, filepath.Join(dir, "group-1", "raft.db"), "Suffrage") == 0 {
+			t.Fatal("there was nothing to damage")
 		}
-	}
-	everybody(t, client, cluster, known)
-	cluster.Restart(1)
-	cluster.WaitReady()
+		maps.Copy(known, people(t, client, url, 20, 30))
+		cluster.Restart(2)
+		cluster.WaitReady()
+		n := cluster.Nodes[2].Node
+		eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
+		repaired(t, cluster, 1)
+		aside, err := filepath.Glob(filepath.Join(dir, "group-1.damaged-*", "raft.db"))
+		if err != nil || len(aside) != 1 {
+			t.Errorf("files set aside: %v, %v; want one log", aside, err)
+		}
+		everybody(t, client, cluster, known)
+		// The rebuilt replica is as good as the old one: another node may stop.
+		cluster.Stop(1)
+		again := fmt.Sprintf("after %d", len(known))
+		late := time.Now().Add(movesTimeout)
+		for a := (nodetest.Answer{}); a.Status != http.StatusCreated; {
+			if a = client.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/subjects", face(again)); time.Now().After(late) {
+				t.Fatalf("register with one node stopped: %d %s", a.Status, a.Body)
+			}
+		}
+		everybody(t, client, cluster, known)
+		cluster.Restart(1)
+		cluster.WaitReady()
+	})
 }
 
 // The log says what to do.
 func TestDamagedMetaStopsNode(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	cluster.Stop(2)
-	if damage(t, filepath.Join(cluster.Nodes[2].Config.Dir, "group-0", "raft.db"), "Suffrage") == 0 {
-		t.Fatal("there was nothing to damage")
-	}
-	n, err := node.Open(t.Context(), cluster.Nodes[2].Config)
-	if err == nil {
-		t.Error("the node was opened")
-		_ = n.Close(context.Background()) // the test has failed
-	} else if !strings.Contains(err.Error(), "group 0") {
-		t.Errorf("got %q, want words that name the group", err)
-	}
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		cluster.Stop(2)
+		if damage(t, filepath.Join(cluster.Nodes[2].Config.Dir, "group-0", "raft.db"), "Suffrage") == 0 {
+			t.Fatal("there was nothing to damage")
+		}
+		n, err := node.Open(t.Context(), cluster.Nodes[2].Config)
+		if err == nil {
+			t.Error("the node was opened")
+			_ = n.Close(context.Background()) // the test has failed
+		} else if !strings.Contains(err.Error(), "group 0") {
+			t.Errorf("got %q, want words that name the group", err)
+		}
+	})
 }
 
 // A replica on a full disk rests and comes back with its files.
 func TestReplicaLeavesFullDisk(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	client := cluster.Client("bank", nil)
-	url := cluster.Nodes[0].URL
-	gallery(t, client, url, "customers", 1000)
-	known := people(t, client, url, 0, 5)
-	m := cluster.Nodes[1]
-	m.Node.SetFree(0, 100<<30)
-	m.Node.Break(1, fmt.Errorf("write the log: %w", &os.PathError{Op: "write", Path: "raft.db", Err: syscall.ENOSPC}))
-	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "no space left") && warned(s, "nearly full") })
-	known["while one is full"] = enrolUntil(t, client, url, "while one is full")
-	m.Node.SetFree(50<<30, 100<<30)
-	repaired(t, cluster, 1)
-	if aside, err := filepath.Glob(filepath.Join(m.Config.Dir, "*.damaged-*")); err != nil || len(aside) != 0 {
-		t.Errorf("good files were set aside: %v, %v", aside, err)
-	}
-	everybody(t, client, cluster, known)
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		url := cluster.Nodes[0].URL
+		gallery(t, client, url, "customers", 1000)
+		known := people(t, client, url, 0, 5)
+		m := cluster.Nodes[1]
+		m.Node.SetFree(0, 100<<30)
+		m.Node.Break(1, fmt.Errorf("write the log: %w", &os.PathError{Op: "write", Path: "raft.db", Err: syscall.ENOSPC}))
+		eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "no space left") && warned(s, "nearly full") })
+		known["while one is full"] = enrolUntil(t, client, url, "while one is full")
+		m.Node.SetFree(50<<30, 100<<30)
+		repaired(t, cluster, 1)
+		if aside, err := filepath.Glob(filepath.Join(m.Config.Dir, "*.damaged-*")); err != nil || len(aside) != 0 {
+			t.Errorf("good files were set aside: %v, %v", aside, err)
+		}
+		everybody(t, client, cluster, known)
+	})
 }
 
 // enrolUntil registers a person while leaders may change.
@@ -184,49 +184,49 @@ func enrolUntil(t *testing.T, c *nodetest.Client, url, person string) string {
 }
 
 func TestUnreadableDiskStopsNode(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	n := cluster.Nodes[1].Node
-	n.Break(1, fmt.Errorf("write the log: %w", &os.PathError{Op: "sync", Path: "raft.db", Err: syscall.EIO}))
-	select {
-	case <-n.Done():
-	case <-time.After(movesTimeout):
-		t.Fatal("the node goes on after a failed fsync")
-	}
-	if !errors.Is(n.Err(), syscall.EIO) {
-		t.Errorf("got %v, want the disk's error", n.Err())
-	}
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		n := cluster.Nodes[1].Node
+		n.Break(1, fmt.Errorf("write the log: %w", &os.PathError{Op: "sync", Path: "raft.db", Err: syscall.EIO}))
+		select {
+		case <-n.Done():
+		case <-time.After(movesTimeout):
+			t.Fatal("the node goes on after a failed fsync")
+		}
+		if !errors.Is(n.Err(), syscall.EIO) {
+			t.Errorf("got %v, want the disk's error", n.Err())
+		}
+	})
 }
 
 // A node with a full disk refuses registrations until it has space, and nothing else.
 func TestFullDiskRefusesOnlyWrites(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
-	client := cluster.Client("tenant", nil)
-	url := cluster.Nodes[0].URL
-	gallery(t, client, url, "staff", 100)
-	known := enrol(t, client, url, "anna")
-	for _, m := range cluster.Nodes {
-		m.Node.SetFree(4<<30, 100<<30)
-	}
-	eventually(t, cluster.Nodes[0].Node, "the alarm", func(s wire.Status) bool {
-		count := 0
-		for _, m := range s.Nodes {
-			count += len(m.Alarms)
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("tenant")
+		url := cluster.Nodes[0].URL
+		gallery(t, client, url, "staff", 100)
+		known := enrol(t, client, url, "anna")
+		for _, m := range cluster.Nodes {
+			m.Node.SetFree(4<<30, 100<<30)
 		}
-		return count == len(cluster.Nodes) && warned(s, "nearly full")
+		eventually(t, cluster.Nodes[0].Node, "the alarm", func(s wire.Status) bool {
+			count := 0
+			for _, m := range s.Nodes {
+				count += len(m.Alarms)
+			}
+			return count == len(cluster.Nodes) && warned(s, "nearly full")
+		})
+		a := client.Call(t, url, http.MethodPost, "/v1.1/subjects", face("berta"))
+		if a.Status != http.StatusInternalServerError || a.Header.Get("Retry-After") == "" {
+			t.Errorf("register: %d %v %s, want 500 with Retry-After", a.Status, a.Header, a.Body)
+		}
+		if got := find(t, client, url, "anna"); len(got) != 1 || got[0] != known.ID {
+			t.Errorf("search: got %v, want %s", got, known.ID)
+		}
+		expect(t, client, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+known.ID, nil)
+		for _, m := range cluster.Nodes {
+			m.Node.SetFree(6<<30, 100<<30)
+		}
+		enrolUntil(t, client, url, "berta")
+		eventually(t, cluster.Nodes[0].Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "nearly full") })
 	})
-	a := client.Call(t, url, http.MethodPost, "/v1.1/subjects", face("berta"))
-	if a.Status != http.StatusInternalServerError || a.Header.Get("Retry-After") == "" {
-		t.Errorf("register: %d %v %s, want 500 with Retry-After", a.Status, a.Header, a.Body)
-	}
-	if got := find(t, client, url, "anna"); len(got) != 1 || got[0] != known.ID {
-		t.Errorf("search: got %v, want %s", got, known.ID)
-	}
-	expect(t, client, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+known.ID, nil)
-	for _, m := range cluster.Nodes {
-		m.Node.SetFree(6<<30, 100<<30)
-	}
-	enrolUntil(t, client, url, "berta")
-	eventually(t, cluster.Nodes[0].Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "nearly full") })
 }

@@ -65,76 +65,79 @@ func (n *answers) count(a nodetest.Answer) {
 // back, keeps its queue and the memory for bodies within their bounds, serves another
 // tenant all the while, and afterwards everybody as before.
 func TestOverloadedNodeShedsLoad(t *testing.T) {
-	slow := newSlowEngine()
-	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Extractor: slow, Table: nodetest.Table()})
-	url := c.Nodes[0].URL
-	flooder, other := c.Client("flooder", nil), c.Client("other", nil)
-	gallery(t, flooder, url, "crowd", 10_000)
-	gallery(t, other, url, "few", 100)
-	large := strings.Repeat("x", 100<<10)
-	enrol := func(client *nodetest.Client, what string) nodetest.Answer {
-		r, err := client.Sign(url, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image(what + large)})
-		if err == nil {
-			var a nodetest.Answer
-			if a, err = client.Send(t.Context(), url, r); err == nil {
-				return a
+	nodetest.Virtual(t, func(t *testing.T) {
+		slow := newSlowEngine()
+		c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Extractor: slow, Table: nodetest.Table()})
+		url := c.Nodes[0].URL
+		flooder, other := c.Client("flooder"), c.Client("other")
+		gallery(t, flooder, url, "crowd", 10_000)
+		gallery(t, other, url, "few", 10_000)
+		large := strings.Repeat("x", 100<<10)
+		enrol := func(client *nodetest.Client, what string) nodetest.Answer {
+			r, err := client.Sign(url, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image(what + large)})
+			if err == nil {
+				var a nodetest.Answer
+				if a, err = client.Send(t.Context(), url, r); err == nil {
+					return a
+				}
 			}
+			t.Errorf("%s: %v", what, err)
+			return nodetest.Answer{}
 		}
-		t.Errorf("%s: %v", what, err)
-		return nodetest.Answer{}
-	}
-	const clients, lasts = 50, 2 * time.Second
-	var flood, others answers
-	var work sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), lasts)
-	defer cancel()
-	for i := range clients {
+		const clients, lasts = 50, 2 * time.Second
+		var flood, others answers
+		var work sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), lasts)
+		defer cancel()
+		for i := range clients {
+			work.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					flood.count(enrol(flooder, fmt.Sprint("flood ", i, " ", n)))
+					time.Sleep(4 * slowImage)
+				}
+			})
+		}
 		work.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				flood.count(enrol(flooder, fmt.Sprint("flood ", i, " ", n)))
+				others.count(enrol(other, fmt.Sprint("other ", n)))
 				time.Sleep(slowImage)
 			}
 		})
-	}
-	work.Go(func() {
-		for n := 0; ctx.Err() == nil; n++ {
-			others.count(enrol(other, fmt.Sprint("other ", n)))
+		waited := 0.0
+		for ctx.Err() == nil {
+			s := scrape(t, c.Nodes[0])
+			waited = max(waited, s["facet_engine_waiting"])
+			if s["facet_engine_waiting"] > s["facet_engine_waiting_limit"] || s["facet_engine_waiting_limit"] != 32 {
+				t.Errorf("%v images wait, at most %v may", s["facet_engine_waiting"], s["facet_engine_waiting_limit"])
+			}
+			if s["facet_bodies_bytes"] > s["facet_bodies_limit_bytes"] {
+				t.Errorf("bodies take %v bytes, at most %v may be", s["facet_bodies_bytes"], s["facet_bodies_limit_bytes"])
+			}
+			time.Sleep(50 * time.Millisecond)
 		}
+		work.Wait()
+		if flood.good.Load() == 0 || flood.refused.Load() == 0 || flood.other.Load() != 0 {
+			t.Errorf("the flood: %d served, %d refused, %d answered otherwise", flood.good.Load(), flood.refused.Load(), flood.other.Load())
+		}
+		if others.good.Load() == 0 || others.refused.Load()+others.other.Load() != 0 {
+			t.Errorf("the other tenant: %d served, %d refused, %d answered otherwise; want no refusal",
+				others.good.Load(), others.refused.Load(), others.other.Load())
+		}
+		if slow.atOnce.Load() > 2 || waited == 0 {
+			t.Errorf("%d images were with the engine at once, want at most 2; %v waited", slow.atOnce.Load(), waited)
+		}
+		within(t, 10*time.Second, "the node is at rest again", func() bool {
+			s := scrape(t, c.Nodes[0])
+			return s["facet_engine_waiting"] == 0 && s["facet_bodies_bytes"] == 0 && s["facet_requests_in_flight"] == 0
+		})
+		if s := scrape(t, c.Nodes[0]); sum(s, "facet_requests_refused_total", `reason="busy"`) == 0 {
+			t.Error("no refusal was counted as busy")
+		}
+		for n := range 10 {
+			if a := enrol(flooder, fmt.Sprint("afterwards ", n)); a.Status != 201 {
+				t.Errorf("afterwards: %d %s", a.Status, a.Body)
+			}
+		}
+		t.Logf("served %d, refused %d, another tenant %d", flood.good.Load(), flood.refused.Load(), others.good.Load())
 	})
-	waited := 0.0
-	for ctx.Err() == nil {
-		s := scrape(t, c.Nodes[0])
-		waited = max(waited, s["facet_engine_waiting"])
-		if s["facet_engine_waiting"] > s["facet_engine_waiting_limit"] || s["facet_engine_waiting_limit"] != 32 {
-			t.Errorf("%v images wait, at most %v may", s["facet_engine_waiting"], s["facet_engine_waiting_limit"])
-		}
-		if s["facet_bodies_bytes"] > s["facet_bodies_limit_bytes"] {
-			t.Errorf("bodies take %v bytes, at most %v may be", s["facet_bodies_bytes"], s["facet_bodies_limit_bytes"])
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	work.Wait()
-	if flood.good.Load() == 0 || flood.refused.Load() == 0 || flood.other.Load() != 0 {
-		t.Errorf("the flood: %d served, %d refused, %d answered otherwise", flood.good.Load(), flood.refused.Load(), flood.other.Load())
-	}
-	if others.good.Load() == 0 || others.refused.Load()+others.other.Load() != 0 {
-		t.Errorf("the other tenant: %d served, %d refused, %d answered otherwise; want no refusal",
-			others.good.Load(), others.refused.Load(), others.other.Load())
-	}
-	if slow.atOnce.Load() > 2 || waited == 0 {
-		t.Errorf("%d images were with the engine at once, want at most 2; %v waited", slow.atOnce.Load(), waited)
-	}
-	within(t, 10*time.Second, "the node is at rest again", func() bool {
-		s := scrape(t, c.Nodes[0])
-		return s["facet_engine_waiting"] == 0 && s["facet_bodies_bytes"] == 0 && s["facet_requests_in_flight"] == 0
-	})
-	if s := scrape(t, c.Nodes[0]); sum(s, "facet_requests_refused_total", `reason="busy"`) == 0 {
-		t.Error("no refusal was counted as busy")
-	}
-	for n := range 10 {
-		if a := enrol(flooder, fmt.Sprint("afterwards ", n)); a.Status != 201 {
-			t.Errorf("afterwards: %d %s", a.Status, a.Body)
-		}
-	}
-	t.Logf("served %d, refused %d, another tenant %d", flood.good.Load(), flood.refused.Load(), others.good.Load())
 }

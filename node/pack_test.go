@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,32 +32,33 @@ func refusal(t *testing.T, m *nodetest.Member) string {
 
 // A node with another pack says which pack it has and which the cluster has.
 func TestPackMismatchNamesBothPacks(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 3, Founders: 2})
-	own := cluster.Nodes[0].Config.Pack
-	f := func(name string, i int) {
-		t.Helper()
-		cluster.Nodes[i].Config.Pack = foreignPack
-		cluster.Restart(i)
-		why := refusal(t, cluster.Nodes[i])
-		for _, pack := range []string{own[:12], foreignPack[:12]} {
-			if !strings.Contains(why, pack) {
-				t.Errorf("%s: it says %q, which does not name pack %s", name, why, pack)
+	nodetest.Run(t, nodetest.Options{Nodes: 3, Founders: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		own := cluster.Nodes[0].Config.Pack
+		f := func(name string, i int) {
+			t.Helper()
+			cluster.Nodes[i].Config.Pack = foreignPack
+			cluster.Restart(i)
+			why := refusal(t, cluster.Nodes[i])
+			for _, pack := range []string{own[:12], foreignPack[:12]} {
+				if !strings.Contains(why, pack) {
+					t.Errorf("%s: it says %q, which does not name pack %s", name, why, pack)
+				}
 			}
+			// An open connection is cut, and is no error of the stop.
+			conn, err := cluster.Nodes[i].Config.Network.Dial(t.Context(), strings.TrimPrefix(cluster.Nodes[i].URL, "https://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			cluster.Stop(i)
 		}
-		// An open connection is cut, and is no error of the stop.
-		conn, err := net.Dial("tcp", strings.TrimPrefix(cluster.Nodes[i].URL, "https://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		cluster.Stop(i)
-	}
-	cluster.Stop(1)
-	f("a member", 1)
-	cluster.Nodes[1].Config.Pack = own
-	cluster.Restart(1)
-	cluster.WaitReady()
-	f("a new node", 2)
+		cluster.Stop(1)
+		f("a member", 1)
+		cluster.Nodes[1].Config.Pack = own
+		cluster.Restart(1)
+		cluster.WaitReady()
+		f("a new node", 2)
+	})
 }
 
 // foreign makes templates as HashExtractor does and says that another model made them.
@@ -75,55 +75,56 @@ func (f foreign) ExtractLarge(ctx context.Context, image []byte, share float32) 
 // A node whose pack passes for the cluster's and whose models differ all the same
 // must not compare, on whichever node the templates lie.
 func TestOtherModelsAreNotCompared(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	c := cluster.Client("bank", nil)
-	gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
-	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		enrol(t, c, cluster.Nodes[0].URL, name)
-	}
-	cluster.Stop(2)
-	cluster.Nodes[2].Config.Extractor = foreign{}
-	cluster.Restart(2)
-	cluster.WaitReady()
-	if ids := find(t, c, cluster.Nodes[0].URL, "a"); len(ids) != 1 {
-		t.Errorf("through a node of the same model: %v, want one subject", ids)
-	}
-	a := c.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("a")})
-	if a.Status != http.StatusInternalServerError {
-		t.Errorf("through a node of another model: %d %s, want an error", a.Status, a.Body)
-	}
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c := cluster.Client("bank")
+		gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			enrol(t, c, cluster.Nodes[0].URL, name)
+		}
+		cluster.Stop(2)
+		cluster.Nodes[2].Config.Extractor = foreign{}
+		cluster.Restart(2)
+		cluster.WaitReady()
+		if ids := find(t, c, cluster.Nodes[0].URL, "a"); len(ids) != 1 {
+			t.Errorf("through a node of the same model: %v, want one subject", ids)
+		}
+		a := c.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("a")})
+		if a.Status != http.StatusInternalServerError {
+			t.Errorf("through a node of another model: %d %s, want an error", a.Status, a.Body)
+		}
+	})
 }
 
 // A node codes templates by its pack's spectrum, and answers as one without.
 func TestNodeUsesPackSpectrum(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	c, m := cluster.Client("bank", nil), cluster.Nodes[0]
-	gallery(t, c, m.URL, "staff", 1000)
-	var known []string
-	for i := range 150 { // more than what is kept without codes
-		known = append(known, enrol(t, c, m.URL, fmt.Sprint(i)).ID)
-	}
-	const dim = nodetest.Dim
-	before := m.Node.BytesPerTemplate(dim)
-	cluster.Stop(0)
-	m.Config.Spectrum = make([]float64, dim) // the first half weighs all
-	for i := range dim / 2 {
-		m.Config.Spectrum[i] = 2. / dim
-	}
-	cluster.Restart(0)
-	cluster.WaitReady()
-	if after := m.Node.BytesPerTemplate(dim); after >= before {
-		t.Errorf("a template of a spectrum with nothing in its second half takes %v bytes, without a spectrum %v", after, before)
-	}
-	for _, i := range []int{0, 77, 149} {
-		if got := find(t, c, m.URL, fmt.Sprint(i)); len(got) != 1 || got[0] != known[i] {
-			t.Errorf("search for %d: got %v, want %s", i, got, known[i])
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c, m := cluster.Client("bank"), cluster.Nodes[0]
+		gallery(t, c, m.URL, "staff", 1000)
+		var known []string
+		for i := range 150 { // more than what is kept without codes
+			known = append(known, enrol(t, c, m.URL, fmt.Sprint(i)).ID)
 		}
-	}
-	cluster.Stop(0)
-	m.Config.Spectrum = []float64{1, 1}
-	if n, err := node.Open(t.Context(), m.Config); !errors.Is(err, kernel.ErrSpectrum) {
-		t.Errorf("a spectrum that is none: node %v, error %v, want ErrSpectrum", n, err)
-	}
+		const dim = nodetest.Dim
+		before := m.Node.BytesPerTemplate(dim)
+		cluster.Stop(0)
+		m.Config.Spectrum = make([]float64, dim) // the first half weighs all
+		for i := range dim / 2 {
+			m.Config.Spectrum[i] = 2. / dim
+		}
+		cluster.Restart(0)
+		cluster.WaitReady()
+		if after := m.Node.BytesPerTemplate(dim); after >= before {
+			t.Errorf("a template of a spectrum with nothing in its second half takes %v bytes, without a spectrum %v", after, before)
+		}
+		for _, i := range []int{0, 77, 149} {
+			if got := find(t, c, m.URL, fmt.Sprint(i)); len(got) != 1 || got[0] != known[i] {
+				t.Errorf("search for %d: got %v, want %s", i, got, known[i])
+			}
+		}
+		cluster.Stop(0)
+		m.Config.Spectrum = []float64{1, 1}
+		if n, err := node.Open(t.Context(), m.Config); !errors.Is(err, kernel.ErrSpectrum) {
+			t.Errorf("a spectrum that is none: node %v, error %v, want ErrSpectrum", n, err)
+		}
+	})
 }

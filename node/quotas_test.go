@@ -40,8 +40,8 @@ func startQuotas(t *testing.T, o nodetest.Options) *quotas {
 	for _, m := range q.cluster.Nodes {
 		waitLevel(t, m.Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
 	}
-	q.noisy, q.who = q.cluster.ClientOf("noisy", nil)
-	q.quiet = q.cluster.Client("quiet", nil)
+	q.noisy, q.who = q.cluster.ClientOf("noisy")
+	q.quiet = q.cluster.Client("quiet")
 	gallery(t, q.noisy, q.url(), "noisy", 100)
 	gallery(t, q.quiet, q.url(), "quiet", 100)
 	return q
@@ -101,18 +101,19 @@ func idOf(t *testing.T, a nodetest.Answer) string {
 }
 
 func TestEachQuotaRefusesItsTenant(t *testing.T) {
-	t.Parallel()
-	bucket := t.TempDir()
-	extractor := &countingExtractor{}
-	q := startQuotas(t, nodetest.Options{Shards: 2, Bucket: "file://" + bucket, Extractor: extractor, Table: nodetest.Table()})
-	t.Run("galleries, subjects and applications", q.recordsAreBounded)
-	t.Run("access keys", q.accessKeysAreBounded)
-	t.Run("writes", q.writesAreBounded)
-	t.Run("writes with a key", func(t *testing.T) { q.keyedWritesAreBounded(t, extractor) })
-	t.Run("changes", q.changesAreBounded)
-	t.Run("jobs and their items", func(t *testing.T) { q.jobsAreBounded(t, store{filepath.Join(bucket, q.who.String())}) })
-	t.Run("requests", q.requestsAreBounded)
-	t.Run("shown to operators", q.usesAreShown)
+	nodetest.Virtual(t, func(t *testing.T) {
+		bucket := t.TempDir()
+		extractor := &countingExtractor{}
+		q := startQuotas(t, nodetest.Options{Shards: 2, Bucket: "file://" + bucket, Extractor: extractor, Table: nodetest.Table()})
+		nodetest.Step(t, "galleries, subjects and applications", q.recordsAreBounded)
+		nodetest.Step(t, "access keys", q.accessKeysAreBounded)
+		nodetest.Step(t, "writes", q.writesAreBounded)
+		nodetest.Step(t, "writes with a key", func(t *testing.T) { q.keyedWritesAreBounded(t, extractor) })
+		nodetest.Step(t, "changes", q.changesAreBounded)
+		nodetest.Step(t, "jobs and their items", func(t *testing.T) { q.jobsAreBounded(t, store{filepath.Join(bucket, q.who.String())}) })
+		nodetest.Step(t, "requests", q.requestsAreBounded)
+		nodetest.Step(t, "shown to operators", q.usesAreShown)
+	})
 }
 
 func (q *quotas) recordsAreBounded(t *testing.T) {
@@ -332,7 +333,8 @@ func (q *quotas) requestsAreBounded(t *testing.T) {
 }
 
 func (q *quotas) usesAreShown(t *testing.T) {
-	for i := range 20 { // a node answers from its own records, whether or not it has applied the command
+	time.Sleep(time.Second) // the records of the audit log reach their shard
+	for i := range 20 {     // a node answers from its own records, whether or not it has applied the command
 		most := uint64(7 + i%2)
 		set, err := q.cluster.Nodes[i%3].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: metafsm.QuotaGalleries, Most: most}})
 		if err != nil {
@@ -369,118 +371,119 @@ func (q *quotas) usesAreShown(t *testing.T) {
 // Meta decides on its leader, so requests to three nodes at once never exceed a quota. A
 // shard does, too.
 func TestRacingNodesStayWithinQuota(t *testing.T) {
-	t.Parallel()
-	q := startQuotas(t, nodetest.Options{Shards: 1})
-	q.set(t, metafsm.QuotaGalleries, 8)
-	q.set(t, metafsm.QuotaWrites, 10)
-	var made, enrolled atomic.Int64
-	var work sync.WaitGroup
-	for i := range 30 {
-		url := q.cluster.Nodes[i%3].URL
-		work.Go(func() {
-			a := q.noisy.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{
-				"name": fmt.Sprint("race ", i), "description": "", "size": 1, "faceMinimumQualityScore": 0.45,
+	nodetest.Virtual(t, func(t *testing.T) {
+		q := startQuotas(t, nodetest.Options{Shards: 1})
+		q.set(t, metafsm.QuotaGalleries, 8)
+		q.set(t, metafsm.QuotaWrites, 10)
+		var made, enrolled atomic.Int64
+		var work sync.WaitGroup
+		for i := range 30 {
+			url := q.cluster.Nodes[i%3].URL
+			work.Go(func() {
+				a := q.noisy.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{
+					"name": fmt.Sprint("race ", i), "description": "", "size": 1, "faceMinimumQualityScore": 0.45,
+				})
+				if a.Status == http.StatusOK {
+					made.Add(1)
+				} else {
+					refused(t, a, metafsm.QuotaGalleries, false)
+				}
+				a = q.noisy.Call(t, url, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("racer ", i)))
+				if a.Status == http.StatusCreated {
+					enrolled.Add(1)
+				} else {
+					refused(t, a, metafsm.QuotaWrites, true)
+				}
 			})
-			if a.Status == http.StatusOK {
-				made.Add(1)
-			} else {
-				refused(t, a, metafsm.QuotaGalleries, false)
-			}
-			a = q.noisy.Call(t, url, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("racer ", i)))
-			if a.Status == http.StatusCreated {
-				enrolled.Add(1)
-			} else {
-				refused(t, a, metafsm.QuotaWrites, true)
-			}
-		})
-	}
-	work.Wait()
-	if made.Load() != 7 || enrolled.Load() != 10 {
-		t.Errorf("%d galleries and %d subjects were made, want 7 beside the first and 10", made.Load(), enrolled.Load())
-	}
+		}
+		work.Wait()
+		if made.Load() != 7 || enrolled.Load() != 10 {
+			t.Errorf("%d galleries and %d subjects were made, want 7 beside the first and 10", made.Load(), enrolled.Load())
+		}
+	})
 }
 
 // What a tenant has beyond a default stays and works when its cluster is upgraded. What is
 // counted survives a restart.
 func TestUpgradeKeepsExcess(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelQuotas - 1})
-	c, who := cluster.ClientOf("bank", nil)
-	url := cluster.Nodes[0].URL
-	gallery(t, c, url, "huge", 20_000_000)
-	enrol(t, c, url, "a")
-	set := func() error {
-		_, err := cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaWrites, Most: 2}})
-		return err
-	}
-	if err := set(); router.KindOf(err) != router.Unavailable {
-		t.Errorf("quotas before the upgrade: %v", err)
-	}
-	upgraded(t, cluster, 0, metafsm.Level)
-	waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
-	if err := set(); err != nil {
-		t.Fatal(err)
-	}
-	create := func() nodetest.Answer {
-		return c.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{"name": "one more", "description": "", "size": 1, "faceMinimumQualityScore": 0.45})
-	}
-	enrol(t, c, url, "b")
-	enrol(t, c, url, "c")
-	for range 2 {
-		refused(t, create(), metafsm.QuotaSubjects, false)
-		refused(t, c.Call(t, url, http.MethodPost, "/v1.1/subjects", face("d")), metafsm.QuotaWrites, true)
-		for _, person := range []string{"a", "b", "c"} {
-			if got := find(t, c, url, person); len(got) != 1 {
-				t.Errorf("%s: %v", person, got)
-			}
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelQuotas - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		c, who := cluster.ClientOf("bank")
+		url := cluster.Nodes[0].URL
+		gallery(t, c, url, "huge", 20_000_000)
+		enrol(t, c, url, "a")
+		set := func() error {
+			_, err := cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaWrites, Most: 2}})
+			return err
 		}
-		for number := range id.Shard(2) {
-			if err := cluster.Nodes[0].Node.SnapshotHere(number); err != nil {
-				t.Fatal(err)
-			}
+		if err := set(); router.KindOf(err) != router.Unavailable {
+			t.Errorf("quotas before the upgrade: %v", err)
 		}
-		upgraded(t, cluster, 0, metafsm.Level) // a restart
-	}
+		upgraded(t, cluster, 0, metafsm.Level)
+		waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
+		if err := set(); err != nil {
+			t.Fatal(err)
+		}
+		create := func() nodetest.Answer {
+			return c.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{"name": "one more", "description": "", "size": 1, "faceMinimumQualityScore": 0.45})
+		}
+		enrol(t, c, url, "b")
+		enrol(t, c, url, "c")
+		for range 2 {
+			refused(t, create(), metafsm.QuotaSubjects, false)
+			refused(t, c.Call(t, url, http.MethodPost, "/v1.1/subjects", face("d")), metafsm.QuotaWrites, true)
+			for _, person := range []string{"a", "b", "c"} {
+				if got := find(t, c, url, person); len(got) != 1 {
+					t.Errorf("%s: %v", person, got)
+				}
+			}
+			for number := range id.Shard(2) {
+				if err := cluster.Nodes[0].Node.SnapshotHere(number); err != nil {
+					t.Fatal(err)
+				}
+			}
+			upgraded(t, cluster, 0, metafsm.Level) // a restart
+		}
+	})
 }
 
 // A shard without a leader hides neither the quotas nor that they were set.
 func TestQuotasAnswerWithoutAShard(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5, Shards: 2})
-	nodes := cluster.Nodes
-	for _, m := range nodes {
-		waitLevel(t, m.Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
-	}
-	c, who := cluster.ClientOf("bank", nil)
-	gallery(t, c, nodes[0].URL, "staff", 100)
-	eventually(t, nodes[0].Node, "meta has five voters", func(s wire.Status) bool { return metaVoters(s) == 5 })
-	stopped := 0
-	for i, m := range nodes {
-		if _, holds := m.Node.ShardHere(1); holds && stopped < 2 {
-			cluster.Stop(i)
-			stopped++
+	nodetest.Run(t, nodetest.Options{Nodes: 5, Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		nodes := cluster.Nodes
+		for _, m := range nodes {
+			waitLevel(t, m.Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
 		}
-	}
-	rest := nodes[slices.IndexFunc(nodes, func(m *nodetest.Member) bool { return m.Node != nil })].Node
-	eventually(t, rest, "meta has a leader", func(wire.Status) bool { return rest.Router().SyncMeta(t.Context()) == nil })
-	if _, err := rest.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaGalleries, Most: 9}}); err != nil {
-		t.Error(err)
-	}
-	list, err := rest.Router().Tenants(t.Context())
-	if err != nil || len(list) != 1 {
-		t.Fatalf("%+v, %v", list, err)
-	}
-	for _, u := range list[0].Quotas {
-		switch u.Quota {
-		case metafsm.QuotaGalleries:
-			if u.Used != 1 || u.Most != 9 || u.Incomplete {
-				t.Errorf("%+v", u)
+		c, who := cluster.ClientOf("bank")
+		gallery(t, c, nodes[0].URL, "staff", 100)
+		eventually(t, nodes[0].Node, "meta has five voters", func(s wire.Status) bool { return metaVoters(s) == 5 })
+		stopped := 0
+		for i, m := range nodes {
+			if _, holds := m.Node.ShardHere(1); holds && stopped < 2 {
+				cluster.Stop(i)
+				stopped++
 			}
-		case metafsm.QuotaWrites:
-			if !u.Incomplete {
-				t.Errorf("%+v looks complete", u)
-			}
-		default:
 		}
-	}
+		rest := nodes[slices.IndexFunc(nodes, func(m *nodetest.Member) bool { return m.Node != nil })].Node
+		eventually(t, rest, "meta has a leader", func(wire.Status) bool { return rest.Router().SyncMeta(t.Context()) == nil })
+		if _, err := rest.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaGalleries, Most: 9}}); err != nil {
+			t.Error(err)
+		}
+		list, err := rest.Router().Tenants(t.Context())
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		for _, u := range list[0].Quotas {
+			switch u.Quota {
+			case metafsm.QuotaGalleries:
+				if u.Used != 1 || u.Most != 9 || u.Incomplete {
+					t.Errorf("%+v", u)
+				}
+			case metafsm.QuotaWrites:
+				if !u.Incomplete {
+					t.Errorf("%+v looks complete", u)
+				}
+			default:
+			}
+		}
+	})
 }

@@ -43,25 +43,27 @@ func have(t *testing.T, cluster *nodetest.Cluster, replicas, shards int) {
 
 // Clients register and search all the while.
 func TestReplicasChangeUnderTraffic(t *testing.T) {
-	const shards = 4
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
-	w := &traffic{cluster: cluster, client: client}
-	w.run(t)
-	have(t, cluster, 3, shards)
-	for _, number := range []int{5, 3, 1, 3} {
-		w.order(t, number, number == 1)
-		began, before := time.Now(), w.count.Load()
-		have(t, cluster, number, shards)
-		t.Logf("%d replicas after %s, %d registrations meanwhile", number, time.Since(began).Round(time.Millisecond), w.count.Load()-before)
-	}
-	w.check(t)
-	for _, n := range cluster.Nodes {
-		if voters := metaVoters(n.Node.Status(t.Context())); voters != 5 {
-			t.Errorf("meta has %d voters", voters)
+	nodetest.Virtual(t, func(t *testing.T) {
+		const shards = 4
+		cluster := nodetest.Start(t, nodetest.Options{Nodes: 5})
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+		w := &traffic{cluster: cluster, client: client}
+		w.run(t)
+		have(t, cluster, 3, shards)
+		for _, number := range []int{5, 3, 1, 3} {
+			w.order(t, number, number == 1)
+			began, before := time.Now(), w.count.Load()
+			have(t, cluster, number, shards)
+			t.Logf("%d replicas after %s, %d registrations meanwhile", number, time.Since(began).Round(time.Millisecond), w.count.Load()-before)
 		}
-	}
+		w.check(t)
+		for _, n := range cluster.Nodes {
+			if voters := metaVoters(n.Node.Status(t.Context())); voters != 5 {
+				t.Errorf("meta has %d voters", voters)
+			}
+		}
+	})
 }
 
 // metaVoters returns the number of meta's voters.
@@ -75,183 +77,183 @@ func metaVoters(s wire.Status) (n int) {
 }
 
 func TestWrongNumberOfReplicasIsRefused(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	admin := cluster.Nodes[0].Node.Admin()
-	f := func(o wire.ReplicasOrder, want string) {
-		t.Helper()
-		if _, err := admin.SetReplicas(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", o, err)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		admin := cluster.Nodes[0].Node.Admin()
+		f := func(o wire.ReplicasOrder, want string) {
+			t.Helper()
+			if _, err := admin.SetReplicas(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v", o, err)
+			}
 		}
-	}
-	for _, number := range []int{-1, 0, 2, 4, 7} {
-		f(wire.ReplicasOrder{Replicas: number, Force: true}, "1, 3 or 5")
-	}
-	f(wire.ReplicasOrder{Replicas: 1}, "give --force")
-	have(t, cluster, 3, 4)
+		for _, number := range []int{-1, 0, 2, 4, 7} {
+			f(wire.ReplicasOrder{Replicas: number, Force: true}, "1, 3 or 5")
+		}
+		f(wire.ReplicasOrder{Replicas: 1}, "give --force")
+		have(t, cluster, 3, 4)
+	})
 }
 
 // An older node could not read the order.
 func TestReplicasOrderWaitsForUpgrade(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelReplicas - 1})
-	n := cluster.Nodes[0].Node
-	if _, err := n.Admin().SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5}); err == nil || !strings.Contains(err.Error(), "upgrade all nodes first") {
-		t.Errorf("an older cluster takes the order: %v", err)
-	}
-	if s := n.Status(t.Context()); s.Replicas != 3 {
-		t.Errorf("%d replicas are wanted", s.Replicas)
-	}
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelReplicas - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		n := cluster.Nodes[0].Node
+		if _, err := n.Admin().SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5}); err == nil || !strings.Contains(err.Error(), "upgrade all nodes first") {
+			t.Errorf("an older cluster takes the order: %v", err)
+		}
+		if s := n.Status(t.Context()); s.Replicas != 3 {
+			t.Errorf("%d replicas are wanted", s.Replicas)
+		}
+	})
 }
 
 // Five replicas wait for the nodes that are lacking.
 func TestReplicasComeWithNodes(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5, Founders: 3})
-	admin := cluster.Nodes[0].Node.Admin()
-	a, err := admin.SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5})
-	if err != nil || a != (wire.ReplicasAnswer{Was: 3, Replicas: 5, Nodes: 3}) {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	have(t, cluster, 3, 4)
-	for i := 3; i < 5; i++ {
-		cluster.Restart(i) // joins
-		have(t, cluster, i+1, 4)
-	}
-	// No node may leave: the replicas need them all.
-	if err := admin.SetNodeState(t.Context(), wire.Order{Node: cluster.Nodes[4].Node.ID(), State: wire.StateDraining}); err == nil {
-		t.Error("a node leaves five replicas to four nodes")
-	}
+	nodetest.Run(t, nodetest.Options{Nodes: 5, Founders: 3}, func(t *testing.T, cluster *nodetest.Cluster) {
+		admin := cluster.Nodes[0].Node.Admin()
+		a, err := admin.SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5})
+		if err != nil || a != (wire.ReplicasAnswer{Was: 3, Replicas: 5, Nodes: 3}) {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		have(t, cluster, 3, 4)
+		for i := 3; i < 5; i++ {
+			cluster.Restart(i) // joins
+			have(t, cluster, i+1, 4)
+		}
+		// No node may leave: the replicas need them all.
+		if err := admin.SetNodeState(t.Context(), wire.Order{Node: cluster.Nodes[4].Node.ID(), State: wire.StateDraining}); err == nil {
+			t.Error("a node leaves five replicas to four nodes")
+		}
+	})
 }
 
 // The only replicas move before their node leaves, and are not lost by an order.
 func TestOnlyReplicasOutliveTheirNode(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
-	known := people(t, client, cluster.Nodes[0].URL, 0, 20)
-	w := &traffic{cluster: cluster, client: client}
-	w.order(t, 1, true)
-	have(t, cluster, 1, 4)
-	first := cluster.Nodes[0].Node
-	down := cluster.Nodes[2].Node.ID()
-	if holds(first.Status(t.Context()), down) == 0 {
-		t.Fatal("the third node holds nothing")
-	}
-
-	cluster.Stop(2)
-	eventually(t, first, "the node is missed", func(s wire.Status) bool {
-		for _, m := range s.Nodes {
-			if m.ID == down {
-				return !m.Alive
-			}
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+		known := people(t, client, cluster.Nodes[0].URL, 0, 20)
+		w := &traffic{cluster: cluster, client: client}
+		w.order(t, 1, true)
+		have(t, cluster, 1, 4)
+		first := cluster.Nodes[0].Node
+		down := cluster.Nodes[2].Node.ID()
+		if holds(first.Status(t.Context()), down) == 0 {
+			t.Fatal("the third node holds nothing")
 		}
-		return false
-	})
-	order := wire.Order{Node: down, State: wire.StateRemoved}
-	if err := first.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "the only replica of shard") {
-		t.Errorf("a node with the only replicas is removed: %v", err)
-	}
-	cluster.Restart(2)
-	cluster.WaitReady()
-	everybody(t, client, cluster, known)
 
-	order.State = wire.StateDraining
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for first.Admin().SetNodeState(ctx, order) != nil && ctx.Err() == nil {
-		time.Sleep(100 * time.Millisecond)
-	}
-	eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
-		return settled(s) && holds(s, down) == 0 && s.Voting[1] == 4
+		cluster.Stop(2)
+		eventually(t, first, "the node is missed", func(s wire.Status) bool {
+			for _, m := range s.Nodes {
+				if m.ID == down {
+					return !m.Alive
+				}
+			}
+			return false
+		})
+		order := wire.Order{Node: down, State: wire.StateRemoved}
+		if err := first.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "the only replica of shard") {
+			t.Errorf("a node with the only replicas is removed: %v", err)
+		}
+		cluster.Restart(2)
+		cluster.WaitReady()
+		everybody(t, client, cluster, known)
+
+		order.State = wire.StateDraining
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		for first.Admin().SetNodeState(ctx, order) != nil && ctx.Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
+			return settled(s) && holds(s, down) == 0 && s.Voting[1] == 4
+		})
+		everybody(t, client, cluster, known)
 	})
-	everybody(t, client, cluster, known)
 }
 
 // The map of a shard on the move lists new members before they vote. They don't stand in for
 // voters that are down.
 func TestVoterOfMovingShardIsNotCut(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5, Shards: 1})
-	have(t, cluster, 3, 1)
-	shards := cluster.Nodes[0].Node.ShardMap()
-	at := &shards.Shards[0]
-	place := func(m id.Member) int {
-		return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
-	}
-	stays, down, back := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
-	order := wire.Order{Node: cluster.Nodes[down].Node.ID(), State: wire.StateRemoved}
-	at.Voters, at.Leaving, at.Moving = at.Voters[:1:1], at.Voters[1:], true
-	for _, n := range cluster.Nodes {
-		if m := n.Node.Member(); !slices.Contains(at.Holders(), m) {
-			at.Voters = append(at.Voters, m)
+	nodetest.Run(t, nodetest.Options{Nodes: 5, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		have(t, cluster, 3, 1)
+		shards := cluster.Nodes[0].Node.ShardMap()
+		at := &shards.Shards[0]
+		place := func(m id.Member) int {
+			return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
 		}
-	}
-	cluster.Stop(down)
-	cluster.Stop(back)
-	eventually(t, stays, "two nodes are missed", func(s wire.Status) bool {
-		return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 2
+		stays, down, back := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
+		order := wire.Order{Node: cluster.Nodes[down].Node.ID(), State: wire.StateRemoved}
+		at.Voters, at.Leaving, at.Moving = at.Voters[:1:1], at.Voters[1:], true
+		for _, n := range cluster.Nodes {
+			if m := n.Node.Member(); !slices.Contains(at.Holders(), m) {
+				at.Voters = append(at.Voters, m)
+			}
+		}
+		cluster.Stop(down)
+		cluster.Stop(back)
+		eventually(t, stays, "two nodes are missed", func(s wire.Status) bool {
+			return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 2
+		})
+		if err := stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}); err != nil {
+			t.Fatal(err)
+		}
+		if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "confirms who votes") {
+			t.Fatalf("a node whose vote is needed is removed: %v", err)
+		}
+		// With the second voter the shard has a majority, but no leader yet: the order waits for it.
+		cluster.Restart(back)
+		eventually(t, stays, "one node is missed", func(s wire.Status) bool {
+			return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 1
+		})
+		if err := stays.Admin().SetNodeState(t.Context(), order); err != nil {
+			t.Fatalf("a node whose vote is not needed stays: %v", err)
+		}
+		eventually(t, stays, "three replicas", func(s wire.Status) bool { return settled(s) && s.Voting[3] == 1 })
 	})
-	if err := stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}); err != nil {
-		t.Fatal(err)
-	}
-	if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "confirms who votes") {
-		t.Fatalf("a node whose vote is needed is removed: %v", err)
-	}
-	// With the second voter the shard has a majority, but no leader yet: the order waits for it.
-	cluster.Restart(back)
-	eventually(t, stays, "one node is missed", func(s wire.Status) bool {
-		return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 1
-	})
-	if err := stays.Admin().SetNodeState(t.Context(), order); err != nil {
-		t.Fatalf("a node whose vote is not needed stays: %v", err)
-	}
-	eventually(t, stays, "three replicas", func(s wire.Status) bool { return settled(s) && s.Voting[3] == 1 })
 }
 
 // A node that gossip shows may have a damaged replica, which is closed or has no vote. It does
 // not stand in for a voter that is removed, although the shard is not on the move.
 func TestVoterBesideDamagedReplicaIsNotCut(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 1})
-	have(t, cluster, 3, 1)
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "customers", 100)
-	known := people(t, client, cluster.Nodes[0].URL, 0, 8)
-	at := cluster.Nodes[0].Node.ShardMap().Shards[0]
-	place := func(m id.Member) int {
-		return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
-	}
-	stays, harmed, needed := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
-	order := wire.Order{Node: cluster.Nodes[needed].Node.ID(), State: wire.StateRemoved}
-	cluster.Stop(harmed)
-	if damage(t, filepath.Join(cluster.Nodes[harmed].Config.Dir, "group-1", "raft.db"), "Suffrage") == 0 {
-		t.Fatal("there was nothing to damage")
-	}
-	cluster.Stop(needed)
-	cluster.Restart(harmed)
-	missed := func(n int) func(wire.Status) bool {
-		return func(s wire.Status) bool {
-			return n == len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive }))
+	nodetest.Run(t, nodetest.Options{Nodes: 4, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		have(t, cluster, 3, 1)
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "customers", 100)
+		known := people(t, client, cluster.Nodes[0].URL, 0, 8)
+		at := cluster.Nodes[0].Node.ShardMap().Shards[0]
+		place := func(m id.Member) int {
+			return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
 		}
-	}
-	eventually(t, stays, "one node is missed", missed(1))
-	if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "confirms who votes") {
-		t.Fatalf("a node that is down and whose vote is needed is removed: %v", err)
-	}
-	cluster.Restart(needed)
-	eventually(t, stays, "no node is missed", missed(0))
-	order.Force = true
-	ctx, cancel := context.WithTimeout(t.Context(), movesTimeout)
-	defer cancel()
-	for err := stays.Admin().SetNodeState(ctx, order); err != nil; err = stays.Admin().SetNodeState(ctx, order) {
-		if ctx.Err() != nil {
-			t.Fatalf("a node whose vote is not needed stays: %v", err)
+		stays, harmed, needed := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
+		order := wire.Order{Node: cluster.Nodes[needed].Node.ID(), State: wire.StateRemoved}
+		cluster.Stop(harmed)
+		if damage(t, filepath.Join(cluster.Nodes[harmed].Config.Dir, "group-1", "raft.db"), "Suffrage") == 0 {
+			t.Fatal("there was nothing to damage")
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	eventually(t, stays, "three replicas", func(s wire.Status) bool { return settled(s) && s.Voting[3] == 1 })
-	cluster.Stop(needed) // it has ended by itself
-	everybody(t, client, cluster, known)
+		cluster.Stop(needed)
+		cluster.Restart(harmed)
+		missed := func(n int) func(wire.Status) bool {
+			return func(s wire.Status) bool {
+				return n == len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive }))
+			}
+		}
+		eventually(t, stays, "one node is missed", missed(1))
+		if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "confirms who votes") {
+			t.Fatalf("a node that is down and whose vote is needed is removed: %v", err)
+		}
+		cluster.Restart(needed)
+		eventually(t, stays, "no node is missed", missed(0))
+		order.Force = true
+		ctx, cancel := context.WithTimeout(t.Context(), movesTimeout)
+		defer cancel()
+		for err := stays.Admin().SetNodeState(ctx, order); err != nil; err = stays.Admin().SetNodeState(ctx, order) {
+			if ctx.Err() != nil {
+				t.Fatalf("a node whose vote is not needed stays: %v", err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		eventually(t, stays, "three replicas", func(s wire.Status) bool { return settled(s) && s.Voting[3] == 1 })
+		cluster.Stop(needed) // it has ended by itself
+		everybody(t, client, cluster, known)
+	})
 }

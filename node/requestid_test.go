@@ -54,29 +54,31 @@ func (l *logLines) matching(words []string) (list []string) {
 // TestRequestIDReachesAllLogs: the client gets it, the node that was
 // asked logs it, and so does each other node that did a part.
 func TestRequestIDReachesAllLogs(t *testing.T) {
-	logs := &logLines{}
-	c := nodetest.Start(t, nodetest.Options{
-		SlotsPerShard: 25, // four shards for a gallery of 100
-		Log:           slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	client := c.Client("acme", nil)
-	gallery(t, client, c.Nodes[0].URL, "staff", 100)
-	helpers := map[string]bool{}
-	within(t, 20*time.Second, "leaders on two other nodes help with a search", func() bool {
-		client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person")})
-		a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person")})
-		request := a.Header.Get("X-Request-Id")
-		if len(request) != 32 {
-			t.Fatalf("the answer has the id %q", request)
-		}
-		within(t, 5*time.Second, "the node that was asked logs the request", func() bool {
-			return len(logs.with("node=n1", `msg="request answered"`, "req="+request)) == 1
+	nodetest.Virtual(t, func(t *testing.T) {
+		logs := &logLines{}
+		c := nodetest.Start(t, nodetest.Options{
+			SlotsPerShard: 25, // four shards for a gallery of 100
+			Log:           slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
-		for _, n := range []string{"n2", "n3"} {
-			if len(logs.with("node="+n, `msg="peer answered"`, "method=shard.search", "req="+request)) > 0 {
-				helpers[n] = true
+		client := c.Client("acme")
+		gallery(t, client, c.Nodes[0].URL, "staff", 100)
+		helpers := map[string]bool{}
+		within(t, 20*time.Second, "leaders on two other nodes help with a search", func() bool {
+			client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person")})
+			a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person")})
+			request := a.Header.Get("X-Request-Id")
+			if len(request) != 32 {
+				t.Fatalf("the answer has the id %q", request)
 			}
-		}
-		return len(helpers) == 2
+			within(t, 5*time.Second, "the node that was asked logs the request", func() bool {
+				return len(logs.with("node=n1", `msg="request answered"`, "req="+request)) == 1
+			})
+			for _, n := range []string{"n2", "n3"} {
+				if len(logs.with("node="+n, `msg="peer answered"`, "method=shard.search", "req="+request)) > 0 {
+					helpers[n] = true
+				}
+			}
+			return len(helpers) == 2
+		})
 	})
 }

@@ -71,48 +71,49 @@ func waitKnown(t *testing.T, by, of *nodetest.Member, number id.Shard) {
 
 // A replica whose files are older than what it acknowledged is taken out and rebuilt.
 func TestRolledBackReplicaIsRebuilt(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
-	client := cluster.Client("bank", nil)
-	url := cluster.Nodes[0].URL
-	gallery(t, client, url, "customers", 1000)
-	known := people(t, client, url, 0, 10)
-	m := follower(t, cluster)
-	repaired(t, cluster, 1) // all have everything
-	before := imageOfShards(t, cluster, m, cluster.Nodes[0], func(from int) {
-		maps.Copy(known, people(t, client, url, 10+from, 20+from))
-		repaired(t, cluster, 1)
+	nodetest.Virtual(t, func(t *testing.T) {
+		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
+		client := cluster.Client("bank")
+		url := cluster.Nodes[0].URL
+		gallery(t, client, url, "customers", 1000)
+		known := people(t, client, url, 0, 10)
+		m := follower(t, cluster)
+		repaired(t, cluster, 1) // all have everything
+		before := imageOfShards(t, cluster, m, cluster.Nodes[0], func(from int) {
+			maps.Copy(known, people(t, client, url, 10+from, 20+from))
+			repaired(t, cluster, 1)
+			for _, o := range cluster.Nodes {
+				if o != m {
+					waitKnown(t, o, m, 1)
+				}
+			}
+		})
 		for _, o := range cluster.Nodes {
 			if o != m {
-				waitKnown(t, o, m, 1)
+				url = o.URL
 			}
 		}
-	})
-	for _, o := range cluster.Nodes {
-		if o != m {
-			url = o.URL
+		cluster.Stop(slices.Index(cluster.Nodes, m))
+		rollBack(t, m, before)
+		cluster.Restart(slices.Index(cluster.Nodes, m))
+		eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "had lost state") })
+		cluster.WaitReady()
+		repaired(t, cluster, 1)
+		everybody(t, client, cluster, known)
+		if n := m.Node.StateLost(); n != 1 {
+			t.Errorf("the node counts %d losses, want 1", n)
 		}
-	}
-	cluster.Stop(slices.Index(cluster.Nodes, m))
-	rollBack(t, m, before)
-	cluster.Restart(slices.Index(cluster.Nodes, m))
-	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "had lost state") })
-	cluster.WaitReady()
-	repaired(t, cluster, 1)
-	everybody(t, client, cluster, known)
-	if n := m.Node.StateLost(); n != 1 {
-		t.Errorf("the node counts %d losses, want 1", n)
-	}
-	// What peers know of the old replica does not concern the new one.
-	cluster.Stop(slices.Index(cluster.Nodes, m))
-	cluster.Restart(slices.Index(cluster.Nodes, m))
-	cluster.WaitReady()
-	known["after the rebuild"] = enrolUntil(t, client, url, "after the rebuild")
-	repaired(t, cluster, 1)
-	if n := m.Node.StateLost(); n != 0 {
-		t.Errorf("the rebuilt replica was taken out again: %s", m.Node.Alarms())
-	}
-	everybody(t, client, cluster, known)
+		// What peers know of the old replica does not concern the new one.
+		cluster.Stop(slices.Index(cluster.Nodes, m))
+		cluster.Restart(slices.Index(cluster.Nodes, m))
+		cluster.WaitReady()
+		known["after the rebuild"] = enrolUntil(t, client, url, "after the rebuild")
+		repaired(t, cluster, 1)
+		if n := m.Node.StateLost(); n != 0 {
+			t.Errorf("the rebuilt replica was taken out again: %s", m.Node.Alarms())
+		}
+		everybody(t, client, cluster, known)
+	})
 }
 
 // follower returns a node that leads neither meta nor shard 1.
@@ -130,75 +131,76 @@ func follower(t *testing.T, cluster *nodetest.Cluster) *nodetest.Member {
 // A shard whose two remaining voters are one that was away and one that was rolled back
 // waits for the third, and loses nothing. The knowledge lies on a node without a replica.
 func TestRolledBackVoterElectsNobody(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, logged(nodetest.Options{Nodes: 4, Shards: 1, Away: time.Hour}))
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
-	back := follower(t, cluster)
-	var holders []*nodetest.Member
-	var other *nodetest.Member
-	for _, m := range cluster.Nodes {
-		if _, _, here := m.Node.DigestHere(1); !here {
-			other = m
-		} else if m != back {
-			holders = append(holders, m)
-		}
-	}
-	at := func(m *nodetest.Member) int { return slices.Index(cluster.Nodes, m) }
-	stays, away := holders[0], holders[1]
-	if away.Node.Leads(id.Meta) || away.Node.Leads(1) {
-		stays, away = away, stays
-	}
-	known := people(t, client, other.URL, 0, 5)
-	cluster.Stop(at(away))
-	for i := range 3 { // until leaders are elected, after which nothing but the shard changes
-		person := fmt.Sprintf("without one, %d", i)
-		known[person] = enrolUntil(t, client, other.URL, person)
-	}
-	var before string
-	for try := 0; ; try++ {
-		var term uint64
-		before = imageOfShards(t, cluster, back, other, func(from int) {
-			from += 100*try + 5
-			maps.Copy(known, people(t, client, other.URL, from, 10+from))
-			waitKnown(t, other, back, 1)
-			term = metaAt(t, other)[0]
-		})
-		cluster.Stop(at(back))
-		if metaAt(t, other)[0] == term {
-			break
-		}
-		if try == 5 {
-			t.Fatal("meta elects leaders all the time")
-		}
-		cluster.Restart(at(back)) // a busy machine: meta has elected, and would notice the roll-back itself
-		known[fmt.Sprint("again ", try)] = enrolUntil(t, client, other.URL, fmt.Sprint("again ", try))
-	}
-	cluster.Stop(at(stays))
-	rollBack(t, back, before)
-	cluster.Restart(at(away))
-	cluster.Restart(at(back))
-	eventually(t, other.Node, "the alarm", func(s wire.Status) bool {
-		if away.Node.Leads(1) || back.Node.Leads(1) {
-			t.Fatalf("a majority without the latest writes leads; %d subjects were acknowledged", len(known))
-		}
-		return warned(s, "had lost state")
-	})
-	if a := client.Call(t, other.URL, http.MethodPost, "/v1.1/subjects", face("too early")); a.Status == http.StatusCreated {
-		t.Error("a shard without a majority that has everything took a write")
-	}
-	cluster.Restart(at(stays))
-	cluster.WaitReady()
-	eventually(t, other.Node, "three voters", func(s wire.Status) bool {
-		votes := 0
-		for _, m := range s.Nodes {
-			if votesIn(m, 1) {
-				votes++
+	nodetest.Virtual(t, func(t *testing.T) {
+		cluster := nodetest.Start(t, logged(nodetest.Options{Nodes: 4, Shards: 1, Away: time.Hour}))
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
+		back := follower(t, cluster)
+		var holders []*nodetest.Member
+		var other *nodetest.Member
+		for _, m := range cluster.Nodes {
+			if _, _, here := m.Node.DigestHere(1); !here {
+				other = m
+			} else if m != back {
+				holders = append(holders, m)
 			}
 		}
-		return votes == 3 && !warned(s, "out of service")
+		at := func(m *nodetest.Member) int { return slices.Index(cluster.Nodes, m) }
+		stays, away := holders[0], holders[1]
+		if away.Node.Leads(id.Meta) || away.Node.Leads(1) {
+			stays, away = away, stays
+		}
+		known := people(t, client, other.URL, 0, 5)
+		cluster.Stop(at(away))
+		for i := range 3 { // until leaders are elected, after which nothing but the shard changes
+			person := fmt.Sprintf("without one, %d", i)
+			known[person] = enrolUntil(t, client, other.URL, person)
+		}
+		var before string
+		for try := 0; ; try++ {
+			var term uint64
+			before = imageOfShards(t, cluster, back, other, func(from int) {
+				from += 100*try + 5
+				maps.Copy(known, people(t, client, other.URL, from, 10+from))
+				waitKnown(t, other, back, 1)
+				term = metaAt(t, other)[0]
+			})
+			cluster.Stop(at(back))
+			if metaAt(t, other)[0] == term {
+				break
+			}
+			if try == 5 {
+				t.Fatal("meta elects leaders all the time")
+			}
+			cluster.Restart(at(back)) // a busy machine: meta has elected, and would notice the roll-back itself
+			known[fmt.Sprint("again ", try)] = enrolUntil(t, client, other.URL, fmt.Sprint("again ", try))
+		}
+		cluster.Stop(at(stays))
+		rollBack(t, back, before)
+		cluster.Restart(at(away))
+		cluster.Restart(at(back))
+		eventually(t, other.Node, "the alarm", func(s wire.Status) bool {
+			if away.Node.Leads(1) || back.Node.Leads(1) {
+				t.Fatalf("a majority without the latest writes leads; %d subjects were acknowledged", len(known))
+			}
+			return warned(s, "had lost state")
+		})
+		if a := client.Call(t, other.URL, http.MethodPost, "/v1.1/subjects", face("too early")); a.Status == http.StatusCreated {
+			t.Error("a shard without a majority that has everything took a write")
+		}
+		cluster.Restart(at(stays))
+		cluster.WaitReady()
+		eventually(t, other.Node, "three voters", func(s wire.Status) bool {
+			votes := 0
+			for _, m := range s.Nodes {
+				if votesIn(m, 1) {
+					votes++
+				}
+			}
+			return votes == 3 && !warned(s, "out of service")
+		})
+		everybody(t, client, cluster, known)
 	})
-	everybody(t, client, cluster, known)
 }
 
 // imageOfShards copies the data directory of m before write, which writes ten people from the given number
@@ -240,99 +242,102 @@ func metaAt(t *testing.T, m *nodetest.Member) [2]uint64 {
 // A replica that its leader sees fall behind is rebuilt without a restart, and then counts
 // again.
 func TestReplicaBehindItsMarkIsRebuilt(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
-	known := people(t, client, cluster.Nodes[0].URL, 0, 5)
-	m := follower(t, cluster)
-	var leader *nodetest.Member
-	for _, o := range cluster.Nodes {
-		if o.Node.Leads(1) {
-			leader = o
+	nodetest.Virtual(t, func(t *testing.T) {
+		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
+		known := people(t, client, cluster.Nodes[0].URL, 0, 5)
+		m := follower(t, cluster)
+		var leader *nodetest.Member
+		for _, o := range cluster.Nodes {
+			if o.Node.Leads(1) {
+				leader = o
+			}
 		}
-	}
-	if leader == nil {
-		t.Fatal("the shard has no leader")
-	}
-	eventually(t, leader.Node, "the life of the other's replica", func(wire.Status) bool {
-		return leader.Node.KnownLife(m.Node.Member(), 1) == m.Node.OwnLife(1)
+		if leader == nil {
+			t.Fatal("the shard has no leader")
+		}
+		eventually(t, leader.Node, "the life of the other's replica", func(wire.Status) bool {
+			return leader.Node.KnownLife(m.Node.Member(), 1) == m.Node.OwnLife(1)
+		})
+		leader.Node.Accuse(m.Node.Member(), 1)
+		eventually(t, leader.Node, "the alarm", func(s wire.Status) bool { return warned(s, "had lost state") })
+		repaired(t, cluster, 1)
+		maps.Copy(known, people(t, client, cluster.Nodes[0].URL, 5, 10))
+		repaired(t, cluster, 1)
+		everybody(t, client, cluster, known)
 	})
-	leader.Node.Accuse(m.Node.Member(), 1)
-	eventually(t, leader.Node, "the alarm", func(s wire.Status) bool { return warned(s, "had lost state") })
-	repaired(t, cluster, 1)
-	maps.Copy(known, people(t, client, cluster.Nodes[0].URL, 5, 10))
-	repaired(t, cluster, 1)
-	everybody(t, client, cluster, known)
 }
 
 // A node whose whole directory is older than its last start ends and says so, and its peers
 // raise the alarm.
 func TestOlderImageStopsNode(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
-	cluster.Client("bank", nil)
-	m := follower(t, cluster)
-	at := slices.Index(cluster.Nodes, m)
-	cluster.Stop(at)
-	before := image(t, m.Config.Dir)
-	cluster.Restart(at)
-	cluster.WaitReady()
-	peer := cluster.Nodes[(at+1)%3]
-	eventually(t, peer.Node, "the new start", func(wire.Status) bool { return peer.Node.KnownStart(m.Node.Member()) == m.Node.OwnStart() })
-	cluster.Stop(at)
-	rollBack(t, m, before)
-	cluster.Restart(at)
-	select {
-	case <-m.Node.Done():
-	case <-time.After(movesTimeout):
-		t.Fatal("the node goes on")
-	}
-	if err := m.Node.Err(); !errors.Is(err, replicas.ErrNodeStateLost) || !strings.Contains(err.Error(), "facet node remove") {
-		t.Errorf("got %v, want an error that says what to do", err)
-	}
-	eventually(t, peer.Node, "the alarm", func(s wire.Status) bool { return warned(s, "has lost state and stopped") })
-	if peer.Node.StateLost() != 1 {
-		t.Errorf("the peer counts %d losses, want 1", peer.Node.StateLost())
-	}
+	nodetest.Virtual(t, func(t *testing.T) {
+		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
+		cluster.Client("bank")
+		m := follower(t, cluster)
+		at := slices.Index(cluster.Nodes, m)
+		cluster.Stop(at)
+		before := image(t, m.Config.Dir)
+		cluster.Restart(at)
+		cluster.WaitReady()
+		peer := cluster.Nodes[(at+1)%3]
+		eventually(t, peer.Node, "the new start", func(wire.Status) bool { return peer.Node.KnownStart(m.Node.Member()) == m.Node.OwnStart() })
+		cluster.Stop(at)
+		rollBack(t, m, before)
+		cluster.Restart(at)
+		select {
+		case <-m.Node.Done():
+		case <-time.After(movesTimeout):
+			t.Fatal("the node goes on")
+		}
+		if err := m.Node.Err(); !errors.Is(err, replicas.ErrNodeStateLost) || !strings.Contains(err.Error(), "facet node remove") {
+			t.Errorf("got %v, want an error that says what to do", err)
+		}
+		eventually(t, peer.Node, "the alarm", func(s wire.Status) bool { return warned(s, "has lost state and stopped") })
+		if peer.Node.StateLost() != 1 {
+			t.Errorf("the peer counts %d losses, want 1", peer.Node.StateLost())
+		}
+	})
 }
 
 // Restarts, elections, rebuilds and moves raise no alarm.
 func TestSoundRestartsRaiseNoAlarm(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 3}))
-	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "customers", 1_000_000) // never full
-	w := &traffic{cluster: cluster, client: client}
-	w.run(t)
-	r := rand.New(rand.NewPCG(uint64(*restartSeed), 0))
-	check := func(what string) {
-		t.Helper()
-		for i, m := range cluster.Nodes {
-			if m.Node.StateLost() > 0 || m.Node.Err() != nil {
-				t.Fatalf("%s: node %d: %v %v", what, i+1, m.Node.Alarms(), m.Node.Err())
+	nodetest.Virtual(t, func(t *testing.T) {
+		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 3}))
+		client := cluster.Client("bank")
+		gallery(t, client, cluster.Nodes[0].URL, "customers", 1_000_000) // never full
+		w := &traffic{cluster: cluster, client: client}
+		w.run(t)
+		r := rand.New(rand.NewPCG(uint64(*restartSeed), 0))
+		check := func(what string) {
+			t.Helper()
+			for i, m := range cluster.Nodes {
+				if m.Node.StateLost() > 0 || m.Node.Err() != nil {
+					t.Fatalf("%s: node %d: %v %v", what, i+1, m.Node.Alarms(), m.Node.Err())
+				}
 			}
 		}
-	}
-	for range *restarts {
-		i := r.IntN(len(cluster.Nodes))
-		switch r.IntN(4) {
-		case 0:
-			cluster.Nodes[i].Node.Break(1, fmt.Errorf("%w: by the test", raftfsm.ErrCorrupt))
-			w.rested(func() { repaired(t, cluster, 1) })
-			check("after a rebuild")
-		case 1:
-			cluster.Stop(i)
-			cluster.Stop((i + 1) % 3)
-			cluster.Restart(i)
-			cluster.Restart((i + 1) % 3)
-		default:
-			cluster.Stop(i)
-			cluster.Restart(i)
+		for range *restarts {
+			i := r.IntN(len(cluster.Nodes))
+			switch r.IntN(4) {
+			case 0:
+				cluster.Nodes[i].Node.Break(1, fmt.Errorf("%w: by the test", raftfsm.ErrCorrupt))
+				w.rested(func() { repaired(t, cluster, 1) })
+				check("after a rebuild")
+			case 1:
+				cluster.Stop(i)
+				cluster.Stop((i + 1) % 3)
+				cluster.Restart(i)
+				cluster.Restart((i + 1) % 3)
+			default:
+				cluster.Stop(i)
+				cluster.Restart(i)
+			}
+			cluster.WaitReady()
+			check("after a restart")
 		}
-		cluster.WaitReady()
-		check("after a restart")
-	}
-	w.check(t)
-	check("at the end")
+		w.check(t)
+		check("at the end")
+	})
 }

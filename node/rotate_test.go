@@ -101,159 +101,161 @@ func whileBusy(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, tenan
 // TestRotationErasesOldSecrets rotates under load, and scans
 // log, segments and snapshots of all nodes with the old key.
 func TestRotationErasesOldSecrets(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	url := cluster.Nodes[0].URL
-	client := cluster.Client("acme", nil)
-	gallery(t, client, url, "first", 10_000)
-	enrol(t, client, url, "early")
-	var list struct{ Galleries []struct{ ID string } }
-	client.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	u, err := id.Parse(list.Galleries[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	galleryKey, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := cluster.Nodes[0].Config.ClusterKeyFile
-	old := keyIn(t, file)
-	if found := opened(t, cluster, old, galleryKey); len(found) < 3 {
-		t.Fatalf("before: the scan finds the gallery's key in %v only", found)
-	}
-	other := cluster.Client("other", nil)
-	var a wire.RingAnswer
-	whileBusy(t, cluster, client, other, func() {
-		if a, err = cluster.Nodes[1].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
-			t.Error(err)
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		url := cluster.Nodes[0].URL
+		client := cluster.Client("acme")
+		gallery(t, client, url, "first", 10_000)
+		enrol(t, client, url, "early")
+		var list struct{ Galleries []struct{ ID string } }
+		client.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		u, err := id.Parse(list.Galleries[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		galleryKey, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := cluster.Nodes[0].Config.ClusterKeyFile
+		old := keyIn(t, file)
+		if found := opened(t, cluster, old, galleryKey); len(found) < 3 {
+			t.Fatalf("before: the scan finds the gallery's key in %v only", found)
+		}
+		other := cluster.Client("other")
+		var a wire.RingAnswer
+		whileBusy(t, cluster, client, other, func() {
+			if a, err = cluster.Nodes[1].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
+				t.Error(err)
+			}
+		})
+		if a.Nodes != 3 || a.Rewrapped < 5 || a.Resumed {
+			t.Errorf("got %+v", a)
+		}
+		if _, _, err := cluster.Nodes[0].Node.Router().Signer(); err != nil {
+			t.Errorf("after: the signing key can't be opened: %v", err)
+		}
+		now := keyIn(t, file)
+		if found := opened(t, cluster, old, galleryKey); len(found) > 0 || string(now) == string(old) {
+			t.Errorf("after: the old key opens the gallery's in %v", found)
+		}
+		if found := opened(t, cluster, now, galleryKey); len(found) < 3 {
+			t.Errorf("after: the scan finds it with the new key in %v only", found)
+		}
+		for i := range cluster.Nodes {
+			cluster.Stop(i)
+			cluster.Restart(i)
+			cluster.WaitReady()
+			if got := find(t, client, cluster.Nodes[i].URL, "early"); len(got) != 1 {
+				t.Errorf("node %d after a restart: %v", i+1, got)
+			}
+			if _, _, err := cluster.Nodes[i].Node.Router().Signer(); err != nil { // without the old key
+				t.Errorf("node %d after a restart: %v", i+1, err)
+			}
+			enrol(t, client, cluster.Nodes[i].URL, fmt.Sprint("late ", i))
 		}
 	})
-	if a.Nodes != 3 || a.Rewrapped < 5 || a.Resumed {
-		t.Errorf("got %+v", a)
-	}
-	if _, _, err := cluster.Nodes[0].Node.Router().Signer(); err != nil {
-		t.Errorf("after: the signing key can't be opened: %v", err)
-	}
-	now := keyIn(t, file)
-	if found := opened(t, cluster, old, galleryKey); len(found) > 0 || string(now) == string(old) {
-		t.Errorf("after: the old key opens the gallery's in %v", found)
-	}
-	if found := opened(t, cluster, now, galleryKey); len(found) < 3 {
-		t.Errorf("after: the scan finds it with the new key in %v only", found)
-	}
-	for i := range cluster.Nodes {
-		cluster.Stop(i)
-		cluster.Restart(i)
-		cluster.WaitReady()
-		if got := find(t, client, cluster.Nodes[i].URL, "early"); len(got) != 1 {
-			t.Errorf("node %d after a restart: %v", i+1, got)
-		}
-		if _, _, err := cluster.Nodes[i].Node.Router().Signer(); err != nil { // without the old key
-			t.Errorf("node %d after a restart: %v", i+1, err)
-		}
-		enrol(t, client, cluster.Nodes[i].URL, fmt.Sprint("late ", i))
-	}
 }
 
 // A rotation that a node misses ends when the node is back.
 func TestMissedRotationIsResumed(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	cluster.Stop(2)
-	order := wire.RingOrder{Ring: wire.RingGossip}
-	if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err == nil || !strings.Contains(err.Error(), "node n3") {
-		t.Fatalf("with a node away: got %v", err)
-	}
-	cluster.Restart(2)
-	cluster.WaitReady()
-	eventually(t, cluster.Nodes[0].Node, "all answer", func(s wire.Status) bool {
-		answer := 0
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		cluster.Stop(2)
+		order := wire.RingOrder{Ring: wire.RingGossip}
+		if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err == nil || !strings.Contains(err.Error(), "node n3") {
+			t.Fatalf("with a node away: got %v", err)
+		}
+		cluster.Restart(2)
+		cluster.WaitReady()
+		eventually(t, cluster.Nodes[0].Node, "all answer", func(s wire.Status) bool {
+			answer := 0
+			for _, m := range s.Nodes {
+				if m.Answers {
+					answer++
+				}
+			}
+			return answer == 3
+		})
+		a, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
+		if err != nil || a.Nodes != 3 {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		s := cluster.Nodes[1].Node.Status(t.Context())
 		for _, m := range s.Nodes {
-			if m.Answers {
-				answer++
+			if c := m.Credentials; c == nil || len(c.Gossip) != 1 || c.Gossip[0].ID != a.Key.ID {
+				t.Errorf("node %s: got %+v", m.Name, c)
 			}
 		}
-		return answer == 3
+		for _, w := range s.Warnings {
+			if strings.Contains(w, "rotation") {
+				t.Errorf("a warning is left: %s", w)
+			}
+		}
 	})
-	a, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
-	if err != nil || a.Nodes != 3 {
-		t.Fatalf("got %+v, %v", a, err)
-	}
-	s := cluster.Nodes[1].Node.Status(t.Context())
-	for _, m := range s.Nodes {
-		if c := m.Credentials; c == nil || len(c.Gossip) != 1 || c.Gossip[0].ID != a.Key.ID {
-			t.Errorf("node %s: got %+v", m.Name, c)
-		}
-	}
-	for _, w := range s.Warnings {
-		if strings.Contains(w, "rotation") {
-			t.Errorf("a warning is left: %s", w)
-		}
-	}
 }
 
 // TestRotationWaitsForAllNodes asks for a rotation while one
 // of three nodes runs the software before.
 func TestRotationWaitsForAllNodes(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{Shards: 1, Level: metafsm.LevelRekey - 1})
-	order := wire.RingOrder{Ring: wire.RingCluster}
-	level := func(n *node.Node) uint32 { return n.Status(t.Context()).Level }
-	for i := range 2 {
-		upgraded(t, cluster, i, metafsm.LevelRekey)
-	}
-	waitLevel(t, cluster.Nodes[1].Node, "the sum of what nodes know", 3*metafsm.LevelRekey-1, func(n *node.Node) (sum uint32) {
-		for _, l := range n.RecordedLevels() {
-			sum += l
+	nodetest.Run(t, nodetest.Options{Shards: 1, Level: metafsm.LevelRekey - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		order := wire.RingOrder{Ring: wire.RingCluster}
+		level := func(n *node.Node) uint32 { return n.Status(t.Context()).Level }
+		for i := range 2 {
+			upgraded(t, cluster, i, metafsm.LevelRekey)
 		}
-		return sum
-	})
-	before := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile)
-	eventually(t, cluster.Nodes[0].Node, "words that say which node is old", func(wire.Status) bool {
-		_, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
-		if err == nil {
-			t.Fatal("the order is taken with an old node")
+		waitLevel(t, cluster.Nodes[1].Node, "the sum of what nodes know", 3*metafsm.LevelRekey-1, func(n *node.Node) (sum uint32) {
+			for _, l := range n.RecordedLevels() {
+				sum += l
+			}
+			return sum
+		})
+		before := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile)
+		eventually(t, cluster.Nodes[0].Node, "words that say which node is old", func(wire.Status) bool {
+			_, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
+			if err == nil {
+				t.Fatal("the order is taken with an old node")
+			}
+			return strings.Contains(err.Error(), "upgrade n3 first") // and not that meta has no leader just now
+		})
+		if after := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile); string(after) != string(before) {
+			t.Error("what was refused has changed a key file")
 		}
-		return strings.Contains(err.Error(), "upgrade n3 first") // and not that meta has no leader just now
+		upgraded(t, cluster, 2, metafsm.LevelRekey)
+		waitLevel(t, cluster.Nodes[0].Node, "the level", metafsm.LevelRekey, level)
+		if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err != nil {
+			t.Errorf("with new nodes only: %v", err)
+		}
 	})
-	if after := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile); string(after) != string(before) {
-		t.Error("what was refused has changed a key file")
-	}
-	upgraded(t, cluster, 2, metafsm.LevelRekey)
-	waitLevel(t, cluster.Nodes[0].Node, "the level", metafsm.LevelRekey, level)
-	if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err != nil {
-		t.Errorf("with new nodes only: %v", err)
-	}
 }
 
 // TestRotationDuringRestoreRewraps begins to restore, has the
 // cluster's key changed before the records come, and stops and starts the node with the
 // new key alone.
 func TestRotationDuringRestoreRewraps(t *testing.T) {
-	t.Parallel()
-	old := nodetest.Start(t, nodetest.Options{Nodes: 1})
-	c, _ := old.ClientOf("bank", nil)
-	gallery(t, c, old.Nodes[0].URL, "staff", 200)
-	known := people(t, c, old.Nodes[0].URL, 0, 10)
-	to := "file://" + t.TempDir()
-	if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to}, nil); err != nil {
-		t.Fatal(err)
-	}
-	young := nodetest.Start(t, nodetest.Options{Nodes: 1})
-	n := young.Nodes[0].Node
-	waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Key: keyIn(t, old.Nodes[0].Config.ClusterKeyFile)}}
-	done, err := n.RestoreMeeting(t.Context(), q, func() {
-		if _, err := n.ReplaceKey(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
-			t.Error(err)
+	nodetest.Run(t, nodetest.Options{Nodes: 1}, func(t *testing.T, old *nodetest.Cluster) {
+		c, _ := old.ClientOf("bank")
+		gallery(t, c, old.Nodes[0].URL, "staff", 200)
+		known := people(t, c, old.Nodes[0].URL, 0, 10)
+		to := "file://" + t.TempDir()
+		if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to}, nil); err != nil {
+			t.Fatal(err)
 		}
+		young := nodetest.Start(t, nodetest.Options{Nodes: 1})
+		n := young.Nodes[0].Node
+		waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+		q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Key: keyIn(t, old.Nodes[0].Config.ClusterKeyFile)}}
+		done, err := n.RestoreMeeting(t.Context(), q, func() {
+			if _, err := n.ReplaceKey(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil || done.Active != 10 {
+			t.Fatalf("restored: %+v, %v", done, err)
+		}
+		young.Stop(0)
+		young.Restart(0)
+		young.WaitReady()
+		c = young.As(c)
+		everybody(t, c, young, known)
+		enrol(t, c, young.Nodes[0].URL, "newcomer")
 	})
-	if err != nil || done.Active != 10 {
-		t.Fatalf("restored: %+v, %v", done, err)
-	}
-	young.Stop(0)
-	young.Restart(0)
-	young.WaitReady()
-	c = young.As(c)
-	everybody(t, c, young, known)
-	enrol(t, c, young.Nodes[0].URL, "newcomer")
 }

@@ -25,7 +25,7 @@ import (
 func BenchmarkSearchMillion(b *testing.B) {
 	const shards, each = 4, 250_000
 	cluster := nodetest.Start(b, nodetest.Options{Shards: shards, SlotsPerShard: each})
-	client, tenant := cluster.ClientOf("bench", nil)
+	client, tenant := cluster.ClientOf("bench")
 	first := cluster.Nodes[0]
 	g, err := first.Node.Router().CreateGallery(b.Context(), tenant, router.Write{Operation: id.Operation{1}}, router.NewGallery{
 		Name: "bench", MinimumQuality: .45, Size: shards * each,

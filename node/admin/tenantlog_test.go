@@ -68,7 +68,7 @@ func TestAuditModeLeavesDays(t *testing.T) {
 // that was carried out, and a key's record has its terms.
 func TestTenantLogHasOutcomes(t *testing.T) {
 	c := nodetest.Start(t, nodetest.Options{Shards: 2})
-	own, tenant := c.ClientOf("bank", nil)
+	own, tenant := c.ClientOf("bank")
 	gallery := map[string]any{"name": "door", "description": "", "size": 10, "faceMinimumQualityScore": 0.45}
 	if a := own.Call(t, c.Nodes[0].URL, http.MethodPost, "/api/galleries", gallery); a.Status != http.StatusOK {
 		t.Fatalf("create a gallery: %d %s", a.Status, a.Body)

@@ -22,7 +22,7 @@ import (
 func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
-	c, url := cluster.Client("a bank of renown", nil), cluster.Nodes[0].URL
+	c, url := cluster.Client("a bank of renown"), cluster.Nodes[0].URL
 	var g struct{ APIKey string }
 	c.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{
 		"name": "staff of the bank", "description": "", "size": 100, "faceMinimumQualityScore": 0.45,

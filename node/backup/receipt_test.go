@@ -54,7 +54,7 @@ func (p *person) call(t *testing.T, gallery, want int, method, target string, bo
 // newPerson enrols one person with 64 events in two of three galleries, and others.
 func newPerson(t *testing.T, cluster *nodetest.Cluster, face string) *person {
 	t.Helper()
-	p := &person{cluster: cluster, admin: cluster.Client("bank", nil)}
+	p := &person{cluster: cluster, admin: cluster.Client("bank")}
 	faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(face))
 	if err != nil {
 		t.Fatal(err)

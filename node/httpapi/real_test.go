@@ -128,7 +128,7 @@ type tenant struct {
 func (s *service) tenant(t *testing.T, name string, n int) tenant {
 	t.Helper()
 	m := s.Nodes[n%len(s.Nodes)]
-	admin, who := s.ClientOf(name, nil)
+	admin, who := s.ClientOf(name)
 	allow(t, m.Node, who, metafsm.QuotaValue{Quota: metafsm.QuotaSubjects, Most: metafsm.QuotaMax})
 	key := func(role router.Role) router.AccessKey {
 		k, err := m.Node.Router().CreateAccessKey(t.Context(), who, router.KeyTerms{Role: role})

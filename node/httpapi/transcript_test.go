@@ -95,7 +95,7 @@ type script struct {
 
 func newScript(t *testing.T, s *service, n int) *script {
 	t.Helper()
-	own, other := s.tenant(t, t.Name(), n), s.Client(t.Name()+" other", nil)
+	own, other := s.tenant(t, t.Name(), n), s.Client(t.Name()+" other")
 	for _, name := range []string{"obama.jpg", "biden.jpg", "hubble_deep_field.jpg", "behind.jpg"} {
 		own.put(t, name, sample(t, name))
 	}

@@ -31,6 +31,7 @@ type Client struct {
 
 	signer sigv4.Signer
 	http   *http.Client
+	pause  time.Duration // before each request
 }
 
 // Answer is the answer of a node.
@@ -48,41 +49,85 @@ func (a Answer) Decode(t testing.TB, v any) {
 	}
 }
 
-// Client creates a tenant and returns a client with its keys. network is the
-// client's network; nil is the machine's own.
-func (c *Cluster) Client(tenant string, network transport.Network) *Client {
+// Client creates a tenant and returns a client with its keys.
+func (c *Cluster) Client(tenant string) *Client {
 	c.t.Helper()
-	client, _ := c.ClientOf(tenant, network)
+	client, _ := c.ClientOf(tenant)
 	return client
 }
 
 // ClientOf does the work of Client and also returns the tenant's id.
-func (c *Cluster) ClientOf(tenant string, network transport.Network) (*Client, id.Tenant) {
+func (c *Cluster) ClientOf(tenant string) (*Client, id.Tenant) {
 	c.t.Helper()
 	key, err := c.CreateTenant(tenant)
 	must(c.t, err)
-	if network == nil {
-		network = transport.OS{}
-	}
+	return c.open(sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: key.ID, SecretKey: key.Secret}), key.Tenant
+}
+
+// As returns a client with the keys of a client of another cluster that this one trusts.
+func (c *Cluster) As(other *Client) *Client {
+	c.t.Helper()
+	client := c.open(other.signer)
+	client.APIKey = other.APIKey
+	return client
+}
+
+// Keyed returns a client that signs with another key.
+func (c *Client) Keyed(key router.AccessKey) *Client {
+	again := *c
+	again.signer.AccessKey, again.signer.SecretKey = key.ID, key.Secret
+	return &again
+}
+
+// open returns a client that trusts the cluster's authority, on the machine of clients.
+func (c *Cluster) open(signer sigv4.Signer) *Client {
+	c.t.Helper()
 	roots := x509.NewCertPool()
 	pem, err := os.ReadFile(c.Roots)
 	must(c.t, err)
 	if !roots.AppendCertsFromPEM(pem) {
 		c.t.Fatal("the authority's certificate can't be read")
 	}
-	client := &Client{
-		signer: sigv4.Signer{
-			Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault,
-			AccessKey: key.ID, SecretKey: key.Secret,
-		},
-		http: &http.Client{Transport: &http.Transport{
-			DialContext:     func(ctx context.Context, _, address string) (net.Conn, error) { return network.Dial(ctx, address) },
-			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 64,
-			DisableCompression: true,
-		}},
+	var network transport.Network = transport.OS{}
+	client := &Client{signer: signer}
+	if c.Network != nil {
+		network, client.pause = c.Network.Host(ClientHost), requestTime
 	}
+	client.http = httpOver(network, client.pause, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 	c.t.Cleanup(client.Close)
-	return client, key.Tenant
+	return client
+}
+
+// httpOver returns a client over a network, which pauses before it opens a connection.
+func httpOver(network transport.Network, pause time.Duration, config *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			time.Sleep(pause)
+			return network.Dial(ctx, address)
+		},
+		TLSClientConfig: config, MaxIdleConnsPerHost: 64, DisableCompression: true,
+	}}
+}
+
+// HTTP returns a client on a node's network that keeps no connection open.
+func (m *Member) HTTP(config *tls.Config) *http.Client {
+	client := httpOver(m.Config.Network, requestTime, config)
+	client.Transport.(*http.Transport).DisableKeepAlives = true
+	return client
+}
+
+// Dial opens a TLS connection to an address on a node's network.
+func (m *Member) Dial(ctx context.Context, address string, config *tls.Config) (*tls.Conn, error) {
+	raw, err := m.Config.Network.Dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // CreateTenant creates a tenant through the first running node.
@@ -144,6 +189,7 @@ func (c *Client) SendAs(ctx context.Context, base, signed string, r Request) (An
 	for _, h := range r.Headers {
 		req.Header.Set(h.Name, h.Value)
 	}
+	time.Sleep(c.pause)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return Answer{}, err

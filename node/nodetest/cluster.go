@@ -47,8 +47,6 @@ type Options struct {
 	CheckEvery time.Duration
 	// SlotsPerShard is the number of slots of each shard; default that of metafsm.
 	SlotsPerShard int
-	// Network, if set, joins the nodes in memory. By default they use loopback.
-	Network *memnet.Network
 	// Extractor and Table are by default HashExtractor and its table.
 	Extractor router.Extractor
 	Table     *score.Table
@@ -75,6 +73,8 @@ type Cluster struct {
 	Roots string
 	// Authority issued the nodes' certificates.
 	Authority *cert.CA
+	// Network joins the nodes of a bubble. It is nil outside, where they use loopback.
+	Network *memnet.Network
 
 	t testing.TB
 }
@@ -110,6 +110,9 @@ func Prepare(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	o.defaults()
 	c := &Cluster{t: t}
+	if network, virtual := networks.Load(t); virtual {
+		c.Network = network.(*memnet.Network)
+	}
 	c.configure(o)
 	t.Cleanup(c.Close)
 	return c
@@ -151,14 +154,18 @@ func (c *Cluster) configure(o Options) {
 	if o.ClusterKeyFile != "" {
 		clusterKey = o.ClusterKeyFile
 	}
+	subnet := 0
+	for c.Network != nil && c.Network.Has(nodeHost(subnet, 0)) {
+		subnet++
+	}
 	var seeds []string
 	for i := range o.Nodes {
 		m := &Member{Host: "127.0.0.1"}
 		var network transport.Network = transport.OS{}
 		open := []int{7001, 7002, 7003}
-		if o.Network != nil {
-			m.Host = fmt.Sprintf("10.0.0.%d", i+1)
-			network = o.Network.Host(m.Host)
+		if c.Network != nil {
+			m.Host = nodeHost(subnet, i)
+			network = c.Network.Host(m.Host)
 		} else {
 			open, err = ports.Take(len(open))
 			must(c.t, err)
@@ -185,6 +192,9 @@ func (c *Cluster) configure(o Options) {
 		m.Config.Seeds = seeds
 	}
 }
+
+// nodeHost returns the host of the i-th node of a cluster in a bubble.
+func nodeHost(subnet, i int) string { return fmt.Sprintf("10.0.%d.%d", subnet, i+1) }
 
 // issue issues a node's certificates.
 func issue(t testing.TB, ca *cert.CA, m *Member) {
@@ -221,8 +231,8 @@ func (c *Cluster) Renew(i int) {
 }
 
 // Duplicate returns a second node with a copy of a node's data directory, at another host of
-// the network. The copy is not started, and not one of c.Nodes.
-func (c *Cluster) Duplicate(i int, network *memnet.Network, host string) *Member {
+// the bubble's network. The copy is not started, and not one of c.Nodes.
+func (c *Cluster) Duplicate(i int, host string) *Member {
 	c.t.Helper()
 	m := *c.Nodes[i]
 	m.Node, m.Host = nil, host
@@ -233,7 +243,7 @@ func (c *Cluster) Duplicate(i int, network *memnet.Network, host string) *Member
 	}
 	m.Config.PeerAddress, m.Config.PublicAddress, m.Config.AdminAddress = at(m.Config.PeerAddress), at(m.Config.PublicAddress), at(m.Config.AdminAddress)
 	m.Config.Dir, m.Config.Certificates = m.Config.Dir+"-copy", m.Config.Certificates+"-copy"
-	m.Config.Network, m.URL = network.Host(host), "https://"+m.Config.PublicAddress
+	m.Config.Network, m.URL = c.Network.Host(host), "https://"+m.Config.PublicAddress
 	must(c.t, errors.Join(os.RemoveAll(m.Config.Dir), os.CopyFS(m.Config.Dir, os.DirFS(c.Nodes[i].Config.Dir))))
 	issue(c.t, c.Authority, &m)
 	return &m
@@ -248,9 +258,9 @@ func (c *Cluster) Restart(i int) {
 }
 
 // Copy adds a Duplicate to c.Nodes and returns its index.
-func (c *Cluster) Copy(i int, host string, network *memnet.Network) int {
+func (c *Cluster) Copy(i int, host string) int {
 	c.t.Helper()
-	c.Nodes = append(c.Nodes, c.Duplicate(i, network, host))
+	c.Nodes = append(c.Nodes, c.Duplicate(i, host))
 	return len(c.Nodes) - 1
 }
 

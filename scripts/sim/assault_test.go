@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/node"
+	"facet/node/nodetest"
 	"facet/node/transport/memnet"
 	"facet/node/wire"
 )
@@ -181,7 +182,7 @@ func (s *attackedWorld) stop(v int) {
 func (s *attackedWorld) kill(v int) {
 	m := s.cluster.Nodes[v]
 	silence := map[[2]string]memnet.Link{}
-	for _, other := range append(s.hosts(), clientHost) {
+	for _, other := range append(s.hosts(), nodetest.ClientHost) {
 		if other != m.Host {
 			silence[[2]string{m.Host, other}], silence[[2]string{other, m.Host}] = memnet.Link{Cut: true}, memnet.Link{Cut: true}
 		}

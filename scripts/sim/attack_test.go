@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -255,7 +254,7 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 			t.Logf("seed %d, log: %s (%v)\n%s", seed, path, os.WriteFile(path, []byte(text), 0o600), strings.Join(s.story, "\n"))
 		}
 	}()
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Bubble(t, seed, func(t *testing.T) {
 		s = &attackedWorld{
 			random: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{}, log: &logbook{}, effects: map[int]map[[2]string]memnet.Link{},
 		}
@@ -264,14 +263,13 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 			Nodes: nodes, SlotsPerShard: 2000, CheckEvery: 20 * time.Second, EraseWithin: 40 * time.Second,
 			Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
 		}
-		network := memnet.New(seed)
-		o.Network = network
-		s.world = &world{t: t, net: network, cluster: nodetest.Start(t, o)}
+		s.world = &world{t: t, cluster: nodetest.Start(t, o)}
+		s.net = s.cluster.Network
 		for _, m := range s.cluster.Nodes {
 			s.ids = append(s.ids, m.Node.ID())
 		}
 		own, records := s.audited("bank", modes[seed%2])
-		other := s.cluster.Client("stranger", network.Host(clientHost))
+		other := s.cluster.Client("stranger")
 		plans := traffic.Options{Size: 8000, Pace: *attackPace}
 		if *attackGrow {
 			plans.Size, plans.Step, plans.SizeMax = 2000, 2000, 8000
@@ -304,8 +302,6 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 		for i := range s.cluster.Nodes { // the last ones have no node to hand over to and take their time
 			s.stop(i)
 		}
-		s.cluster.Close()
-		time.Sleep(time.Minute)
 	})
 	problem = errors.Join(problem, traffic.Linearizable(clients.History, dir), traffic.UniquelyNamed(clients.Named), traffic.MergedWhole(clients.Paired))
 	for wrong, times := range clients.Wrong {

@@ -18,7 +18,7 @@ var modes = []metafsm.AuditMode{metafsm.AuditBestEffort, metafsm.AuditStrict}
 
 // audited creates a tenant with an audit log. It returns the tenant's client and a ledger.
 func (s *attackedWorld) audited(tenant string, mode metafsm.AuditMode) (*nodetest.Client, *ledger.Ledger) {
-	client, id := s.cluster.ClientOf(tenant, s.net.Host(clientHost))
+	client, id := s.cluster.ClientOf(tenant)
 	r := s.cluster.Nodes[0].Node.Router()
 	if err := r.SetAudit(s.t.Context(), id, mode, 0); err != nil {
 		s.t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/node/backup"
@@ -30,7 +29,7 @@ func TestBackupOutlivesShardLeader(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			nodetest.Virtual(t, func(t *testing.T) {
 				w := newWorldOf(t, nodetest.Options{Shards: 1}, 1000)
 				time.Sleep(settled)
 				for i := range 20 {
@@ -74,7 +73,6 @@ func TestBackupOutlivesShardLeader(t *testing.T) {
 				if err != nil || m.Digest != r.Digest {
 					t.Errorf("after the return of the lost leader: %v", err)
 				}
-				w.close()
 			})
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/node/nodetest"
@@ -88,7 +87,7 @@ func (c *crowd) leave(worker int) {
 // through partitions. At the end the test fills the gallery to exactly its size: no
 // slot was lost and none was created.
 func TestGalleryIsFilledExactly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		const size = 40
 		c := &crowd{world: newWorldOf(t, nodetest.Options{SlotsPerShard: 10}, size), present: map[string]string{}}
 		ctx, stop := context.WithCancel(t.Context())
@@ -126,6 +125,5 @@ func TestGalleryIsFilledExactly(t *testing.T) {
 			}
 		}
 		t.Logf("%d requests, %d of them refused because it was full", len(c.history), c.full)
-		c.close()
 	})
 }

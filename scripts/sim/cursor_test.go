@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/node/nodetest"
@@ -83,7 +82,7 @@ func (w *world) waitCursors() {
 // and no entry twice, while others are registered, updated and unregistered, and while
 // one node after the other, with its leaderships, is cut off.
 func TestCursorRunSurvivesLostLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{}, 200_000) // on four shards
 		e := &enrolled{subjects: map[string]string{}}
 		for n := range 120 {
@@ -149,6 +148,5 @@ func TestCursorRunSurvivesLostLeader(t *testing.T) {
 		}
 		stop()
 		writers.Wait()
-		w.close()
 	})
 }

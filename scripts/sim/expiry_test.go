@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -92,7 +91,7 @@ func (w *world) updated(through int) time.Time {
 func TestWrongClockExpiresNothing(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": year, "back": -year} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			nodetest.Virtual(t, func(t *testing.T) {
 				var wrong atomic.Int64 // the node whose clock is off, from 1
 				w := newWorldOf(t, nodetest.Options{Shards: 1, Off: func(i int) time.Duration {
 					if int64(i+1) == wrong.Load() {
@@ -136,7 +135,6 @@ func TestWrongClockExpiresNothing(t *testing.T) {
 						t.Errorf("%s is gone", person)
 					}
 				}
-				w.close()
 			})
 		})
 	}
@@ -146,7 +144,7 @@ func TestWrongClockExpiresNothing(t *testing.T) {
 func TestLostLeaderDelaysNoExpiry(t *testing.T) {
 	for _, before := range []time.Duration{2 * time.Second, 100 * time.Millisecond, 0} {
 		t.Run(fmt.Sprint(before), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			nodetest.Virtual(t, func(t *testing.T) {
 				w := newWorldOf(t, nodetest.Options{Shards: 1}, 100)
 				w.waitLevel()
 				due := time.Now().Add(20 * time.Second)
@@ -167,7 +165,6 @@ func TestLostLeaderDelaysNoExpiry(t *testing.T) {
 				if w.matches(leader, "due") || !w.matches(leader, "stays") {
 					t.Error("the former leader differs")
 				}
-				w.close()
 			})
 		})
 	}

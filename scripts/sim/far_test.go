@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/node/nodetest"
@@ -33,22 +32,21 @@ const (
 func TestFarNodesFoundAndServe(t *testing.T) {
 	for _, delay := range []time.Duration{100 * time.Millisecond, 250 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { serveFar(t, delay) })
+			nodetest.Virtual(t, func(t *testing.T) { serveFar(t, delay) })
 		})
 	}
 }
 
 func serveFar(t *testing.T, delay time.Duration) {
-	network := memnet.New(1)
 	for i := range 3 {
 		for j := range 3 {
 			if i != j {
-				network.Set(fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.0.0.%d", j+1), memnet.Link{Delay: delay})
+				nodetest.Network(t).Set(fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.0.0.%d", j+1), memnet.Link{Delay: delay})
 			}
 		}
 	}
 	began := time.Now()
-	w := newWorldIn(t, network, nodetest.Options{}, 10_000)
+	w := newWorld(t)
 	t.Logf("founded after %s", time.Since(began))
 	var writes []time.Duration
 	for n := range farPersons {
@@ -80,7 +78,6 @@ func serveFar(t *testing.T, delay time.Duration) {
 	if s := w.cluster.Nodes[0].Node.Status(t.Context()); len(s.Warnings) > 0 {
 		t.Errorf("warnings: %v", s.Warnings)
 	}
-	w.close()
 }
 
 // searchFar searches a person.
@@ -110,7 +107,7 @@ func (w *world) call(t *testing.T, n int, method, target string, body any, want 
 // A node that falls silent, as when its machine loses its power, closes no connection. Its
 // leaderships are taken over within cutMax.
 func TestSilentLeadersAreReplacedSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		for round := range 6 {
 			time.Sleep(20 * time.Second)
@@ -130,7 +127,6 @@ func TestSilentLeadersAreReplacedSoon(t *testing.T) {
 			t.Logf("round %d: all writes were acknowledged after %s", round, time.Since(began))
 			w.net.Heal()
 		}
-		w.close()
 	})
 }
 

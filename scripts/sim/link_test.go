@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -87,7 +86,7 @@ func TestCutLinkIsBridged(t *testing.T) {
 		"both directions": {true, true}, "to the leader": {true, false}, "from the leader": {false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			nodetest.Virtual(t, func(t *testing.T) {
 				w := newWorld(t)
 				time.Sleep(settled)
 				before := w.terms(0)
@@ -124,7 +123,6 @@ func TestCutLinkIsBridged(t *testing.T) {
 					}
 					judgeBridged(t, i, lists[i], cut)
 				}
-				w.close()
 			})
 		})
 	}
@@ -153,7 +151,7 @@ func judgeBridged(t *testing.T, node int, list []outcome, cut time.Time) {
 
 // A node that is cut off from all others is behind no cut link: nobody reaches it.
 func TestIsolatedNodeHasNoCutLink(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		time.Sleep(settled)
 		w.cut(2)
@@ -166,6 +164,5 @@ func TestIsolatedNodeHasNoCutLink(t *testing.T) {
 			}
 		}
 		w.net.Heal()
-		w.close()
 	})
 }

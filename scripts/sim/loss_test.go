@@ -89,7 +89,7 @@ func duplicate(s *attackedWorld, v int) (undo func()) {
 	s.settleWhole()
 	m := s.cluster.Nodes[v]
 	s.kill(v)
-	twin := s.cluster.Duplicate(v, s.net, copyHost)
+	twin := s.cluster.Duplicate(v, copyHost)
 	cut := func() (heal func()) { return s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true}) }
 	open := func() *node.Node {
 		n, err := node.Open(s.t.Context(), twin.Config)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -18,7 +17,7 @@ import (
 // A backup is cut off when it has the part of the target's shard. Then a merge ends, and the backup
 // goes on with the part of the source's shard. It has the events that the merge moved.
 func TestBackupHasWhatMergesMoved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{Shards: 2}, 100_000)
 		w.waitMerges()
 		time.Sleep(settled)
@@ -58,6 +57,5 @@ func TestBackupHasWhatMergesMoved(t *testing.T) {
 		if m := back(); m.Active() != 2 {
 			t.Errorf("after the merge: %d events, want 2", m.Active())
 		}
-		w.close()
 	})
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/node/nodetest"
@@ -12,7 +11,7 @@ import (
 // The nodes' clocks agree and contradict the time that the process reads past them, as the clocks of
 // the others contradict a node whose clock is ahead. A merge moves the clock of no shard.
 func TestMergeTakesTimeOfNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{Shards: 1, Off: func(int) time.Duration { return -year }}, 4)
 		w.waitMerges()
 		time.Sleep(settled)
@@ -42,6 +41,5 @@ func TestMergeTakesTimeOfNodes(t *testing.T) {
 		merge(target, later, http.StatusOK)
 		enrol("/v1.1/subjects", "last")
 		check("a merge")
-		w.close()
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/node/nodetest"
@@ -69,7 +68,7 @@ func (w *world) mergeUntilDone(n int, target, source string) {
 // A merge ends, with every event under the target, while one node after the other, with its
 // leaderships, is cut off, and while the source gets further events. No search misses a face.
 func TestMergeSurvivesLostLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		const pairs, faces = 4, 3
 		w := newWorldOf(t, nodetest.Options{}, 200_000) // on four shards
 		w.waitMerges()
@@ -147,6 +146,5 @@ func TestMergeSurvivesLostLeader(t *testing.T) {
 				}
 			}
 		}
-		w.close()
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -85,7 +84,7 @@ func (w *world) anyNode(what string, order func(context.Context, *node.Node) err
 // fourth node joins, and two nodes are drained and taken back by a seeded plan,
 // with partitions meanwhile.
 func moving(t *testing.T, seed uint64) (faults int) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Bubble(t, seed, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		w := newWorldOf(t, nodetest.Options{Nodes: 4, Founders: 3}, 10_000)
 		w.cluster.Restart(3)
@@ -124,7 +123,6 @@ func moving(t *testing.T, seed uint64) (faults int) {
 			t.Errorf("only %d registrations: the cluster hardly served", len(e.subjects))
 		}
 		t.Logf("seed %d: %d persons in %d tries, %d faults", seed, len(e.subjects), e.tries, faults)
-		w.close()
 	})
 	return faults
 }

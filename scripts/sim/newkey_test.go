@@ -2,9 +2,9 @@ package sim
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"facet/node/nodetest"
 	"facet/router"
 )
 
@@ -14,7 +14,7 @@ const newKeyMax = 20 * time.Millisecond
 
 // A node need not wait until meta's leader tells it by itself that a new key is committed.
 func TestNewKeyWorksElsewhereAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		time.Sleep(10 * time.Second)
 		for round := range 6 {
@@ -40,6 +40,5 @@ func TestNewKeyWorksElsewhereAtOnce(t *testing.T) {
 			}
 			time.Sleep(time.Duration(round) * 300 * time.Millisecond)
 		}
-		w.close()
 	})
 }

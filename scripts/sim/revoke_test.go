@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"facet/node/nodetest"
 )
 
 // A node may accept a revoked access key for refusedAfter. askEvery is the pause
@@ -113,7 +114,7 @@ func judge(t *testing.T, seen []asked, revoked time.Time, node int, from time.Ti
 func TestRevokedKeyIsRefusedInTwoSeconds(t *testing.T) {
 	for cut := range 3 { // one of them leads meta
 		t.Run(fmt.Sprintf("node %d cut off", cut+1), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			nodetest.Virtual(t, func(t *testing.T) {
 				w := newWorld(t)
 				s := w.sample(0, 1, 2)
 				time.Sleep(5 * time.Second)
@@ -135,7 +136,6 @@ func TestRevokedKeyIsRefusedInTwoSeconds(t *testing.T) {
 				if healthy := judge(t, seen, revoked, (cut+1)%3, revoked.Add(refusedAfter)); !refusedOnly(healthy) {
 					t.Errorf("a healthy node answers %v, want 403 and 429 only", healthy)
 				}
-				w.close()
 			})
 		})
 	}
@@ -154,7 +154,7 @@ func refusedOnly(answers map[int]int) bool {
 
 // The keys were revoked while the node was away.
 func TestReturningNodeRefusesRevokedKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.cluster.Stop(2)
 		revoked := w.revoke(0)
@@ -167,6 +167,5 @@ func TestReturningNodeRefusesRevokedKeys(t *testing.T) {
 		if at := judge(t, seen, revoked, 2, revoked); at[403] == 0 || at[200] != 0 {
 			t.Errorf("the node that came back answered %v", at)
 		}
-		w.close()
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -86,7 +85,7 @@ func (w *world) indexOf(m wire.Member) int {
 // trusts its copy of the galleries. The answer is an error and never a part of the
 // gallery.
 func TestSearchThatMissesAShardFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		key := w.client.APIKey
 		for n := range 12 {
@@ -106,14 +105,13 @@ func TestSearchThatMissesAShardFails(t *testing.T) {
 			w.net.Heal()
 			time.Sleep(15 * time.Second)
 		}
-		w.close()
 	})
 }
 
 // The test lets a gallery grow. One node can't reach meta's leader and does not
 // learn of it, but reaches all shards that it knows.
 func TestSearchByAnOldListOfShardsFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		const size = 500
 		w := newWorldOf(t, nodetest.Options{SlotsPerShard: size}, size)
 		meta := w.leader(id.Meta)
@@ -156,7 +154,6 @@ func TestSearchByAnOldListOfShardsFails(t *testing.T) {
 		if tried == 0 {
 			t.Error("meta's leader led every shard")
 		}
-		w.close()
 	})
 }
 

@@ -4,13 +4,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"facet/node/nodetest"
 )
 
 // A signed request does so on every node.
 func TestSignedRequestLivesFiveMinutes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures have whole seconds
 		signedAt := time.Now()
@@ -31,6 +32,5 @@ func TestSignedRequestLivesFiveMinutes(t *testing.T) {
 		f(0, http.StatusOK, "[]")
 		f(4*time.Minute+59*time.Second, http.StatusOK, "[]")
 		f(5*time.Minute+time.Second, http.StatusForbidden, "Signature expired")
-		w.close()
 	})
 }

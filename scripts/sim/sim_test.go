@@ -3,43 +3,15 @@ package sim
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/node/transport/memnet"
 )
-
-// TestMain serves one request before any bubble. The first fasthttp server of a
-// process starts a goroutine that never ends, and a bubble would wait for it.
-func TestMain(m *testing.M) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	server := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}}
-	go func() { _ = server.Serve(l) }()
-	res, err := http.Get("http://" + l.Addr().String())
-	if err != nil {
-		panic(err)
-	}
-	res.Body.Close()
-	if err := server.Shutdown(); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
-
-// clientHost is the host of the clients. No partition affects it.
-const clientHost = "10.0.0.100"
 
 // world is a cluster in virtual time and a client of it.
 type world struct {
@@ -53,15 +25,8 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, nodetest.Options{}, 10
 
 // newWorldOf returns a world whose client has a gallery of that size.
 func newWorldOf(t *testing.T, o nodetest.Options, size int) *world {
-	return newWorldIn(t, memnet.New(1), o, size)
-}
-
-// newWorldIn is newWorldOf on a network that the caller has set up.
-func newWorldIn(t *testing.T, network *memnet.Network, o nodetest.Options, size int) *world {
-	w := &world{t: t, net: network}
-	o.Network = network
-	w.cluster = nodetest.Start(t, o)
-	w.client = w.cluster.Client("bank", network.Host(clientHost))
+	w := &world{t: t, cluster: nodetest.Start(t, o)}
+	w.net, w.client = w.cluster.Network, w.cluster.Client("bank")
 	a := w.client.Call(t, w.cluster.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{
 		"name": "staff", "description": "", "size": size, "faceMinimumQualityScore": 0.45,
 	})
@@ -163,7 +128,7 @@ func (w *world) check(e *enrolled) {
 
 // No acknowledged registration is lost or doubled.
 func TestPartitionsLoseNoRegistration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
 		e := &enrolled{subjects: map[string]string{}}
 		ctx, stop := context.WithCancel(t.Context())
@@ -190,14 +155,5 @@ func TestPartitionsLoseNoRegistration(t *testing.T) {
 		if len(e.subjects) < 300 {
 			t.Errorf("only %d registrations in 70 seconds: the cluster hardly served", len(e.subjects))
 		}
-		w.close()
 	})
-}
-
-// close stops everything and waits for the last timers of the HTTP servers, so that
-// the bubble ends with the test.
-func (w *world) close() {
-	w.client.Close()
-	w.cluster.Close()
-	time.Sleep(time.Minute)
 }

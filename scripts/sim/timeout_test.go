@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/engine"
@@ -38,7 +37,7 @@ func (s sleeper) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]e
 
 // The answer comes at 30 seconds, whatever the face engine does. Work of less is done.
 func TestRequestTimesOutAfter30Seconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{Extractor: sleeper{}, Table: nodetest.Table()}, 100)
 		var requests sync.WaitGroup
 		for _, op := range []struct {
@@ -75,6 +74,5 @@ func TestRequestTimesOutAfter30Seconds(t *testing.T) {
 			})
 		}
 		requests.Wait()
-		w.close()
 	})
 }

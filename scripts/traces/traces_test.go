@@ -152,7 +152,7 @@ func start(t *testing.T, c *collector, ratio float64) *office {
 		o.Restart(i)
 	}
 	o.WaitReady()
-	o.Client = o.Cluster.Client("northwind", nil)
+	o.Client = o.Cluster.Client("northwind")
 	var gallery struct {
 		APIKey string `json:"apiKey"`
 	}

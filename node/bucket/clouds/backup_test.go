@@ -1,3 +1,5 @@
+//go:build long
+
 package clouds_test
 
 import (
@@ -12,7 +14,7 @@ import (
 func TestClusterIsRestoredFromS3(t *testing.T) {
 	url := startS3(t)
 	old := nodetest.Start(t, nodetest.Options{})
-	c := old.Client("bank", nil)
+	c := old.Client("bank")
 	var g struct{ APIKey string }
 	c.Call(t, old.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{
 		"name": "g", "description": "", "size": 100, "faceMinimumQualityScore": 0.45,

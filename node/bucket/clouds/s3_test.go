@@ -1,3 +1,5 @@
+//go:build long
+
 package clouds_test
 
 import (
@@ -121,7 +123,7 @@ func TestFilesAreReadFromS3(t *testing.T) {
 func TestJobRegistersFromS3(t *testing.T) {
 	url := startS3(t)
 	cluster := nodetest.Start(t, nodetest.Options{Bucket: url})
-	c, tenant := cluster.ClientOf("bank", nil)
+	c, tenant := cluster.ClientOf("bank")
 	var g struct{ APIKey string }
 	c.Call(t, cluster.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{
 		"name": "g", "description": "", "size": 100, "faceMinimumQualityScore": 0.45,

@@ -80,6 +80,13 @@ func (n *Network) Host(ip string) *Host {
 	return h
 }
 
+// Has reports whether the host with that IP address was asked for before.
+func (n *Network) Has(ip string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.hosts[ip] != nil
+}
+
 // Set changes the link from one host to another. The opposite direction stays as it
 // is.
 func (n *Network) Set(from, to string, l Link) {

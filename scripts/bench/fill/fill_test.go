@@ -23,7 +23,7 @@ const (
 // and nothing where nothing is.
 func TestNodeFindsFilledEvents(t *testing.T) {
 	c := nodetest.Start(t, nodetest.Options{SlotsPerShard: events / 4})
-	client := c.Client("bench", nil)
+	client := c.Client("bench")
 	a := client.Call(t, c.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{
 		"name": "bench", "description": "", "size": events + 100, "faceMinimumQualityScore": .45,
 	})
