@@ -216,6 +216,7 @@ func imageOfShards(t *testing.T, cluster *nodetest.Cluster, m, peer *nodetest.Me
 				t.Fatal(err)
 			}
 		}
+		within(t, time.Minute, "the node has all of meta", func() bool { return metaAt(t, m) == metaAt(t, peer) })
 		was := metaAt(t, peer)
 		before := image(t, m.Config.Dir)
 		write(10 * try)

@@ -301,6 +301,7 @@ func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, c raft.
 	if err := s.health.Failed(); err != nil {
 		return nil, err
 	}
+	time.Sleep(time.Millisecond) // a name has the millisecond: one more snapshot of the same index needs another
 	sink, err := s.files.Create(version, index, term, c, configIndex, t)
 	if err != nil {
 		return nil, err
