@@ -53,7 +53,13 @@ npm:
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Lint vets, and a test without symbols for debuggers takes half as long to link.
 TEST_QUICKLY := -vet=off -ldflags='-s -w'
-test: setup venv npm build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
+# The program of the end-to-end tests. With the workspace and without -trimpath it takes over what the tests
+# have compiled. internal/e2e builds it in the same way, so that a test alone never runs an old one.
+.PHONY: facet-test
+facet-test:
+	@$(GO) build -tags $(TEST_TAGS) -ldflags '-s -w' -o bin/facet-test ./cmd/facet
+
+test: setup venv npm build facet-test ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@trap wait EXIT; $(MAKE) emulated & $(GO) test $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m ./... ./scripts/...; wait $$!
 	@$(GO) test $(TEST_QUICKLY) -tags $(TEST_TAGS),slim ./node/bucket/...
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
@@ -81,7 +87,7 @@ test-change: setup npm build ## what takes longer, cut to what a change can brea
 	@$(ATTACK) -only smuggling,floods,guesses,timing
 	@$(CHAOS) -mutants -baseline=false -for 30s -most 8 -changed $$(git rev-list -1 --before='2 days ago' HEAD)
 
-test-long: setup venv npm s3 build prometheus ## what takes longer: an office's week, an S3 server, upgrades, 10,000 images, attacks, a third of the planted bugs, browsers (40 minutes)
+test-long: setup venv npm s3 build facet-test prometheus ## what takes longer: an office's week, an S3 server, upgrades, 10,000 images, attacks, a third of the planted bugs, browsers (40 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 5m ./node/bucket/clouds
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 20m ./internal/e2e -run '$(LONG_E2E)'
 	@$(call JUDGED,$(LONGIMAGES))
@@ -95,7 +101,7 @@ test-long: setup venv npm s3 build prometheus ## what takes longer: an office's 
 console-smoke: npm build ## the web console of a real cluster in a real Chromium (1 minute)
 	@scripts/chromium.sh && cd node/console/test && node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot smoke.test.js docs-smoke.test.js
 
-race: setup venv build ## the tests under the race detector
+race: setup venv build facet-test ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
 	@cd clients/go && $(GO) test -race -count=1 -timeout 5m ./...
 
@@ -130,7 +136,7 @@ dashboards: ## write deploy/grafana and the tests of its queries from scripts/da
 	@$(GO) run ./scripts/dashboards
 
 .PHONY: prometheus
-prometheus: setup alerts ## a real Prometheus reads a real cluster: it answers all queries of the dashboards, and an alert fires (2 minutes)
+prometheus: setup alerts facet-test ## a real Prometheus reads a real cluster: it answers all queries of the dashboards, and an alert fires (2 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 10m ./internal/e2e -run TestPrometheus
 
 fuzz: setup ## each fuzz target for FUZZTIME (default 20s)

@@ -77,7 +77,7 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 		t.Errorf("the operator's orders in the log are %+v", orders)
 	}
 
-	tail := exec.Command(program, append([]string{"audit", "tail", "--json"}, auditor...)...)
+	tail := exec.Command(program(), append([]string{"audit", "tail", "--json"}, auditor...)...)
 	tail.Dir = s.dir
 	out, err := tail.StdoutPipe()
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 // five nodes, more shards and another key.
 func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	store := startS3(t)
-	old := serve(t, program, 3, backupShards)
+	old := serve(t, program(), 3, backupShards)
 	k := old.client(t, 200_000) // its gallery lies on all shards
 	erased := k.register(t, 0, collins)
 	early := map[string]int{erased.ID: 1}
@@ -76,7 +76,7 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	for _, n := range old.nodes {
 		n.end(syscall.SIGKILL)
 	}
-	young := serve(t, program, 5, restoreShards)
+	young := serve(t, program(), 5, restoreShards)
 	restore := append([]string{
 		"restore", "--from", store.url, "--name", "first", "--erasures", list, "--cluster-key-of-backup", old.certificates("cluster.key"),
 	}, young.where()...)

@@ -76,7 +76,7 @@ func (b *buffer) String() string {
 func startDev(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{dir: dir, exited: make(chan struct{})}
-	c.cmd = exec.Command(program, append([]string{"dev", "--dir", dir}, args...)...)
+	c.cmd = exec.Command(program(), append([]string{"dev", "--dir", dir}, args...)...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.out
 	if err := starter.Start(c.cmd); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func (c *cluster) stop() error {
 
 // facet runs a command and returns its output, standard error last.
 func facet(args ...string) (out string, err error) {
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program(), args...)
 	cmd.Env = append(os.Environ(), "FACET_AUTHORITY_PASSPHRASE=a passphrase of tests")
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both

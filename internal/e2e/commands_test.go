@@ -27,7 +27,7 @@ type shell struct {
 // standard output.
 func (s *shell) run(status int, want string, args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program(), args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "FACET_PROFILE="+s.profile)
 	cmd.Stdin = bytes.NewReader(s.in)

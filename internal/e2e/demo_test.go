@@ -11,7 +11,7 @@ import (
 
 func TestDemoRunsAndPrintsRequests(t *testing.T) {
 	here := t.TempDir()
-	demo := exec.Command(program, "demo")
+	demo := exec.Command(program(), "demo")
 	demo.Dir = here
 	out, err := demo.CombinedOutput()
 	story := string(out)
@@ -57,7 +57,7 @@ func TestDemoRunsAndPrintsRequests(t *testing.T) {
 	if err := c.stop(); err != nil {
 		t.Error(err)
 	}
-	again := exec.Command(program, "demo", "--dir", dir, "--photos", filepath.Join(here, "none"))
+	again := exec.Command(program(), "demo", "--dir", dir, "--photos", filepath.Join(here, "none"))
 	if got, err := again.CombinedOutput(); err == nil || !strings.Contains(string(got), "make setup") {
 		t.Errorf("without photos: %v, %s", err, got)
 	}

@@ -62,7 +62,7 @@ func TestExplainSignatureAgreesWithNode(t *testing.T) {
 	if out, err := facet("explain-signature", "--method", "GET", "--url", "nonsense"); err == nil || !strings.Contains(out, "https://HOST/PATH") {
 		t.Errorf("%v: %s", err, out)
 	}
-	cmd := exec.Command(program, "explain-signature", "--method", "GET", "--url", "https://h/")
+	cmd := exec.Command(program(), "explain-signature", "--method", "GET", "--url", "https://h/")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "FACET_SECRET_KEY=s", "FACET_PROFILE=")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "send the signature in an Authorization header") {
 		t.Errorf("without a profile: %v: %s", err, out)

@@ -69,7 +69,7 @@ func (o *contender) run(k *client, face, key string) {
 // An external id has one subject when two registrations meet, and the leader of a shard is
 // killed between the claim to the id and the registration. One that dies leaves the id free.
 func TestExternalIDSurvivesKilledLeaders(t *testing.T) {
-	c := serve(t, program, 3, 3)
+	c := serve(t, program(), 3, 3)
 	k := c.client(t, 1000)
 	face := encoded(t, obama)
 	unanswered, left := 0, 0 // registrations, external ids

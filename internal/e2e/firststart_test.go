@@ -13,7 +13,7 @@ const firstStartRest = 8 * time.Second
 
 // A line of level WARN or ERROR wants somebody to look, and a first start is no reason.
 func TestFirstStartWarnsOfNothing(t *testing.T) {
-	c := serve(t, program, 3, 8)
+	c := serve(t, program(), 3, 8)
 	time.Sleep(firstStartRest)
 	for _, n := range c.nodes {
 		b, err := os.ReadFile(n.log)

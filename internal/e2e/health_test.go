@@ -10,7 +10,7 @@ import (
 
 // Three nodes serve; with two of them the cluster warns, with one or none it is broken.
 func TestStatusExitTellsHealth(t *testing.T) {
-	c := serve(t, program, 3, 4)
+	c := serve(t, program(), 3, 4)
 	all := c.where()
 	f := func(want int, text string) {
 		t.Helper()

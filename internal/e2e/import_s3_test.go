@@ -20,7 +20,7 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	const good = 80
 	store := startS3(t)
 	address, objects := strings.Replace(store.url, "/facet?", "?", 1), filepath.Dir(store.dir)
-	c := serve(t, program, 3, 3, "--bucket", address)
+	c := serve(t, program(), 3, 3, "--bucket", address)
 	k := c.client(t, 2*good)
 	k.post(t, 0, "/v1.1/tags/staff", nil).want(t, 200, nil)
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	done := make(chan error, 1)
 	var out buffer
 	go func() {
-		cmd := exec.Command(program, args...)
+		cmd := exec.Command(program(), args...)
 		cmd.Stdout, cmd.Stderr = &out, &out
 		done <- cmd.Run()
 	}()

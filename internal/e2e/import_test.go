@@ -169,7 +169,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		report := folder + ".report.csv"
 		args := append([]string{"import", "--dir", c.dir, "--api-key", k.apiKey, "--at-once", "4", folder}, more...)
 		for part, end := range ends {
-			cmd := exec.Command(program, args...)
+			cmd := exec.Command(program(), args...)
 			var out buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			if err := starter.Start(cmd); err != nil {

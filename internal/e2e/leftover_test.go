@@ -100,7 +100,7 @@ func greyLike(t *testing.T, name string) image.Image {
 // only worker of a node. Each answer to a file must equal the answer of a process
 // that has seen no other photo.
 func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
-	c := serve(t, program, 1, 1, "--workers", "1")
+	c := serve(t, program(), 1, 1, "--workers", "1")
 	victim, thief := c.client(t, 10), c.client(t, 10)
 	enrolled := victim.register(t, 0, obama)
 

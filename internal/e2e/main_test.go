@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,8 +19,8 @@ import (
 )
 
 var (
-	program string // the facet under test
-	root    string // folder of the repository
+	root    string   // folder of the repository
+	sources []string // files and folders of what the program is made of
 	// starter starts every process of these tests, so that they die with it.
 	starter *process.Starter
 )
@@ -55,14 +59,8 @@ func runAll(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "bin", "facet")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "hashicorpmetrics,stale", "-o", program, "./cmd/facet")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build facet: %w\n%s", err, out)
-	}
-	// The binary looks for its models in its own folder.
-	if err := os.Symlink(filepath.Join(root, "assets"), filepath.Join(dir, "assets")); err != nil {
+	common.dir = filepath.Join(dir, "shared")
+	if err := build(); err != nil {
 		return 0, err
 	}
 	starter = process.OpenStarter()
@@ -76,17 +74,78 @@ func runAll(m *testing.M) (int, error) {
 	return code, nil
 }
 
+// testTags are the tags of the program that is tested, as in the Makefile.
+const testTags = "hashicorpmetrics,stale"
+
+// build builds the program as "make facet-test" does, so that no test runs an old one. It takes a second if
+// nothing has changed.
+func build() error {
+	if _, err := goTool("build", "-tags", testTags, "-ldflags", "-s -w", "-o", filepath.Join(root, "bin", "facet-test"), "./cmd/facet"); err != nil {
+		return err
+	}
+	list, err := goTool("list", "-deps", "-tags", testTags, "-json=Dir,Standard,GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles", "./cmd/facet")
+	if err != nil {
+		return err
+	}
+	sources = []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.work")}
+	for d := json.NewDecoder(bytes.NewReader(list)); d.More(); {
+		var p struct {
+			Dir                                                   string
+			Standard                                              bool
+			GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
+		}
+		if err := d.Decode(&p); err != nil {
+			return err
+		}
+		if p.Standard || !strings.HasPrefix(p.Dir, root) {
+			continue
+		}
+		sources = append(sources, p.Dir)
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.CFiles, p.HFiles, p.SFiles, p.EmbedFiles) {
+			sources = append(sources, filepath.Join(p.Dir, name))
+		}
+	}
+	return nil
+}
+
+// goTool runs the go command in the repository and returns its standard output.
+func goTool(args ...string) ([]byte, error) {
+	var errs bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stderr = root, &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w\n%s", args[0], err, &errs)
+	}
+	return out, err
+}
+
+// inputs makes the sources inputs of Go's test cache: a test that has asked for their state runs again when one
+// has changed.
+var inputs = sync.OnceFunc(func() {
+	for _, name := range sources {
+		_, _ = os.Stat(name) // asking is all
+	}
+})
+
+// program returns the path of the facet under test.
+func program() string {
+	inputs()
+	return filepath.Join(root, "bin", "facet-test")
+}
+
 // common is the cluster shared by all tests that do not break it. Each test uses a
 // gallery of its own.
 var common struct {
 	once    sync.Once
+	dir     string
 	cluster *cluster
 }
 
 func shared(t *testing.T) *cluster {
 	t.Helper()
 	common.once.Do(func() {
-		common.cluster = startDev(t, filepath.Join(filepath.Dir(filepath.Dir(program)), "shared"))
+		common.cluster = startDev(t, common.dir)
 	})
 	if common.cluster == nil {
 		t.Fatal("the shared cluster did not start")

@@ -150,7 +150,7 @@ func TestMemoryForgetsPhotos(t *testing.T) {
 	if err := imaging.LoadTurbo(filepath.Join(root, "assets", "lib"), imaging.Installed); err != nil {
 		t.Fatal(err)
 	}
-	c := serve(t, program, 2, 1)
+	c := serve(t, program(), 2, 1)
 	k := c.client(t, 100)
 	sendPhoto(t, k, obama) // loads what is loaded once
 	photos := []string{biden, collins}

@@ -25,8 +25,8 @@ func TestClusterKeepsItsPack(t *testing.T) {
 			t.Fatalf("want %d nodes with the pack %s, %.12s: %+v, %v", len(c.nodes), folder, want.ID, s, err)
 		}
 	}
-	f(serve(t, program, 1, 1), models.FoundingPack)
-	c := serve(t, program, 1, 1, "--models", filepath.Join(packs, models.FolderMobile))
+	f(serve(t, program(), 1, 1), models.FoundingPack)
+	c := serve(t, program(), 1, 1, "--models", filepath.Join(packs, models.FolderMobile))
 	f(c, models.FolderMobile)
 	first := c.nodes[0]
 	first.end(syscall.SIGTERM)

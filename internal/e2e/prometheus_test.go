@@ -302,7 +302,7 @@ func TestPrometheusAnswersEveryPanel(t *testing.T) {
 	if *prometheusProgram == "" {
 		t.Skip("-prometheus names no program (make prometheus)")
 	}
-	c := serve(t, program, 3, 2, "--backup-to", "file://"+t.TempDir(), "--backup-every", "5s", "--bucket", "file://"+t.TempDir())
+	c := serve(t, program(), 3, 2, "--backup-to", "file://"+t.TempDir(), "--backup-every", "5s", "--bucket", "file://"+t.TempDir())
 	p := startPrometheus(t, c)
 	everyKind(t, c)
 	p.healthy(t)

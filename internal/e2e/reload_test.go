@@ -23,7 +23,7 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 		}
 	}
 	write("log-level: info\nhealth: signed\n")
-	c := serve(t, program, 1, 1, "--config", file)
+	c := serve(t, program(), 1, 1, "--config", file)
 	n := c.nodes[0]
 	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	unsigned := func(path string) int {
@@ -83,7 +83,7 @@ func TestHangupSparesStartingNode(t *testing.T) {
 	if err := os.WriteFile(file, []byte("health: signed\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := serve(t, program, 1, 1, "--config", file)
+	c := serve(t, program(), 1, 1, "--config", file)
 	n := c.nodes[0]
 	n.end(syscall.SIGTERM)
 	begun := filepath.Join(c.dir, "begun")

@@ -61,7 +61,7 @@ func (c *served) metric(t *testing.T, name string) (most float64) {
 // the backups is killed, and the newest backups are kept. The metrics show the newest.
 func TestScheduleSurvivesLeader(t *testing.T) {
 	url := "file://" + t.TempDir()
-	c := serve(t, program, 3, 1, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", "3")
+	c := serve(t, program(), 3, 1, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", "3")
 	k := c.client(t, 100)
 	k.register(t, 0, obama)
 	c.facet(t, append([]string{"backup", "--to", url, "--name", "by-hand"}, c.where()...)...)

@@ -10,7 +10,7 @@ import (
 func TestModelsLeaveNothingAtHome(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	cmd := exec.Command(program, "models", "verify", "default")
+	cmd := exec.Command(program(), "models", "verify", "default")
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("facet models verify: %v\n%s", err, out)

@@ -39,11 +39,11 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 		c.waitWithin(t, 10) // the writers go on
 		time.Sleep(calmTime)
 	}
-	to(c.nodes[0], program)
-	to(c.nodes[1], program)
+	to(c.nodes[0], program())
+	to(c.nodes[1], program())
 	to(c.nodes[1], old) // some nodes are still old: one step back is possible
-	to(c.nodes[1], program)
-	to(c.nodes[2], program)
+	to(c.nodes[1], program())
+	to(c.nodes[2], program())
 	stop()
 	want := all()
 	if len(want) < 10 {
