@@ -10,6 +10,7 @@ TOOLS := $(CURDIR)/assets/tools
 BUILT := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/facet/tools
 GOLANGCI := $(BUILT)/golangci-lint-v2.15.0/golangci-lint
 VERSITYGW := $(BUILT)/versitygw-v1.8.0/versitygw
+GOTESTSUM := $(BUILT)/gotestsum-v1.13.0/gotestsum
 GOVULNCHECK := $(BUILT)/govulncheck-v1.9.0/govulncheck
 GO ?= go
 # Tests run with memory that seems to have served another request (internal/stale).
@@ -59,14 +60,21 @@ TEST_QUICKLY := -vet=off -ldflags='-s -w'
 facet-test:
 	@$(GO) build -tags $(TEST_TAGS) -ldflags '-s -w' -o bin/facet-test ./cmd/facet
 
-test: setup venv npm build facet-test ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
-	@trap wait EXIT; $(MAKE) emulated & $(GO) test $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m ./... ./scripts/...; wait $$!
+test: setup venv npm build facet-test $(GOTESTSUM) ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
+	@$(MAKE) -j --output-sync=line test-go emulated test-clients console-smoke
+
+.PHONY: test-go test-clients
+test-go: setup venv facet-test $(GOTESTSUM) ## the tests in Go
+	@status=0; $(GOTESTSUM) --format pkgname --format-hide-empty-pkg --hide-summary=skipped --jsonfile bin/tests.json -- \
+	  $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m $(TESTFLAGS) ./... ./scripts/... || status=$$?; \
+	  scripts/testreport.py bin/tests.json && exit $$status
 	@$(GO) test $(TEST_QUICKLY) -tags $(TEST_TAGS),slim ./node/bucket/...
+
+test-clients: setup venv npm build ## the tests of the clients in Go, Python and JavaScript, and of the console's code
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 	@cd clients/js && npx --no-install tsc && node --test --test-reporter=spec
 	@cd node/console/test && node --test --test-reporter=dot rates.test.js list.test.js auditproofs.test.js
-	@$(MAKE) console-smoke
 
 # The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
 LONGSEED ?= 31
@@ -297,6 +305,8 @@ s3: $(VERSITYGW) # a real S3 server for the tests
 	@mkdir -p $(TOOLS) && ln -sf $(VERSITYGW) $(TOOLS)/versitygw
 $(VERSITYGW):
 	$(call built,github.com/versity/versitygw/cmd/versitygw)
+$(GOTESTSUM):
+	$(call built,gotest.tools/gotestsum)
 $(GOVULNCHECK):
 	$(call built,golang.org/x/vuln/cmd/govulncheck)
 

@@ -70,7 +70,7 @@ type traffic struct {
 const (
 	clientsAtOnce = 3
 	// trafficPace is the pause of each client after a registration and its search.
-	trafficPace = 30 * time.Millisecond
+	trafficPace = 100 * time.Millisecond
 )
 
 func (w *traffic) run(t *testing.T) {

@@ -80,6 +80,7 @@ func whileBusy(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, tenan
 					t.Errorf("%s is found %d times", person, len(got))
 				}
 				count.Add(1)
+				time.Sleep(trafficPace)
 			}
 		})
 		work.Go(func() {

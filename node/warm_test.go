@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"facet/internal/id"
 	"facet/node/nodetest"
@@ -21,7 +22,7 @@ func TestReadyWaitsForTemplates(t *testing.T) {
 			cluster.Stop(0)
 			cluster.Restart(0)
 			opened := false
-			for waiting := true; waiting; {
+			for waiting := true; waiting; time.Sleep(20 * time.Millisecond) {
 				select {
 				case <-m.Node.Ready():
 					waiting = false
