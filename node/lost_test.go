@@ -141,7 +141,7 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 		for i := 1; i < 3; i++ {
 			who := cluster.Nodes[i].Node.Member()
 			cluster.Stop(i)
-			if err := errors.Join(os.RemoveAll(folder(i)), os.Rename(kept(i), folder(i))); err != nil {
+			if err := errors.Join(os.RemoveAll(folder(i)), os.CopyFS(folder(i), os.DirFS(kept(i)))); err != nil {
 				t.Fatal(err)
 			}
 			forget(t, cluster.Nodes[i].Config.Dir, who)

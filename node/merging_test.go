@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/nodetest"
+	"facet/node/transport/memnet"
 	"facet/router"
 )
 
@@ -107,18 +107,27 @@ func TestRemovalDuringMergeKeepsItsPromise(t *testing.T) {
 // A merge that is given up for a lack of slots, and whose leader stops after it has removed the
 // copies, loses no event when there are slots again.
 func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
 		waitNewest(t, cluster)
 		n, url := cluster.Nodes[0].Node, cluster.Nodes[0].URL
-		if err := n.StopMerges(); err != nil {
-			t.Fatal(err)
+		for _, m := range cluster.Nodes {
+			if err := m.Node.StopMerges(); err != nil {
+				t.Fatal(err)
+			}
+			if m.Node.Leads(1) {
+				n, url = m.Node, m.URL
+			}
+			for _, other := range cluster.Nodes { // a command takes ten milliseconds
+				cluster.Network.Set(m.Host, other.Host, memnet.Link{Delay: 5 * time.Millisecond})
+			}
 		}
 		c, tenant := cluster.ClientOf("bank")
 		gallery(t, c, url, "g", 4)
-		access, ok := n.AccessTo(tenant, "g")
-		if !ok {
-			t.Fatal("no gallery")
-		}
+		var access router.Access
+		within(t, time.Minute, "the gallery", func() (known bool) {
+			access, known = n.AccessTo(tenant, "g")
+			return known
+		})
 		target, source := enrol(t, c, url, "stays"), twoFaces(t, c, url, "goes")
 		into, from := subjectID(t, target.ID), subjectID(t, source.ID)
 		merge := func() {
@@ -137,7 +146,7 @@ func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
 						cancel()
 					}
 					before = now
-					runtime.Gosched()
+					time.Sleep(time.Millisecond)
 				}
 			}()
 			interrupted = n.Router().CarryOut(ctx, from) != nil

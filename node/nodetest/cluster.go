@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -145,7 +146,7 @@ func (o *Options) defaults() {
 // configure creates keys, certificates and addresses.
 func (c *Cluster) configure(o Options) {
 	c.t.Helper()
-	dir := c.t.TempDir()
+	dir := c.tempDir()
 	ca, err := cert.NewCA("test")
 	must(c.t, err)
 	c.Roots, c.Authority = filepath.Join(dir, "ca.pem"), ca
@@ -210,6 +211,21 @@ func issue(t testing.TB, ca *cert.CA, m *Member) {
 	must(t, err)
 	must(t, server.Save(in("server.pem"), in("server.key")))
 	must(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
+}
+
+// tempDir returns a folder that goes with the test. In a bubble, where no disk is tried, it is in memory
+// if there is room, because a sync then takes no time.
+func (c *Cluster) tempDir() string {
+	c.t.Helper()
+	const memory, least = "/dev/shm", 2 << 30
+	var s syscall.Statfs_t
+	if c.Network == nil || syscall.Statfs(memory, &s) != nil || s.Bavail*uint64(s.Bsize) < least {
+		return c.t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "facet-test-")
+	must(c.t, err)
+	c.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func keyFile(t testing.TB, dir, name string) string {
