@@ -11,62 +11,71 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"facet/engine"
 	"facet/engine/enginetest"
+	"facet/engine/models"
 	"facet/engine/score"
 )
 
-func sameBits(a, b engine.Template) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-			return false
+// Tests of one process run on few engines, because to open one takes as long as a few photos. A test
+// that counts an engine's work or looks into its memory isn't parallel, so it has the engine alone.
+var openEngines struct {
+	sync.Mutex
+	by map[string]*engine.Engine
+}
+
+// kept returns the engine of a pack with one worker that all tests share under a name.
+func kept(t *testing.T, name string, pack func() *models.Pack) *engine.Engine {
+	t.Helper()
+	openEngines.Lock()
+	defer openEngines.Unlock()
+	e := openEngines.by[name]
+	if e == nil {
+		var err error
+		if e, err = engine.New(pack(), engine.Config{Library: enginetest.Library(t), Workers: 1}); err != nil {
+			t.Fatal(err)
 		}
+		if openEngines.by == nil {
+			openEngines.by = map[string]*engine.Engine{}
+		}
+		openEngines.by[name] = e
 	}
-	return true
+	return e
+}
+
+// single returns an engine of the default pack with one worker.
+func single(t *testing.T) *engine.Engine {
+	t.Helper()
+	return kept(t, "single", func() *models.Pack { return enginetest.Pack(t) })
+}
+
+// sameBits compares templates, or whole faces, bit for bit.
+func sameBits[T engine.Template | engine.Face | []engine.Face](a, b T) bool {
+	return reflect.DeepEqual(a, b)
 }
 
 func TestExtractIsDeterministic(t *testing.T) {
 	t.Parallel()
-	const runs, atOnce = 50, 8
-	data := enginetest.Photo(t, "scikit-image/astronaut.png")
-	other := enginetest.Photo(t, "face-api/sample2.jpg")
-	want := extract(t, data)[0]
-	var left atomic.Int64
-	left.Store(runs)
+	data, other := asPNG(t, portrait(t)), asJPEG(t, halved(enginetest.RGBA(t, enginetest.Behind(t))))
+	want := extract(t, data)
 	var wg sync.WaitGroup
-	for range atOnce {
+	for range 4 {
 		wg.Go(func() {
-			for left.Add(-1) >= 0 {
-				// Another image before it must leave no trace.
-				if left.Load()%8 == 0 {
-					extract(t, other)
-				}
-				got := extract(t, data)[0]
-				if !sameBits(got.Template, want.Template) || !reflect.DeepEqual(got.Attributes, want.Attributes) {
+			extract(t, other) // it must leave no trace
+			for range 2 {
+				if got := extract(t, data); !sameBits(got, want) {
 					t.Error("a run differs from the first")
 				}
 			}
 		})
 	}
 	wg.Wait()
-}
-
-func TestEnginesAgreeOnTemplate(t *testing.T) {
-	t.Parallel()
-	e := enginetest.New(t, engine.Config{Workers: 1})
-	got, err := e.Extract(context.Background(), enginetest.Photo(t, "scikit-image/astronaut.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := one(t, "scikit-image/astronaut.png"); !sameBits(got[0].Template, want.Template) {
-		t.Error("templates differ")
+	got, err := single(t).Extract(t.Context(), data)
+	if err != nil || !sameBits(got, want) {
+		t.Errorf("another engine finds %+v, want %+v: %v", got, want, err)
 	}
 }
 
@@ -109,7 +118,7 @@ func stored(src *image.RGBA, orientation int) image.Image {
 
 func TestOrientationKeepsTemplate(t *testing.T) {
 	t.Parallel()
-	im := pixels(t, "face_recognition/obama.jpg")
+	im := portrait(t)
 	want := extract(t, asJPEG(t, im))[0]
 	for o := 1; o <= 8; o++ {
 		faces := extract(t, withOrientation(asJPEG(t, stored(im, o)), uint16(o)))
@@ -167,16 +176,7 @@ func TestFacelessImageIsNoError(t *testing.T) {
 func TestExtractLargeIsSubsetOfExtract(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
-	// A portrait beside a face of a third of its size.
-	src := pixels(t, "face_recognition/obama.jpg")
-	other := pixels(t, "face_recognition/biden.jpg")
-	both := redrawn(src, 1300, 1137, func(x, y float64) (float64, float64) { return x, y })
-	for y := range 400 {
-		for x := range 300 {
-			both.SetRGBA(950+x, 300+y, other.RGBAAt(300+2*x, 50+2*y))
-		}
-	}
-	data := asJPEG(t, both)
+	data := enginetest.Behind(t)
 	all := extract(t, data)
 	if len(all) != 2 {
 		t.Fatalf("got %d faces, want 2", len(all))
@@ -204,92 +204,64 @@ func TestExtractLargeIsSubsetOfExtract(t *testing.T) {
 	}
 }
 
-// block occupies all of e's workers until the returned function is called.
-func block(t *testing.T, e *engine.Engine, workers int) (release func()) {
-	t.Helper()
-	data := enginetest.Photo(t, "face-api/sample6.jpg")
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				if _, err := e.Extract(ctx, data); err != nil && ctx.Err() == nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	return func() { cancel(); wg.Wait() }
-}
-
 func TestFullQueueReturnsErrBusy(t *testing.T) {
 	t.Parallel()
-	const workers, queue, requests = 1, 2, 20
-	e := enginetest.New(t, engine.Config{Workers: workers, Queue: queue})
-	data := enginetest.Photo(t, "face-api/sample1.jpg")
-	var busy, done atomic.Int64
-	var wg sync.WaitGroup
-	start := make(chan struct{})
+	const queue, requests = 2, 20
+	e := enginetest.New(t, engine.Config{Workers: 1, Queue: queue})
+	data := asPNG(t, portrait(t))
+	release := e.Occupy()
+	answers := make(chan error, requests)
 	for range requests {
-		wg.Go(func() {
-			<-start
-			switch _, err := e.Extract(context.Background(), data); {
-			case err == nil:
-				done.Add(1)
-			case errors.Is(err, engine.ErrBusy):
-				busy.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
+		go func() {
+			_, err := e.Extract(t.Context(), data)
+			answers <- err
+		}()
 	}
-	close(start)
-	wg.Wait()
-	if done.Load() < workers+queue || busy.Load() == 0 {
-		t.Errorf("%d done, %d busy", done.Load(), busy.Load())
+	for range requests - queue {
+		if err := <-answers; !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
 	}
-	if _, err := e.Extract(context.Background(), data); err != nil {
-		t.Errorf("afterwards: %v", err)
+	release()
+	for range queue {
+		if err := <-answers; err != nil {
+			t.Errorf("in the queue: got %v", err)
+		}
 	}
 }
 
 func TestContextEndsWaitAndWork(t *testing.T) {
-	t.Parallel()
-	e := enginetest.New(t, engine.Config{Workers: 1})
+	e := single(t)
 	data := enginetest.Photo(t, "face-api/sample1.jpg")
-	ended, cancel := context.WithCancel(context.Background())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := e.Extract(ended, data); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended before: got %v", err)
 	}
-	// At work: the deadline comes between two stages, long before the last.
-	short, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	if _, err := e.Extract(short, data); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("at work: got %v", err)
+	// The deadline is between two stages, long before the last one, or comes while the only worker
+	// has other work.
+	soon := func(what string) {
+		t.Helper()
+		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := e.Extract(short, data); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got %v", what, err)
+		}
 	}
-	release := block(t, e, 3)
+	soon("at work")
+	release := e.Occupy()
 	defer release()
-	time.Sleep(20 * time.Millisecond)
-	short, cancel = context.WithTimeout(context.Background(), 5*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	if _, err := e.Extract(short, data); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("waiting: got %v", err)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("waiting: took %v", took)
-	}
+	soon("waiting")
 }
 
 func TestLargeImagesWaitForMemory(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 2, DecodeBytes: 1})
+	data := asPNG(t, portrait(t))
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			faces, err := e.Extract(context.Background(), enginetest.Photo(t, "scikit-image/astronaut.png"))
+			faces, err := e.Extract(context.Background(), data)
 			if err != nil || len(faces) != 1 {
 				t.Errorf("got %d faces and %v", len(faces), err)
 			}
@@ -301,7 +273,7 @@ func TestLargeImagesWaitForMemory(t *testing.T) {
 func TestClosedEngineFinishesWork(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 2})
-	data := enginetest.Photo(t, "face-api/sample1.jpg")
+	data := asPNG(t, portrait(t))
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
@@ -340,10 +312,10 @@ func TestNewRefusesInvalidConfig(t *testing.T) {
 }
 
 func FuzzExtract(f *testing.F) {
-	small := redrawn(pixels(f, "scikit-image/astronaut.png"), 140, 140, func(x, y float64) (float64, float64) { return x + 160, y + 40 })
-	f.Add(asPNG(f, small))
-	f.Add(asJPEG(f, small))
-	f.Add(withOrientation(asJPEG(f, small), 6))
+	face := redrawn(pixels(f, "scikit-image/astronaut.png"), 140, 140, func(x, y float64) (float64, float64) { return x + 160, y + 40 })
+	f.Add(asPNG(f, face))
+	f.Add(asJPEG(f, face))
+	f.Add(withOrientation(asJPEG(f, face), 6))
 	f.Add([]byte{})
 	e := enginetest.Shared(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -14,6 +14,21 @@ const (
 	JoinedMax     = joinedMax
 )
 
+// Occupy takes a worker until release is called.
+func (e *Engine) Occupy() (release func()) {
+	w := <-e.workers
+	return func() { e.workers <- w }
+}
+
+// ReleaseNow frees memory if the releaser is going to, and reports whether it was.
+func (e *Engine) ReleaseNow() bool {
+	due := e.releaser.pending.Load()
+	if due {
+		e.releaser.free()
+	}
+	return due
+}
+
 // Kept returns the memory that an idle worker keeps for the next image.
 func (e *Engine) Kept() (pixels [][]uint8, values [][]float32) {
 	w := <-e.workers

@@ -4,13 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"facet/engine"
 	"facet/engine/enginetest"
 )
 
 func TestWorkerForgetsImage(t *testing.T) {
-	t.Parallel()
-	e := enginetest.New(t, engine.Config{Workers: 1})
+	e := single(t)
 	if _, err := e.Extract(t.Context(), enginetest.Photo(t, "scikit-image/astronaut.png")); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"errors"
+	"image"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,15 +65,27 @@ func sface(t *testing.T) []byte {
 	return network
 }
 
-// obamaOf extracts the one face of a photo with the pack.
-func obamaOf(t *testing.T, p *models.Pack) engine.Face {
+// joined returns an engine of twoEmbedders.
+func joined(t *testing.T) *engine.Engine {
+	t.Helper()
+	return kept(t, "joined", func() *models.Pack { return twoEmbedders(t, nil, asItIs) })
+}
+
+// opened returns an engine of a pack, closed when the test ends.
+func opened(t *testing.T, p *models.Pack) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	faces, err := e.ExtractLarge(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), 0)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// faceBy extracts the one face of a picture.
+func faceBy(t *testing.T, e *engine.Engine, im *image.RGBA) engine.Face {
+	t.Helper()
+	faces, err := e.ExtractLarge(t.Context(), asPNG(t, im), 0)
 	if err != nil || len(faces) != 1 {
 		t.Fatalf("%d faces, error %v", len(faces), err)
 	}
@@ -90,18 +103,12 @@ func asItIs(object) {}
 // The template of both embedders contains those that each of them makes alone, by the weights.
 func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 	t.Parallel()
-	f := func(moveBy float64) {
+	im := portrait(t)
+	first, _ := models.Builtin(models.FoundingPack)
+	one := faceBy(t, opened(t, enginetest.PackOf(t, first, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs)), im)
+	f := func(moveBy float64, joined, alone *engine.Engine) {
 		t.Helper()
-		move := func(embedder any) {
-			for _, p := range embedder.(object)["points"].([]any) {
-				p := p.([]any)
-				p[0] = p[0].(float64) + moveBy
-			}
-		}
-		both := obamaOf(t, twoEmbedders(t, nil, func(m object) { move(m["joined"].(object)["embedder"]) }))
-		first, _ := models.Builtin(models.FoundingPack)
-		one := obamaOf(t, enginetest.PackOf(t, first, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs))
-		other := obamaOf(t, enginetest.PackOf(t, models.Default(), nil, func(m object) { move(m["embedder"]) }))
+		both, other := faceBy(t, joined, im), faceBy(t, alone, im)
 		for _, half := range []struct {
 			name  string
 			got   engine.Template
@@ -119,36 +126,29 @@ func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 			t.Errorf("the templates have the model %s of one embedder", both.Model)
 		}
 	}
-	f(0) // the second embedder reads the first one's crop
-	f(1.5)
+	f(0, joined(t), single(t)) // the second embedder reads the first one's crop
+	const by = 1.5
+	move := func(embedder any) {
+		for _, p := range embedder.(object)["points"].([]any) {
+			p := p.([]any)
+			p[0] = p[0].(float64) + by
+		}
+	}
+	f(by, opened(t, twoEmbedders(t, nil, func(m object) { move(m["joined"].(object)["embedder"]) })),
+		opened(t, enginetest.PackOf(t, models.Default(), nil, func(m object) { move(m["embedder"]) })))
 }
 
 // A face and its mirror image have one template if the embedders read both.
 func TestMirroredFaceHasSameTemplate(t *testing.T) {
 	t.Parallel()
-	im := pixels(t, "face_recognition/obama.jpg")
-	width := im.Rect.Dx()
-	mirror := redrawn(im, width, im.Rect.Dy(), func(x, y float64) (float64, float64) { return float64(width) - x, y })
-	f := func(mirrored bool) float64 {
+	im := halved(pixels(t, "face_recognition/obama.jpg"))
+	mirror := mirrored(im)
+	f := func(e *engine.Engine) float64 {
 		t.Helper()
-		e, err := engine.New(twoEmbedders(t, nil, func(m object) { m["joined"].(object)["mirrored"] = mirrored }),
-			engine.Config{Library: enginetest.Library(t), Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		var of [2]engine.Face
-		for i, data := range [][]byte{asPNG(t, im), asPNG(t, mirror)} {
-			faces, err := e.ExtractLarge(t.Context(), data, 0)
-			if err != nil || len(faces) != 1 {
-				t.Fatalf("%d faces, error %v", len(faces), err)
-			}
-			of[i] = faces[0]
-		}
-		return float64(score.Dot(of[0].Template, of[1].Template))
+		return float64(score.Dot(faceBy(t, e, im).Template, faceBy(t, e, mirror).Template))
 	}
 	// The landmarks of the two differ a little, and so do the crops.
-	plain, both := f(false), f(true)
+	plain, both := f(joined(t)), f(opened(t, twoEmbedders(t, nil, func(m object) { m["joined"].(object)["mirrored"] = true })))
 	t.Logf("cosine %v, of both crops together %v", plain, both)
 	if both < .985 || 1-both > (1-plain)/2 {
 		t.Errorf("a face and its mirror image have the cosine %v, of one crop alone %v", both, plain)
@@ -157,7 +157,7 @@ func TestMirroredFaceHasSameTemplate(t *testing.T) {
 
 func TestProjectionReducesTemplate(t *testing.T) {
 	t.Parallel()
-	whole := obamaOf(t, twoEmbedders(t, nil, asItIs))
+	whole := faceBy(t, joined(t), portrait(t))
 	p := models.Projection{Rows: 16, Cols: 320}
 	values := make([]float32, p.Rows*p.Cols)
 	want := make(engine.Template, p.Rows)
@@ -167,7 +167,7 @@ func TestProjectionReducesTemplate(t *testing.T) {
 		want[r] = 2*whole.Template[r] - whole.Template[300-r]
 		square += float64(want[r]) * float64(want[r])
 	}
-	got := obamaOf(t, twoEmbedders(t, p.Encode(values), func(m object) { m["joined"].(object)["projection"] = p }))
+	got := faceBy(t, opened(t, twoEmbedders(t, p.Encode(values), func(m object) { m["joined"].(object)["projection"] = p })), portrait(t))
 	for i := range want {
 		if w := float64(want[i]) / math.Sqrt(square); math.Abs(float64(got.Template[i])-w) > 1e-6 {
 			t.Errorf("value %d is %v, want %v", i, got.Template[i], w)
@@ -200,15 +200,9 @@ func TestHostileJoinedPackIsRefused(t *testing.T) {
 }
 
 func TestJoinedWorkerForgetsImage(t *testing.T) {
-	t.Parallel()
-	e, err := engine.New(twoEmbedders(t, nil, asItIs), engine.Config{Library: enginetest.Library(t), Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if _, err := e.Extract(t.Context(), enginetest.Photo(t, "scikit-image/astronaut.png")); err != nil {
-		t.Fatal(err)
-	}
+	e := joined(t)
+	before := e.Work()
+	faceBy(t, e, portrait(t))
 	_, values := e.Kept()
 	if len(values) != 10 {
 		t.Errorf("the worker keeps %d lists, want those of four networks, of the crop and of both embedders", len(values))
@@ -218,22 +212,17 @@ func TestJoinedWorkerForgetsImage(t *testing.T) {
 			t.Errorf("list %d of the worker has values", i)
 		}
 	}
-	if w := e.Work(); w.Embedder != 2 || w.Second != 2 { // with the trial at the start
-		t.Errorf("the embedders ran %d and %d times, want 2", w.Embedder, w.Second)
+	if w := e.Work(); w.Embedder != before.Embedder+1 || w.Second != before.Second+1 {
+		t.Errorf("the embedders ran %d and %d times, want 1", w.Embedder-before.Embedder, w.Second-before.Second)
 	}
 }
 
 // Fits of a pack start from the templates that a search compares.
 func TestSightingHasJoinedTemplate(t *testing.T) {
 	t.Parallel()
-	pack := twoEmbedders(t, nil, asItIs)
-	want := obamaOf(t, pack)
-	e, err := engine.New(pack, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	seen, err := e.Sightings(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), 0)
+	e, im := joined(t), portrait(t)
+	want := faceBy(t, e, im)
+	seen, err := e.Sightings(t.Context(), asPNG(t, im), 0)
 	if err != nil || len(seen) == 0 {
 		t.Fatalf("%d sightings, error %v", len(seen), err)
 	}

@@ -122,30 +122,27 @@ func TestSpoiltPortraitLosesQuality(t *testing.T) {
 
 func TestSharpFrontalPhotoHasBestQuality(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"face_recognition/obama.jpg", "face_recognition/obama2.jpg", "face_recognition/biden.jpg", "scikit-image/astronaut.png"} {
-		im, good := closeUp(t, name)
-		a := good.Attributes
-		eyes := float64(a.LeftEye.X - a.RightEye.X)
-		x, y := float64(a.LeftEye.X+a.RightEye.X)/2, float64(a.LeftEye.Y+a.RightEye.Y)/2
-		rect := func(left, top, right, bottom float64) image.Rectangle {
-			return image.Rect(int(x+left*eyes), int(y+top*eyes), int(x+right*eyes), int(y+bottom*eyes))
-		}
-		for spoilt, im := range map[string]*image.RGBA{
-			"blurred":         smeared(im, square(15)),
-			"moved sideways":  smeared(im, line(20, 1, 0)),
-			"moved upwards":   smeared(im, line(20, 0, 1)),
-			"dark":            shaded(im, .12, 0),
-			"too bright":      shaded(im, 2, 40),
-			"tiny":            redrawn(im, 30, 36, func(x, y float64) (float64, float64) { return 10 * x, 10 * y }),
-			"masked":          covered(im, rect(-1.1, .45, 1.1, 2)),
-			"in dark glasses": covered(im, rect(-.95, -.3, .95, .3)),
-			"half covered":    covered(im, rect(-2, -2, 0, 2.5)),
-			"turned aside":    narrowed(im, x),
-		} {
-			bad, ok := only(t, im)
-			if ok && bad.Attributes.Quality >= a.Quality {
-				t.Errorf("%s %s: quality %.3f, the sharp one's %.3f", name, spoilt, bad.Attributes.Quality, a.Quality)
-			}
+	im, good := closeUp(t, "face_recognition/biden.jpg")
+	a := good.Attributes
+	eyes := float64(a.LeftEye.X - a.RightEye.X)
+	x, y := float64(a.LeftEye.X+a.RightEye.X)/2, float64(a.LeftEye.Y+a.RightEye.Y)/2
+	rect := func(left, top, right, bottom float64) image.Rectangle {
+		return image.Rect(int(x+left*eyes), int(y+top*eyes), int(x+right*eyes), int(y+bottom*eyes))
+	}
+	for name, spoilt := range map[string]*image.RGBA{
+		"blurred":         smeared(im, square(15)),
+		"moved sideways":  smeared(im, line(20, 1, 0)),
+		"moved upwards":   smeared(im, line(20, 0, 1)),
+		"dark":            shaded(im, .12, 0),
+		"too bright":      shaded(im, 2, 40),
+		"tiny":            redrawn(im, 30, 36, func(x, y float64) (float64, float64) { return 10 * x, 10 * y }),
+		"masked":          covered(im, rect(-1.1, .45, 1.1, 2)),
+		"in dark glasses": covered(im, rect(-.95, -.3, .95, .3)),
+		"half covered":    covered(im, rect(-2, -2, 0, 2.5)),
+		"turned aside":    narrowed(im, x),
+	} {
+		if bad, ok := only(t, spoilt); ok && bad.Attributes.Quality >= a.Quality {
+			t.Errorf("%s: quality %.3f, the sharp one's %.3f", name, bad.Attributes.Quality, a.Quality)
 		}
 	}
 }
