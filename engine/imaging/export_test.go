@@ -17,6 +17,18 @@ func (c Config) Standard() Config {
 	return c
 }
 
+// NewFolder makes the process's folder for the compiled HEIC decoder, and nothing in it.
+func NewFolder() error {
+	_, err := newFolder()
+	return err
+}
+
+// Cool makes the process one without a compiled HEIC decoder, until warm is called.
+func Cool() (warm func()) {
+	dir := warmed.Swap(nil)
+	return func() { warmed.Store(dir) }
+}
+
 // LeaveBuffer makes pixels of another picture the memory that the next decode may take.
 func LeaveBuffer(pix []uint8) { buffers.Put(&pix) }
 

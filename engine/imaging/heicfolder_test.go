@@ -2,7 +2,6 @@ package imaging_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,12 +13,12 @@ import (
 	"facet/engine/imaging"
 )
 
-// warmVariable makes a test's process one that warms the HEIC decoder and waits for
-// its end.
+// warmVariable makes a test's process one that has a folder for the HEIC decoder and waits for its
+// end. It doesn't compile the decoder.
 const warmVariable = "FACET_TEST_WARMS"
 
 func warmAndWait() {
-	if _, err := imaging.Warm(context.Background()); err != nil {
+	if err := imaging.NewFolder(); err != nil {
 		fmt.Fprintln(os.Stdout, err)
 		os.Exit(1)
 	}
@@ -63,6 +62,8 @@ func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs locks of folders, which Windows lacks: facet is built for Linux and macOS")
 	}
+	warm := imaging.Cool()
+	defer warm()
 	t.Setenv("TMPDIR", t.TempDir())
 	warmProcess(t)
 	alive := folders(t)

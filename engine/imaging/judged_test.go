@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	judgedFiles = flag.Int("judged.files", 3000, "how many changed files are decoded beside another reader")
+	judgedFiles = flag.Int("judged.files", 500, "how many changed files are decoded beside another reader")
 	judgedSeed  = flag.Uint64("judged.seed", 1, "the seed of those files")
 	judgedKeep  = flag.String("judged.keep", "", "an existing folder for files that fail")
 )
@@ -147,15 +147,6 @@ func TestJudgedFilesShowReadersPicture(t *testing.T) {
 
 func newJudge(t *testing.T) *judge {
 	t.Helper()
-	cool, err := imaging.Warm(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cool(); err != nil {
-			t.Error(err)
-		}
-	})
 	face := decode(t, enginetest.Photo(t, "face_recognition/obama.jpg"))
 	return &judge{reader: startReader(t), face: face.Pix, counts: map[string]int{}}
 }
