@@ -212,7 +212,7 @@ func TestCalibrateWritesAllFits(t *testing.T) {
 func sampleFolder(t *testing.T) *photos.Folder {
 	t.Helper()
 	dir := t.TempDir()
-	for who, names := range map[string][]string{"Biden": {"face_recognition/biden.jpg"}, "Obama": enginetest.Obama[:3]} {
+	for who, names := range map[string][]string{"Biden": {"face_recognition/biden.jpg"}, "Obama": enginetest.Obama[1:3]} {
 		if err := os.MkdirAll(filepath.Join(dir, who), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -240,15 +240,15 @@ func TestSpecimensAreOfPersonsWithMates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := s.photographs(); n != 3 {
-		t.Errorf("%d photographs, want the three of one person", n)
+	if n := s.photographs(); n != 2 {
+		t.Errorf("%d photographs, want the two of one person", n)
 	}
-	if len(s.faces) < 6 || len(s.turned) == 0 {
+	if len(s.faces) < 4 || len(s.turned) == 0 {
 		t.Errorf("%d faces and %d of the wrong way up", len(s.faces), len(s.turned))
 	}
 	for _, f := range s.faces {
-		if len(f.mates) != 2 {
-			t.Errorf("a face %s has %d mates, want the two other photographs", f.kind, len(f.mates))
+		if len(f.mates) != 1 {
+			t.Errorf("a face %s has %d mates, want the other photograph", f.kind, len(f.mates))
 		}
 		if f.kind == asPhotographed && f.reach(.482) != 1 {
 			t.Errorf("of the comparisons of a photograph %v reach 7000", f.reach(.482))
@@ -269,26 +269,21 @@ func TestSpecimensAreOfPersonsWithMates(t *testing.T) {
 func TestSpoilingsSpoil(t *testing.T) {
 	t.Parallel()
 	e, folder := enginetest.Shared(t), sampleFolder(t)
-	x, err := photos.Extract(t.Context(), e, folder.Photos, photos.Choice{Middle: true}, nil)
+	photo := folder.Photos[1] // of one man
+	x, err := photos.Extract(t.Context(), e, folder.Photos[1:2], photos.Choice{Middle: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range folder.Photos {
-		if i == 0 {
-			continue // of one photograph
-		}
-		data, err := p.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen, err := e.Sightings(t.Context(), data, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one := source{e: e, face: x.Templates[i]}
-		checkSpoilings(t, &one, data, one.nearest(seen, sameFace))
-		return
+	data, err := photo.Read()
+	if err != nil {
+		t.Fatal(err)
 	}
+	seen, err := e.Sightings(t.Context(), data, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := source{e: e, face: x.Templates[0]}
+	checkSpoilings(t, &one, data, one.nearest(seen, sameFace))
 }
 
 func checkSpoilings(t *testing.T, one *source, data []byte, own *engine.Sighting) {
@@ -307,7 +302,7 @@ func checkSpoilings(t *testing.T, one *source, data []byte, own *engine.Sighting
 	}
 	for _, kind := range spoilings {
 		least := float32(1)
-		for seed := range uint64(4) {
+		for seed := uint64(0); seed < 4 && least > .97; seed++ {
 			spoilt := kind.spoil(copyOf(photo, own), rand.New(rand.NewPCG(seed, 9)))
 			seen, err := one.sightings(t.Context(), spoilt)
 			if err != nil {

@@ -2,10 +2,12 @@ package models
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,7 +66,7 @@ func TestProjectionKeepsLongestAxes(t *testing.T) {
 // The test of a fit never compares a person that was fitted.
 func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 	t.Parallel()
-	f := stretched(600, 40, 24, 24)
+	f := stretched(300, 40, 24, 24)
 	fit, err := f.fitted(1, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -83,10 +85,10 @@ func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := int64(1200*1198) / 2; tested.all.NonMatedPairs != want || tested.all.MatedPairs != 600 {
-		t.Errorf("%d non-mated and %d mated pairs, want %d and 600", tested.all.NonMatedPairs, tested.all.MatedPairs, want)
+	if want := int64(600*598) / 2; tested.all.NonMatedPairs != want || tested.all.MatedPairs != 300 {
+		t.Errorf("%d non-mated and %d mated pairs, want %d and 300", tested.all.NonMatedPairs, tested.all.MatedPairs, want)
 	}
-	if want := int64(5 * 240 * 238 / 2); tested.withinPairs != want {
+	if want := int64(5 * 120 * 118 / 2); tested.withinPairs != want {
 		t.Errorf("%d non-mated pairs within folds, want %d", tested.withinPairs, want)
 	}
 	if within := tested.within.ThresholdFor(1e-3); tested.within.FNMR[within] < .98 {
@@ -99,12 +101,32 @@ func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 	}
 }
 
-// twoEmbedders writes a manifest of a pack with two embedders and returns its name.
+// twoEmbedders writes a manifest of a pack with two embedders, whose templates are short, and returns
+// its name.
 func twoEmbedders(t *testing.T) string {
 	t.Helper()
 	manifest, ok := models.Builtin(models.AccuratePack)
 	if !ok {
 		t.Fatal("there is no pack accurate")
+	}
+	type object = map[string]any
+	var m object
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		t.Fatal(err)
+	}
+	joined := m["joined"].(object)
+	m["embedder"].(object)["dim"], joined["embedder"].(object)["dim"] = 32, 32
+	size := models.Projection{Rows: 24, Cols: 64}
+	joined["projection"] = size
+	for _, file := range m["files"].([]any) {
+		if file := file.(object); file["role"] == string(models.RoleProjection) {
+			file["size"] = len(size.Encode(make([]float32, size.Rows*size.Cols)))
+		}
+	}
+	joined["spectrum"] = slices.Repeat([]float64{1. / 24}, 24)
+	manifest, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "mine.json")
 	if err := os.WriteFile(name, manifest, 0o600); err != nil {
@@ -122,7 +144,7 @@ func TestProjectWritesFileAndHash(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p := Calibration{Write: name, Out: &out}
-	if err := p.project(t.Context(), vectors(400, before.Joined.Projection.Cols), 400, before.Joined.Projection); err != nil {
+	if err := p.project(t.Context(), vectors(240, before.Joined.Projection.Cols), 240, before.Joined.Projection); err != nil {
 		t.Fatal(err)
 	}
 	after, err := models.Parse(readAll(t, name))
@@ -140,7 +162,7 @@ func TestProjectWritesFileAndHash(t *testing.T) {
 	if after.ModelID() == before.ModelID() {
 		t.Error("the projection has the hash of the one before")
 	}
-	for _, want := range []string{"fitted on 800 photographs of 400 persons", "1e-05", f.Name} {
+	for _, want := range []string{"fitted on 480 photographs of 240 persons", "1e-05", f.Name} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it says\n%s\nwant %q", out.String(), want)
 		}
