@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -39,7 +41,7 @@ func TestEachPlantedBugCompiles(t *testing.T) {
 	if !slices.Equal(files, hunted) {
 		t.Errorf("the patches are %q, and the bugs with a hunter %q", files, hunted)
 	}
-	facet := listPackages(t, top)
+	facet := facetPackages(t, top)
 	for _, file := range files {
 		bug := strings.TrimSuffix(path.Base(file), ".patch")
 		t.Run(bug, func(t *testing.T) {
@@ -71,7 +73,7 @@ func TestUnusedNameOfPlantedBugIsFound(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(planted), 0o700), os.WriteFile(planted, text, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := listPackages(t, top).check(top, dir, []string{name}); err == nil || !strings.Contains(err.Error(), "unused") {
+	if err := facetPackages(t, top).check(top, dir, []string{name}); err == nil || !strings.Contains(err.Error(), "unused") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -81,12 +83,30 @@ type listed struct {
 	positions *token.FileSet
 	importer  types.Importer
 	inFolder  map[string]*listedPackage
+	parsed    map[string]*ast.File // those that no bug has changed
 }
 
 // listedPackage is what go list says of a package.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	CompiledGoFiles         []string
+}
+
+var listedOnce struct {
+	sync.Mutex
+	*listed
+}
+
+// facetPackages returns the packages of facet, which are listed once.
+func facetPackages(t *testing.T, top string) *listed {
+	t.Helper()
+	listedOnce.Lock()
+	defer listedOnce.Unlock()
+	if listedOnce.listed == nil {
+		l := listPackages(t, top)
+		listedOnce.listed = &l
+	}
+	return listedOnce.listed
 }
 
 // listPackages compiles facet without a planted bug, as far as go test has not.
@@ -111,14 +131,14 @@ func listPackages(t *testing.T, top string) listed {
 		exports[p.ImportPath], inFolder[p.Dir] = p.Export, p
 	}
 	positions := token.NewFileSet()
-	return listed{positions: positions, inFolder: inFolder, importer: importer.ForCompiler(positions, "gc", func(name string) (io.ReadCloser, error) {
+	return listed{positions: positions, inFolder: inFolder, parsed: map[string]*ast.File{}, importer: importer.ForCompiler(positions, "gc", func(name string) (io.ReadCloser, error) {
 		return os.Open(exports[name])
 	})}
 }
 
 // check finds errors of types in the packages of changed files, which lie in dir. Their names are relative
 // to top.
-func (l listed) check(top, dir string, changed []string) error {
+func (l *listed) check(top, dir string, changed []string) error {
 	replaced := map[string]string{}
 	for _, name := range changed {
 		replaced[filepath.Join(top, name)] = filepath.Join(dir, name)
@@ -137,7 +157,7 @@ func (l listed) check(top, dir string, changed []string) error {
 }
 
 // checkPackage finds errors of types in the package of a folder.
-func (l listed) checkPackage(folder string, replaced map[string]string) error {
+func (l *listed) checkPackage(folder string, replaced map[string]string) error {
 	p := l.inFolder[folder]
 	if p == nil {
 		return fmt.Errorf("%s has no package", folder)
@@ -147,12 +167,16 @@ func (l listed) checkPackage(folder string, replaced map[string]string) error {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(p.Dir, name)
 		}
-		if planted, ok := replaced[name]; ok {
-			name = planted
+		planted, changed := replaced[name]
+		file := l.parsed[name]
+		if file == nil || changed {
+			var err error
+			if file, err = parser.ParseFile(l.positions, cmp.Or(planted, name), nil, parser.SkipObjectResolution); err != nil {
+				return err
+			}
 		}
-		file, err := parser.ParseFile(l.positions, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+		if !changed {
+			l.parsed[name] = file
 		}
 		files = append(files, file)
 	}
