@@ -65,7 +65,7 @@ func TestSharedFloorEqualsPlainScan(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(dim), 90))
 		twins := newTwins(t, r, dim, 4, 700)
 		raised := 0
-		for n := range 120 {
+		for n := range 60 {
 			q := randomQuery(r, near(r, twins[0].rows[r.IntN(100)].Template, .5+r.Float64()/2))
 			if n%3 == 0 {
 				q.Threshold = 0

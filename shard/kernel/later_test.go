@@ -79,7 +79,7 @@ func TestKernelGivesSameDeferredRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 13))
 	const blocks, lines = 24, 3
 	shape := newPlaneShape(lines, 0, 0, 32)
-	for round := range 300 {
+	for round := range 100 {
 		p := put{
 			masks: make([]uint64, blocks), sums: make([]int32, blocks*blockSlots), plane: make([]byte, blocks*shape.layout.blockBytes),
 			layout: shape.layout, first: uint32(64 * r.IntN(100)),
