@@ -112,15 +112,18 @@ func TestIdleGroupErasesEverything(t *testing.T) {
 func TestFirstEraseRoundComesSoon(t *testing.T) {
 	t.Parallel()
 	const within, soon = 16 * time.Minute, 40 * time.Second // a try a minute
-	c := newCluster(t, nil, func(cfg *Config) { quick(cfg); cfg.EraseWithin = within })
-	c.found("member-a")
-	m := c.leader()
-	c.propose("x")
-	for begin := time.Now(); m.Status().Erased.IsZero(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begin) > soon {
-			t.Fatalf("no round after %v", soon)
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(settle) // after the members are closed
+		c := newCluster(t, newWires(), func(cfg *Config) { cfg.EraseWithin = within })
+		c.found("member-a")
+		m := c.leader()
+		c.propose("x")
+		for begin := time.Now(); m.Status().Erased.IsZero(); time.Sleep(50 * time.Millisecond) {
+			if time.Since(begin) > soon {
+				t.Fatalf("no round after %v", soon)
+			}
 		}
-	}
+	})
 }
 
 func TestErasedToLeavesOutWhatTheLogHas(t *testing.T) {
