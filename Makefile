@@ -99,6 +99,7 @@ test-long: setup venv npm s3 build facet-test prometheus ## what takes longer: a
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 5m ./node/bucket/clouds
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 20m ./internal/e2e -run '$(LONG_E2E)'
 	@$(call JUDGED,$(LONGIMAGES))
+	@$(MAKE) emulated ALWAYS=1
 	@scripts/upgrade.sh $(OLDEST)
 	@$(CHAOS) -for 2m
 	@$(ATTACK)
@@ -113,14 +114,8 @@ race: setup venv build facet-test ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
 	@cd clients/go && $(GO) test -race -count=1 -timeout 5m ./...
 
-# Two processors, one with dot products of bytes and one without. On arm64 "go test" runs these kernels.
-emulated: ## the search kernel's arm64 code, on an emulator if this processor is another one
-	@if [[ $$(uname -m) == @(arm64|aarch64) ]]; then echo "emulated: not needed on this processor"; exit; fi; \
-	  scripts/emulator.sh; \
-	  export GOOS=linux GOARCH=arm64 CGO_ENABLED=0; \
-	  $(GO) vet ./shard/kernel; \
-	  FACET_KERNEL="neon dot product" $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu max" -run '$(SEARCH_TESTS)' ./shard/kernel; \
-	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu cortex-a72" -run '$(KERNEL_TESTS)' ./shard/kernel
+emulated: ## the search kernel's arm64 code, on an emulator if this processor is another one; ALWAYS=1 runs what passed before
+	@GO="$(GO)" ALWAYS="$(ALWAYS)" scripts/emulated.sh '$(SEARCH_TESTS)' '$(KERNEL_TESTS)'
 
 lint: $(GOLANGCI) npm ## formatting, vet, golangci-lint, types of the console's pages, and the rules of internal/lint
 	@$(GOLANGCI) fmt --diff
