@@ -88,11 +88,16 @@ func TestReceiptNamesExpiredSubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.WithAPIKey(g.APIKey).Register(t.Context(), client.Photo{Image: []byte("person x"), Expires: time.Now().Add(2 * time.Second)})
+	inside := c.WithAPIKey(g.APIKey)
+	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("person x"), Expires: time.Now().Add(time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(7 * time.Second)
+	for end := time.Now().Add(20 * time.Second); err == nil; time.Sleep(50 * time.Millisecond) {
+		if _, err = inside.Subject(t.Context(), made.ID); time.Now().After(end) {
+			t.Fatal("the subject does not expire")
+		}
+	}
 	if out, err := runErase(t, append(flags, "--yes", made.ID)...); err != nil || !strings.Contains(out, "nothing was erased") {
 		t.Fatalf("without --gone: %v\n%s", err, out)
 	}
