@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"sync"
@@ -22,18 +23,18 @@ type auditRecord struct {
 	Purpose   string `json:"purpose"`
 }
 
-// audited returns a cluster and the shell of its tenant bank, whose log has a few records. auditor.json is the
-// profile of an auditor.
-func audited(t *testing.T) (*cluster, *shell) {
+// audited returns the shared cluster and the shell of a new tenant, whose log has a few records. auditor.json is
+// the profile of an auditor.
+func audited(t *testing.T, tenant string) (*cluster, *shell) {
 	t.Helper()
-	c := own(t, "--shards", "2")
-	s := newTenant(t, c, "bank")
+	c := shared(t)
+	s := newTenant(t, c, tenant)
 	s.wide = true // names of logs, URLs, records
-	s.run(0, "", "tenant", "set", "bank", "--audit", "strict", "--dir", c.dir)
-	s.run(0, "", "key", "create", "--tenant", "bank", "--role", "auditor", "--holder", "internal audit", "--save", "auditor.json", "--dir", c.dir)
+	s.run(0, "", "tenant", "set", tenant, "--audit", "strict", "--dir", c.dir)
+	s.run(0, "", "key", "create", "--tenant", tenant, "--role", "auditor", "--holder", "internal audit", "--save", "auditor.json", "--dir", c.dir)
 	s.run(0, "", "gallery", "create", "staff")
-	s.run(0, "", "enrol", photoPath("face_recognition/obama.jpg"))
-	s.run(0, "", "search", photoPath("face_recognition/obama2.jpg"))
+	s.run(0, "", "enrol", photoPath(obama))
+	s.run(0, "", "search", photoPath(anotherObama))
 	return c, s
 }
 
@@ -53,7 +54,7 @@ func records(t *testing.T, lines string) (list []auditRecord) {
 // An auditor searches the log, and a collector follows it as lines of JSON, until it is told to end.
 func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	t.Parallel()
-	c, s := audited(t)
+	c, s := audited(t, "audit-search")
 	auditor := []string{"--profile", "auditor.json"}
 	found := records(t, s.run(0, "", append([]string{"audit", "search", "--json", "--operation", "search", "--status", "200"}, auditor...)...))
 	if len(found) != 1 || found[0].Operation != "POST /v1.1/face/search" || found[0].Status != 200 {
@@ -65,14 +66,14 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	}
 	s.run(2, "give a time", append([]string{"audit", "search", "--since", "yesterday"}, auditor...)...)
 
-	s.run(0, "", "key", "create", "--tenant", "bank", "--role", "search-only", "--holder", "door 3", "--dir", c.dir)
+	s.run(0, "", "key", "create", "--tenant", "audit-search", "--role", "search-only", "--holder", "door 3", "--dir", c.dir)
 	var orders []auditRecord
-	for late := time.Now().Add(time.Minute); len(orders) < 3 && time.Now().Before(late); time.Sleep(100 * time.Millisecond) { // nothing waits for outcomes
-		orders = records(t, s.run(0, "", append([]string{"audit", "search", "--json", "--kind", "command"}, auditor...)...))
-	}
-	if len(orders) != 3 {
-		t.Fatalf("the operator's orders in the log are %+v", orders)
-	}
+	within(t, "three orders are in the log", func() error { // nothing waits for outcomes
+		if orders = records(t, s.run(0, "", append([]string{"audit", "search", "--json", "--kind", "command"}, auditor...)...)); len(orders) != 3 {
+			return fmt.Errorf("%+v", orders)
+		}
+		return nil
+	})
 	if o := orders[0]; o.Operation != "create access key" || !strings.HasSuffix(o.Reason, " search-only door 3") || o.Status != 201 || o.Holder == "" {
 		t.Errorf("the operator's orders in the log are %+v", orders)
 	}
@@ -96,7 +97,7 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	seen := map[uint64]string{}
 	until := func(n int, operation string) {
 		t.Helper()
-		for late := time.After(20 * time.Second); ; {
+		for late := time.After(patience); ; {
 			if got := count(seen, operation); got >= n {
 				return
 			}

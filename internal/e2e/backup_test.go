@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -93,16 +92,17 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 // spread soon after the founding.
 func (c *served) leaderBesideMeta(t *testing.T) *servedNode {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	var found *servedNode
+	within(t, "a node leads a shard and not meta", func() error {
 		meta := c.leader(t, 0)
 		for shard := 1; shard <= backupShards; shard++ {
-			if n := c.leader(t, shard); n != meta {
-				return n
+			if found = c.leader(t, shard); found != meta {
+				return nil
 			}
 		}
-	}
-	t.Fatal("one node leads everything")
-	return nil
+		return errors.New("one node leads everything")
+	})
+	return found
 }
 
 // interruptBackup starts the backup "first". It kills the node that makes it when
@@ -119,19 +119,14 @@ func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
 	if err := frozen.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan string, 1)
-	where := []string{"--admin", maker.admin, "--certificates", c.certificates("admin")}
-	go func() {
-		out, err := facet(append([]string{"backup", "--to", store.url, "--name", "first"}, where...)...)
-		done <- fmt.Sprint(out, err)
-	}()
+	done := started("backup", "--to", store.url, "--name", "first", "--admin", maker.admin, "--certificates", c.certificates("admin"))
 	half := map[string]string{}
-	for late := time.Now().Add(30 * time.Second); len(half) == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("no part is made within 30 s: %s", <-done)
+	within(t, "a part is made", func() error {
+		if half = store.objects(t, "first"); len(half) == 0 {
+			return errors.New("none is there")
 		}
-		half = store.objects(t, "first")
-	}
+		return nil
+	})
 	maker.end(syscall.SIGKILL)
 	half = store.objects(t, "first")
 	if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
@@ -140,8 +135,8 @@ func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
 	if _, whole := half["manifest"]; whole {
 		t.Fatal("the backup was finished before its maker was killed: nothing was interrupted")
 	}
-	if out := <-done; !strings.Contains(out, "exit status") {
-		t.Errorf("the command whose node was killed says %s", out)
+	if got := <-done; got.err == nil {
+		t.Errorf("the command whose node was killed says %s", got.out)
 	}
 	t.Logf("the node was killed when %v were there", slices.Sorted(maps.Keys(half)))
 	c.waitWhole(t)
@@ -195,7 +190,7 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 	t.Helper()
 	want := k.active(t, 0)
 	c.waitWhole(t)
-	s, err := c.status()
+	s, err := statusOf(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,20 +291,18 @@ func withKeys(i, of info) info {
 // answer must be an error and never a part of the gallery.
 func waitRefused(t *testing.T, k *client, node int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	within(t, "a search is refused", func() error {
 		r, err := k.sign(http.MethodPost, "/v1.1/face/search", "", map[string]any{"probe": encoded(t, obama)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a, err := k.send(node, r)
-		if err == nil && a.status == 500 {
-			return
-		}
 		if err == nil && a.status == 200 {
 			t.Fatalf("a search in a gallery with a lost shard gives %s", a.body)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("no answer to a search: %v %+v", err, a)
+		if err == nil && a.status != 500 {
+			err = fmt.Errorf("%d %s", a.status, a.body)
 		}
-	}
+		return err
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -11,17 +12,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"facet/engine/enginetest"
 )
 
 // templateBytes returns the beginning of a photo's template, as numbers are stored.
 func templateBytes(t *testing.T, photo []byte) []byte {
 	t.Helper()
-	faces, err := enginetest.Shared(t).Extract(t.Context(), photo)
+	faces, err := extractor(t).Extract(t.Context(), photo)
 	if err != nil || len(faces) != 1 {
 		t.Fatalf("%d faces: %v", len(faces), err)
 	}
@@ -139,45 +136,41 @@ func TestCheckOfGoodListEndsWithZero(t *testing.T) {
 	}
 }
 
-// The node that keeps a check dies: the command says so and begins again.
-func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
-	c := own(t)
-	k := c.client(t, 10)
-	folder := crowd(t, importFiles)
-	type ended struct {
-		out string
-		err error
-	}
-	done := make(chan ended, 1)
-	go func() {
-		out, err := facet("import", "--check", "--dir", c.dir, "--api-key", k.apiKey, folder)
-		done <- ended{out, err}
-	}()
-	time.Sleep(time.Second)
-	victim := -1
-	var mine []string
-	for node := range c.info.Nodes { // a tenant has 8 checks on a node: one is the command's
-		for n := range 8 {
+// keeper returns the node that keeps a check of the tenant, -1 for none: a tenant has at most 8 checks on a node.
+func (k *client) keeper(t *testing.T) int {
+	t.Helper()
+	for node := range k.info.Nodes {
+		mine := 0
+		for ; mine < 8; mine++ {
 			a := k.post(t, node, "/v1.1/face/checks", nil)
-			if a.status == http.StatusTooManyRequests && n == 7 {
-				victim = node
+			if a.status == http.StatusTooManyRequests {
 				break
 			}
 			var begun struct{ ID string }
 			a.want(t, http.StatusCreated, &begun)
-			mine = append(mine, begun.ID)
+			defer k.call(t, node, http.MethodDelete, "/v1.1/face/checks/"+begun.ID, nil)
+		}
+		if mine == 7 {
+			return node
 		}
 	}
-	if victim < 0 {
-		got := <-done
-		t.Fatalf("no node keeps the check: %v\n%s", got.err, got.out)
-	}
-	for _, check := range mine {
-		k.call(t, victim, http.MethodDelete, "/v1.1/face/checks/"+check, nil)
-	}
-	if err := syscall.Kill(c.info.Nodes[victim].PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	return -1
+}
+
+// The node that keeps a check dies: the command says so and begins again.
+func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
+	c := killable(t)
+	k := c.client(t, 10)
+	folder := crowd(t, importFiles)
+	done := started("import", "--check", "--dir", c.dir, "--api-key", k.apiKey, folder)
+	victim := -1
+	within(t, "a node keeps the check", func() error {
+		if victim = k.keeper(t); victim < 0 {
+			return errors.New("none does")
+		}
+		return nil
+	})
+	c.kill(t, victim)
 	got := <-done
 	for _, want := range []string{"the node that kept the faces has stopped", "1 registered", strconv.Itoa(importFiles-1) + " doubles"} {
 		if !strings.Contains(got.out, want) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,19 +32,25 @@ type answer struct {
 	body   []byte
 }
 
+// galleries counts the galleries of the tests.
+var galleries atomic.Int64
+
 // client returns a client with a new gallery named after the test.
 func (c *cluster) client(t *testing.T, size int) *client {
 	t.Helper()
 	k := c.keyless(t)
+	k.gallery(t, map[string]any{"name": fmt.Sprint(t.Name(), " ", galleries.Add(1)), "description": "e2e", "faceMinimumQualityScore": 0.45, "size": size})
+	return k
+}
+
+// gallery makes a gallery, which k uses from now on.
+func (k *client) gallery(t *testing.T, body map[string]any) {
+	t.Helper()
 	var made struct {
 		APIKey string `json:"apiKey"`
 	}
-	a := k.post(t, 0, "/api/galleries", map[string]any{
-		"name": t.Name(), "description": "e2e", "faceMinimumQualityScore": 0.45, "size": size,
-	})
-	a.want(t, 200, &made)
+	k.post(t, 0, "/api/galleries", body).want(t, 200, &made)
 	k.apiKey = made.APIKey
-	return k
 }
 
 // keyless returns a client without a gallery.

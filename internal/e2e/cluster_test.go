@@ -9,18 +9,38 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"facet/cmd/facet/process"
 )
 
 const (
-	startTimeout = 2 * time.Minute
-	stopTimeout  = 90 * time.Second
+	// patience is how long a test waits for a cluster. It is long, because a machine may be busy.
+	patience    = time.Minute
+	stopTimeout = 90 * time.Second
 )
+
+// within waits until look misses nothing. When that takes too long, it fails the test with what look missed last.
+// It looks less often by and by, because a look may start a process.
+func within(t *testing.T, what string, look func() error) {
+	t.Helper()
+	pause := 10 * time.Millisecond
+	for end := time.Now().Add(patience); ; time.Sleep(pause) {
+		pause = min(pause*3/2, 300*time.Millisecond)
+		missing := look()
+		if missing == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s: %v", what, patience, missing)
+		}
+	}
+}
 
 // info is the content of dev.json that an outside program uses.
 type info struct {
@@ -75,31 +95,32 @@ func (b *buffer) String() string {
 // startDev runs `facet dev --dir dir` until its cluster is ready.
 func startDev(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
-	c := &cluster{dir: dir, exited: make(chan struct{})}
-	c.cmd = exec.Command(program(), append([]string{"dev", "--dir", dir}, args...)...)
-	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.out
-	if err := starter.Start(c.cmd); err != nil {
+	c := &cluster{dir: dir}
+	c.start(t, args...)
+	return c
+}
+
+func (c *cluster) start(t *testing.T, args ...string) {
+	t.Helper()
+	cmd, exited := exec.Command(program(), append([]string{"dev", "--dir", c.dir}, args...)...), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = &c.out, &c.out
+	if err := starter.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		c.cmd.Wait()
-		close(c.exited)
+		cmd.Wait()
+		close(exited)
 	}()
-	for end := time.Now().Add(startTimeout); ; time.Sleep(50 * time.Millisecond) {
-		var err error
-		if c.info, err = readInfo(dir); err == nil {
-			return c
-		}
+	c.cmd, c.exited = cmd, exited
+	within(t, "facet dev serves", func() (err error) {
 		select {
 		case <-c.exited:
 			t.Fatalf("facet dev ended (%s):\n%s", c.cmd.ProcessState, &c.out)
 		default:
 		}
-		if time.Now().After(end) {
-			c.stop()
-			t.Fatalf("facet dev does not serve: %v\n%s", err, &c.out)
-		}
-	}
+		c.info, err = readInfo(c.dir)
+		return err
+	})
 }
 
 // own starts a cluster for one test, which may break it.
@@ -110,14 +131,106 @@ func own(t *testing.T, args ...string) *cluster {
 		if err := c.stop(); err != nil {
 			t.Error(err)
 		}
-		if t.Failed() {
-			t.Logf("facet dev said:\n%s", &c.out)
-			for _, n := range []string{"n1", "n2", "n3"} {
-				t.Logf("end of %s.log:\n%s", n, logEnd(filepath.Join(c.dir, n+".log")))
-			}
-		}
+		c.logFailure(t)
 	})
 	return c
+}
+
+// logFailure logs what facet dev and its nodes said if the test has failed.
+func (c *cluster) logFailure(t *testing.T) {
+	t.Helper()
+	if t.Failed() {
+		t.Logf("facet dev said:\n%s", &c.out)
+		for _, n := range c.info.Nodes {
+			t.Logf("end of the log of %s:\n%s", n.Dir, logEnd(n.Dir+".log"))
+		}
+	}
+}
+
+// killable returns the shared cluster to a test that kills its nodes. After the test all nodes run again, and
+// facet status warns of nothing; otherwise the next test gets a new cluster. Such a test is not parallel, so it
+// ends before parallel tests use the cluster.
+func killable(t *testing.T) *cluster {
+	t.Helper()
+	c := shared(t)
+	t.Cleanup(func() {
+		c.logFailure(t)
+		whole := false
+		defer func() {
+			if !whole {
+				_ = c.stop() // it is broken
+				common.cluster = nil
+			}
+		}()
+		for node := range c.info.Nodes {
+			c.revive(t, node)
+		}
+		c.waitWhole(t)
+		within(t, "facet status warns of nothing after the test", func() error {
+			out, err := facet("status", "--dir", c.dir)
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
+		whole = true
+	})
+	return c
+}
+
+// runs returns the process of a node, if it runs.
+func (c *cluster) runs(node int) (pid int, running bool) {
+	return process.Holder(filepath.Join(c.info.Nodes[node].Dir, "node.pid"))
+}
+
+// waitDead waits until a node's process has ended.
+func (c *cluster) waitDead(t *testing.T, node int) {
+	t.Helper()
+	within(t, "the node's process ends", func() error {
+		if pid, running := c.runs(node); running {
+			return fmt.Errorf("process %d runs", pid)
+		}
+		return nil
+	})
+}
+
+// kill ends a node with SIGKILL, and waits until its process is gone.
+func (c *cluster) kill(t *testing.T, node int) {
+	t.Helper()
+	pid, running := c.runs(node)
+	if !running {
+		t.Fatalf("node %d does not run", node)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.waitDead(t, node)
+}
+
+// revive starts a dead node with its command from dev.json, and waits until dev.json names its new process.
+func (c *cluster) revive(t *testing.T, node int) {
+	t.Helper()
+	if _, running := c.runs(node); running {
+		return
+	}
+	n := c.info.Nodes[node]
+	cmd := exec.Command(n.Cmd[0], n.Cmd[1:]...)
+	var out buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := starter.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	go cmd.Wait() // ends with the node
+	within(t, "dev.json names the new process", func() error {
+		now, err := readInfo(c.dir)
+		if err == nil && now.Nodes[node].PID != cmd.Process.Pid {
+			err = fmt.Errorf("it names %d, not %d, which says:\n%s", now.Nodes[node].PID, cmd.Process.Pid, &out)
+		}
+		if err == nil {
+			c.info = now
+		}
+		return err
+	})
 }
 
 func logEnd(name string) string {
@@ -170,6 +283,22 @@ func facet(args ...string) (out string, err error) {
 	return both.String(), err
 }
 
+// ended is what a command said, and its error.
+type ended struct {
+	out string
+	err error
+}
+
+// started runs a command beside the test.
+func started(args ...string) <-chan ended {
+	done := make(chan ended, 1)
+	go func() {
+		out, err := facet(args...)
+		done <- ended{out, err}
+	}()
+	return done
+}
+
 // status is the part of `facet status --json` that the tests use.
 type status struct {
 	Founded  bool
@@ -188,61 +317,81 @@ type status struct {
 	}
 }
 
-func (c *cluster) status() (status, error) {
-	var s status
-	out, err := facet("status", "--dir", c.dir, "--json")
+// operated is a cluster that operators' commands reach.
+type operated interface {
+	where() []string // the flags that name the cluster
+}
+
+func (c *cluster) where() []string { return []string{"--dir", c.dir} }
+
+func statusOf(c operated) (s status, err error) {
+	out, err := facet(append([]string{"status", "--json"}, c.where()...)...)
 	if unread := json.Unmarshal([]byte(out), &s); unread != nil { // else err is about the cluster's health
 		return s, fmt.Errorf("facet status: %w: %s", errors.Join(err, unread), out)
 	}
 	return s, nil
 }
 
-// leader returns the index in info.Nodes of the node that leads a group.
-func (c *cluster) leader(t *testing.T, group int) int {
+// leaderOf returns the index of the node that leads a group. Nodes are named n1, n2 and so on.
+func leaderOf(t *testing.T, c operated, group int) (node int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		s, err := c.status()
+	within(t, fmt.Sprintf("group %d has a leader", group), func() error {
+		s, err := statusOf(c)
 		if err != nil {
-			continue
+			return err
 		}
 		for _, n := range s.Nodes {
 			for _, g := range n.Groups {
 				if g.Group == group && g.Role == "leader" {
-					return slices.IndexFunc(c.info.Nodes, func(i nodeInfo) bool { return i.ID == n.ID })
+					number, err := strconv.Atoi(n.Name[1:])
+					node = number - 1
+					return err
 				}
 			}
 		}
-	}
-	t.Fatalf("group %d has no leader", group)
-	return 0
+		return fmt.Errorf("%+v", s)
+	})
+	return node
 }
 
-// waitCaughtUp waits until all nodes answer and no replica lags or lacks a leader.
-func (c *cluster) waitCaughtUp(t *testing.T) {
+func (c *cluster) leader(t *testing.T, group int) int {
 	t.Helper()
-	var s status
-	var err error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if s, err = c.status(); err == nil && settled(s, len(c.info.Nodes)) {
-			return
-		}
-	}
-	t.Fatalf("the cluster does not settle: %v, %+v", err, s)
+	return leaderOf(t, c, group)
 }
 
-func settled(s status, nodes int) bool {
-	if len(s.Nodes) != nodes {
-		return false
-	}
-	for _, n := range s.Nodes {
-		if !n.Answers || len(n.Groups) == 0 {
-			return false
+// waitWhole waits until all nodes answer and no replica lags or lacks a leader.
+func (c *cluster) waitWhole(t *testing.T) {
+	t.Helper()
+	waitSettled(t, c, len(c.info.Nodes), 0)
+}
+
+// waitSettled waits until so many nodes answer, all their groups have leaders, and no replica lags by more
+// entries than lag.
+func waitSettled(t *testing.T, c operated, nodes int, lag uint64) {
+	t.Helper()
+	within(t, "the cluster is whole", func() error {
+		s, err := statusOf(c)
+		if err != nil {
+			return err
 		}
-		for _, g := range n.Groups {
-			if g.Lag > 0 || strings.Trim(g.Leader, "0-") == "" {
-				return false
+		answering := 0
+		for _, n := range s.Nodes {
+			if !n.Answers {
+				continue
+			}
+			answering++
+			if len(n.Groups) == 0 {
+				return fmt.Errorf("%s has no group", n.Name)
+			}
+			for _, g := range n.Groups {
+				if g.Lag > lag || strings.Trim(g.Leader, "0-") == "" {
+					return fmt.Errorf("%s: %+v", n.Name, g)
+				}
 			}
 		}
-	}
-	return true
+		if answering != nodes {
+			return fmt.Errorf("%d of %d nodes answer: %+v", answering, nodes, s)
+		}
+		return nil
+	})
 }

@@ -2,35 +2,33 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"facet/cmd/facet/process"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const (
-	writers     = 6
-	calmTime    = 3 * time.Second // writes before the kill, and again after it
-	backTimeMax = 20 * time.Second
-	giveUpTime  = time.Minute // of one registration; the node restarts long before
+	writers    = 4
+	calmWrites = 16                     // acknowledged before the next thing happens
+	writePause = 100 * time.Millisecond // leaves the processors to the nodes
+	giveUpTime = patience               // of one registration; the node restarts long before
 )
 
 // operation is one registration that a client wants to happen exactly once.
 type operation struct {
 	name    string
 	started time.Time
-	acked   time.Time
 	subject string
 }
 
@@ -40,6 +38,7 @@ type writer struct {
 	k      *client
 	number int
 	face   string
+	named  bool // registers with external ids, which only present software knows
 	done   []operation
 }
 
@@ -47,20 +46,24 @@ type writer struct {
 // one is acknowledged in the end.
 func (w *writer) run(ctx context.Context, acked func(operation)) error {
 	for n := 0; ctx.Err() == nil; n++ {
+		time.Sleep(writePause)
 		op := operation{name: fmt.Sprintf("%d-%d", w.number, n), started: time.Now()}
 		key := "" // half of them rely on equal bytes instead
 		if n%2 == 0 {
 			key = op.name
 		}
 		// The unknown field makes bodies, and so signatures, differ between operations.
-		r, err := w.k.sign(http.MethodPost, "/v1.1/subjects", key, map[string]any{"face": w.face, "operation": op.name})
+		body := map[string]any{"face": w.face, "operation": op.name}
+		if w.named {
+			body["externalId"] = op.name
+		}
+		r, err := w.k.sign(http.MethodPost, "/v1.1/subjects", key, body)
 		if err != nil {
 			return err
 		}
 		if op.subject, err = w.insist(n, r); err != nil {
 			return fmt.Errorf("operation %s: %w", op.name, err)
 		}
-		op.acked = time.Now()
 		acked(op)
 		w.done = append(w.done, op)
 		if n%5 < 2 { // as if the answer had been lost: by key, and by equal bytes
@@ -86,7 +89,7 @@ func (w *writer) insist(n int, r signed) (subject string, err error) {
 			var got registered
 			err := json.Unmarshal(a.body, &got)
 			return got.ID, err
-		case a.status != 500:
+		case a.status < 500 && a.status != http.StatusTooManyRequests:
 			return "", fmt.Errorf("got %d %.200s", a.status, a.body)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -94,55 +97,53 @@ func (w *writer) insist(n int, r signed) (subject string, err error) {
 	return "", fmt.Errorf("not acknowledged within %s", giveUpTime)
 }
 
-// crash holds the state of the kill, which the main goroutine and the writers share.
-type crash struct {
-	mu     sync.Mutex // guards killed and back
-	killed time.Time
-	back   time.Time // time of the first acknowledgement of an operation started after the kill
-}
-
-func (c *crash) acked(op operation) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.killed.IsZero() && c.back.IsZero() && op.started.After(c.killed) {
-		c.back = op.acked
-	}
-}
-
-func (c *crash) took() (time.Duration, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.back.Sub(c.killed), !c.back.IsZero()
-}
-
-// No acknowledged registration is lost or doubled.
+// No acknowledged registration is lost or doubled when the leader of the gallery's shard is killed, and when it
+// starts again, and each external id finds its subject.
 func TestKilledLeaderLosesNoRegistration(t *testing.T) {
-	c := own(t)
+	c := killable(t)
 	k := c.client(t, 10_000)
 	victim := c.leader(t, shardOf(t, k))
-	images := []string{encoded(t, obama), encoded(t, collins)}
+	images := []string{base64.StdEncoding.EncodeToString(small(t, obama)), base64.StdEncoding.EncodeToString(small(t, biden))}
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var event crash
+	var fresh atomic.Int64 // acknowledged operations of the phase that begins at begun
+	var begun atomic.Int64
+	acked := func(op operation) {
+		if op.started.UnixNano() > begun.Load() {
+			fresh.Add(1)
+		}
+	}
+	calm := func(what string) {
+		t.Helper()
+		begun.Store(time.Now().UnixNano())
+		fresh.Store(0)
+		within(t, "registrations "+what, func() error {
+			if n := fresh.Load(); n < calmWrites {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
+	}
 	all := make([]*writer, writers)
 	errs := make([]error, writers)
 	var running sync.WaitGroup
 	for i := range all {
-		all[i] = &writer{k: k, number: i, face: images[i%len(images)]}
-		running.Go(func() { errs[i] = all[i].run(ctx, event.acked) })
+		all[i] = &writer{k: k, number: i, face: images[i%len(images)], named: true}
+		running.Go(func() { errs[i] = all[i].run(ctx, acked) })
 	}
-	time.Sleep(calmTime)
-	kill(t, c.info.Nodes[victim], &event)
-	waitBack(t, &event)
-	time.Sleep(calmTime)
-	startAgain(t, c, victim)
-	c.waitCaughtUp(t)
-	time.Sleep(calmTime)
+	calm("before the kill")
+	c.kill(t, victim)
+	killed := time.Now()
+	calm("after the kill")
+	t.Logf("%d registrations %s after the kill", calmWrites, time.Since(killed).Round(time.Millisecond))
+	c.revive(t, victim)
+	waitSettled(t, c, len(c.info.Nodes), 10) // the writers go on
+	calm("after the restart")
 	stop()
 	running.Wait()
 
-	want, before, after := map[string]int{}, 0, 0
+	want := map[string]int{}
 	byImage := []map[string]bool{{}, {}}
 	for i, w := range all {
 		if errs[i] != nil {
@@ -151,19 +152,13 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 		for _, op := range w.done {
 			want[op.subject]++
 			byImage[i%len(images)][op.subject] = true
-			if op.acked.Before(event.killed) {
-				before++
-			} else {
-				after++
+			var l listing
+			if k.get(t, 0, "/v1.1/subjects?externalId="+op.name).want(t, 200, &l); len(l.Subjects) != 1 || l.Subjects[0].ID != op.subject {
+				t.Errorf("%s was registered for %s, and finds %+v", op.name, op.subject, l)
 			}
 		}
 	}
-	took, _ := event.took()
-	t.Logf("acknowledged %d before the kill and %d after it; %d ms to write again", before, after, took.Milliseconds())
-	if before == 0 || after == 0 {
-		t.Fatal("the test did not write on both sides of the kill")
-	}
-	c.waitCaughtUp(t)
+	c.waitWhole(t)
 	for node := range c.info.Nodes {
 		if d := cmp.Diff(want, k.active(t, node)); d != "" {
 			t.Errorf("node %d, - acknowledged, + listed: %s", node, d)
@@ -183,53 +178,6 @@ func shardOf(t *testing.T, k *client) int {
 		t.Fatalf("shard of %s: %v", r.ID, err)
 	}
 	return shard
-}
-
-// kill ends a node's process, which facet dev started for this test, with SIGKILL.
-func kill(t *testing.T, n nodeInfo, event *crash) {
-	t.Helper()
-	event.mu.Lock()
-	defer event.mu.Unlock()
-	if err := syscall.Kill(n.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	event.killed = time.Now()
-}
-
-func waitBack(t *testing.T, event *crash) {
-	t.Helper()
-	for end := time.Now().Add(backTimeMax); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if _, ok := event.took(); ok {
-			return
-		}
-	}
-	t.Fatalf("nothing was written within %s of the kill", backTimeMax)
-}
-
-// startAgain starts a node with its command from dev.json, and waits until dev.json
-// names its new process.
-func startAgain(t *testing.T, c *cluster, node int) {
-	t.Helper()
-	n := c.info.Nodes[node]
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(c.out.String(), "died"); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("facet dev did not tell of the death: %s", &c.out)
-		}
-	}
-	if err := syscall.Kill(n.PID, 0); err == nil {
-		t.Errorf("process %d lives: was it started again by itself?", n.PID)
-	}
-	cmd := exec.Command(n.Cmd[0], n.Cmd[1:]...)
-	if err := starter.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	go cmd.Wait() // ends when facet dev stops the node
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if now, err := readInfo(c.dir); err == nil && now.Nodes[node].PID == cmd.Process.Pid {
-			return
-		}
-	}
-	t.Errorf("dev.json does not have the new process %d", cmd.Process.Pid)
 }
 
 // searchFindsOnly checks searches of each image by all nodes. Each returns the full
@@ -260,33 +208,39 @@ func searchFindsOnly(t *testing.T, k *client, acknowledged []map[string]bool, im
 	}
 }
 
-func TestKilledDevStopsItsNodesAndRestarts(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cluster")
-	first := startDev(t, dir, "--nodes", "1", "--shards", "1")
-	k := first.client(t, 10)
+// facet dev keeps its data, addresses and keys when it is stopped, and when it is killed. Its nodes end with it.
+func TestDevRestartsAsItWas(t *testing.T) {
+	c := killable(t)
+	k := c.client(t, 10)
 	r := k.register(t, 0, obama)
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-first.exited
-	pidFile := filepath.Join(first.info.Nodes[0].Dir, "node.pid")
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if _, running := process.Holder(pidFile); !running {
-			break
+	gone := k.register(t, 1, biden)
+	k.call(t, 2, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil).want(t, 204, nil)
+	f := func(what string, end func() error) {
+		t.Helper()
+		if err := end(); err != nil {
+			t.Fatalf("%s: %v", what, err)
 		}
-		if time.Now().After(end) {
-			t.Fatal("the node lives on")
+		<-c.exited
+		for node := range c.info.Nodes {
+			c.waitDead(t, node)
+		}
+		_ = os.Remove(filepath.Join(c.dir, "dev.json")) // of a crash: it must not be taken for a running cluster
+		before := c.info
+		c.start(t)
+		if d := cmp.Diff(before, c.info, cmpopts.IgnoreFields(nodeInfo{}, "PID")); d != "" {
+			t.Errorf("%s: dev.json changed: %s", what, d)
+		}
+		for node := range c.info.Nodes {
+			if d := cmp.Diff(map[string]int{r.ID: 1}, k.active(t, node)); d != "" {
+				t.Errorf("%s: list at node %d: %s", what, node, d)
+			}
+		}
+		var found candidates
+		k.post(t, 2, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).want(t, 200, &found)
+		if len(found.Candidates) != 1 || found.Candidates[0].ID != r.ID {
+			t.Errorf("%s: search: got %+v, want %s", what, found, r.ID)
 		}
 	}
-	// The files of a crash must not be taken for a running cluster.
-	if err := os.Rename(filepath.Join(dir, "dev.json"), filepath.Join(dir, "stale.json")); err != nil {
-		t.Fatal(err)
-	}
-	again := startDev(t, dir)
-	if d := cmp.Diff(map[string]int{r.ID: 1}, k.active(t, 0)); d != "" {
-		t.Error(d)
-	}
-	if err := again.stop(); err != nil {
-		t.Error(err)
-	}
+	f("stopped", c.stop)
+	f("killed", c.cmd.Process.Kill)
 }

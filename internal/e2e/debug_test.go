@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -25,9 +24,6 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
-
-	"facet/engine"
-	"facet/engine/models"
 )
 
 const (
@@ -110,20 +106,7 @@ func (n needles) photoOf(t *testing.T, name string) {
 		n["bytes of a photo"+fmt.Sprint(part)] = image[len(image)/part : len(image)/part+windowBytes]
 		n["base64 of a photo"+fmt.Sprint(part)] = []byte(text[len(text)/part : len(text)/part+windowBytes])
 	}
-	libraries, err := filepath.Glob(filepath.Join(root, "assets", "lib", "*onnxruntime.*"))
-	if err != nil || len(libraries) == 0 {
-		t.Fatal("no ONNX Runtime", err)
-	}
-	pack, err := models.Open(filepath.Join(root, "assets", "packs", models.FoundingPack))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(pack, engine.Config{Library: libraries[0], Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	faces, err := e.Extract(context.Background(), image)
+	faces, err := extractor(t).Extract(t.Context(), image)
 	if err != nil || len(faces) != 1 {
 		t.Fatalf("%d faces, %v", len(faces), err)
 	}
@@ -144,21 +127,9 @@ func enrolled(t *testing.T, c *cluster) needles {
 		n["the "+what] = []byte(name)
 		return name
 	}
-	var tenant struct {
-		AccessKey string `json:"access_key"`
-		SecretKey string `json:"secret_key"`
-	}
-	out, err := facet("tenant", "create", named("tenant"), "--json", "--dir", c.dir)
-	if err != nil || json.Unmarshal([]byte(out), &tenant) != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	k := c.keyless(t)
-	k.signer.AccessKey, k.signer.SecretKey = tenant.AccessKey, tenant.SecretKey
-	var made struct {
-		APIKey string `json:"apiKey"`
-	}
-	k.post(t, 0, "/api/galleries", map[string]any{"name": named("gallery"), "description": named("description"), "faceMinimumQualityScore": 0.45, "size": 100}).want(t, http.StatusOK, &made)
-	k.apiKey = made.APIKey
+	tenant := tenantOf(t, c, named("tenant"))
+	k := c.keyless(t).with(tenant)
+	k.gallery(t, map[string]any{"name": named("gallery"), "description": named("description"), "faceMinimumQualityScore": 0.45, "size": 100})
 	k.post(t, 0, "/v1.1/tags/"+named("tag"), nil).want(t, http.StatusOK, nil)
 	var r registered
 	k.post(t, 0, "/v1.1/subjects", map[string]any{
@@ -166,13 +137,13 @@ func enrolled(t *testing.T, c *cluster) needles {
 	}).want(t, http.StatusCreated, &r)
 	k.post(t, 1, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).want(t, http.StatusOK, nil)
 	k.post(t, 2, "/v1.1/subjects", map[string]any{"face": encoded(t, rocket), "externalId": named("refused-id")}).refused(t, "NoFace", 2001)
-	out, err = facet("key", "create", "--tenant", debugCanary+"-tenant", "--role", "biometric", "--json", "--dir", c.dir)
+	out, err := facet("key", "create", "--tenant", debugCanary+"-tenant", "--role", "biometric", "--json", "--dir", c.dir)
 	second := regexp.MustCompile(accessKeyForm).FindString(out)
 	if err != nil || second == "" {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for what, text := range map[string]string{
-		"secret key": tenant.SecretKey, "access key": tenant.AccessKey, "second access key": second, "API key": made.APIKey, "subject": r.ID, "event": r.EventID,
+		"secret key": tenant.SecretKey, "access key": tenant.AccessKey, "second access key": second, "API key": k.apiKey, "subject": r.ID, "event": r.EventID,
 	} {
 		n["the "+what] = []byte(text)
 	}
@@ -216,6 +187,15 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 		} {
 			if !bytes.Contains(files[folder+file], []byte(want)) {
 				t.Errorf("%s has no %q: %.200q", folder+file, want, files[folder+file])
+			}
+		}
+		written, err := os.ReadFile(node.Dir + ".log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range n.in(written) {
+			if !strings.HasSuffix(what, "access key") { // the bundle leaves those out
+				t.Errorf("the log of %s has %s", node.Dir, what)
 			}
 		}
 		logs += bytes.Count(files[folder+"log.txt"], []byte("access key made"))

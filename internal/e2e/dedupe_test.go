@@ -62,10 +62,8 @@ func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader in
 			victim++
 		}
 		at, r = (victim+1)%len(c.info.Nodes), report{}
-		for late := time.Now().Add(time.Minute); r.Done == 0; time.Sleep(5 * time.Millisecond) {
-			if r = progress(t, k, at, late); time.Now().After(late) {
-				t.Fatalf("nobody works: %+v", r)
-			}
+		for r.Done == 0 && r.Status != "Done" {
+			r = progress(t, k, at)
 		}
 		if r.Total-r.Done >= len(c.info.Nodes) {
 			break
@@ -74,16 +72,20 @@ func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader in
 			t.Fatalf("the comparison is too quick: %d of %d parts are done", r.Done, r.Total)
 		}
 	}
-	kill(t, c.info.Nodes[victim], &crash{})
+	c.kill(t, victim)
 	left := r.Total - r.Done
 	end()
 	wait()
-	for late := time.Now().Add(time.Minute); r.Status != "Done"; time.Sleep(50 * time.Millisecond) {
+	within(t, "the comparison is done", func() error {
 		before := r.Done
-		if r = progress(t, k, at, late); r.Done < before || time.Now().After(late) {
+		if r = progress(t, k, at); r.Done < before {
 			t.Fatalf("after %d parts: %+v", before, r)
 		}
-	}
+		if r.Status != "Done" {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	})
 	t.Logf("%d of %d parts were left when node %d died; node %d led", left, r.Total, victim, leader)
 	if r.BatchID != begun.BatchID {
 		t.Errorf("batch %s, want %s", r.BatchID, begun.BatchID)
@@ -108,29 +110,29 @@ func registerAs(t *testing.T, k *client, node int, photo, key string) string {
 }
 
 // progress returns how far a comparison is, when a node has an answer: one is dead, and the others are busy.
-func progress(t *testing.T, k *client, node int, late time.Time) (r report) {
+func progress(t *testing.T, k *client, node int) (r report) {
 	t.Helper()
-	for {
+	within(t, "a report of the comparison", func() error {
 		q, err := k.sign("GET", "/v1.1/jobs/duplicates", "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a, err := k.send(node, q)
-		if err == nil && a.status == 200 {
+		if err == nil && a.status != 200 {
+			err = fmt.Errorf("%d %s", a.status, a.body)
+		}
+		if err == nil {
 			a.want(t, 200, &r)
-			return r
 		}
-		if time.Now().After(late) {
-			t.Fatalf("node %d: %d %s, %v", node, a.status, a.body, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err
+	})
+	return r
 }
 
 // A node dies while it compares a part of a gallery: once the one that lent the parts, once another one. Each
 // planted pair is found, once, and nothing else.
 func TestKilledNodeLosesNoPair(t *testing.T) {
-	c := own(t, "--shards", "8")
+	c := killable(t)
 	k := c.client(t, 400_000) // on all shards
 	want := map[[2]string]bool{}
 	for photo, n := range map[string]int{obama: 8, collins: 6, biden: 4} {
@@ -158,13 +160,8 @@ func TestKilledNodeLosesNoPair(t *testing.T) {
 			if len(found) != len(want) || r.Found != len(want) || r.Incomplete || r.Next != "" {
 				t.Errorf("%d of %d pairs: %+v", len(found), len(want), r)
 			}
-			startAgain(t, c, victim)
-			c.waitCaughtUp(t)
-			now, err := readInfo(c.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.info, k.info = now, now
+			c.revive(t, victim)
+			c.waitWhole(t)
 		})
 	}
 	f("a borrower dies", func(node, leader int) bool { return node != leader })

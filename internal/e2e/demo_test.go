@@ -10,6 +10,7 @@ import (
 )
 
 func TestDemoRunsAndPrintsRequests(t *testing.T) {
+	t.Parallel()
 	here := t.TempDir()
 	demo := exec.Command(program(), "demo")
 	demo.Dir = here

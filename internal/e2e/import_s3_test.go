@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,23 +40,12 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	var tenants []struct{ Tenant string }
 	answer{200, []byte(c.facet(t, append([]string{"tenant", "show", "bank", "--json"}, c.where()...)...))}.want(t, 200, &tenants)
 	args := []string{"import", "--profile", put(t, dir, "bank.json", profile), "--api-key", k.apiKey, "--bucket", address + "&prefix=" + tenants[0].Tenant + "/", file}
-	done := make(chan error, 1)
-	var out buffer
-	go func() {
-		cmd := exec.Command(program(), args...)
-		cmd.Stdout, cmd.Stderr = &out, &out
-		done <- cmd.Run()
-	}()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the import says:\n%s", &out)
-		}
-	})
+	done := started(args...)
 	k.waitActive(t, 0, good/8)
 	victim := c.leader(t, 1)
 	victim.end(syscall.SIGKILL)
-	if err := <-done; err == nil || !strings.Contains(out.String(), "5 of 86 rows are not in") {
-		t.Errorf("import: %v\n%s", err, &out)
+	if got := <-done; got.err == nil || !strings.Contains(got.out, "5 of 86 rows are not in") {
+		t.Errorf("import: %v\n%s", got.err, got.out)
 	}
 	c.start(t, victim)
 	c.waitWhole(t)

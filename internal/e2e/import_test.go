@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // importFiles is how many photos are imported while a node dies. The import takes
@@ -65,12 +64,13 @@ func put(t *testing.T, dir, name string, content []byte) string {
 	return file
 }
 
-// crowd fills a folder with equal photos.
+// crowd fills a folder with equal photos, small ones.
 func crowd(t *testing.T, n int) (folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "photos")
+	one := small(t, obama)
 	for i := range n {
-		put(t, folder, strconv.Itoa(i)+".jpg", photo(t, obama))
+		put(t, folder, strconv.Itoa(i)+".jpg", one)
 	}
 	return folder
 }
@@ -105,63 +105,61 @@ func wantAll(t *testing.T, report string, n int) {
 	}
 }
 
-// waitActive waits until a gallery has n subjects.
-func (k *client) waitActive(t *testing.T, node, n int) {
+// waitActive waits until a gallery has n subjects, and returns how many it has.
+func (k *client) waitActive(t *testing.T, node, n int) (active int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); len(k.active(t, node)) < n; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the import does not begin")
+	within(t, fmt.Sprintf("the import has registered %d photos", n), func() error {
+		if active = len(k.active(t, node)); active < n {
+			return fmt.Errorf("%d are registered", active)
 		}
-	}
+		return nil
+	})
+	return active
 }
 
-// Each photo is registered exactly once, directly and through jobs.
+// A node dies during two imports, one direct and one through jobs. Each photo is registered exactly once.
 func TestImportSurvivesAKilledNode(t *testing.T) {
-	for _, jobs := range []bool{false, true} {
-		t.Run(map[bool]string{false: "direct", true: "jobs"}[jobs], func(t *testing.T) {
-			c := own(t)
-			k := c.client(t, 2*importFiles)
-			folder := crowd(t, importFiles)
-			args := []string{"import", "--dir", c.dir, "--api-key", k.apiKey, folder}
-			address, dir := c.bucket(t)
-			if jobs {
-				args = append(args, "--bucket", address)
-			}
-			type ended struct {
-				out string
-				err error
-			}
-			done := make(chan ended, 1)
-			go func() {
-				out, err := facet(args...)
-				done <- ended{out, err}
-			}()
-			victim := c.leader(t, 1)
-			witness := (victim + 1) % len(c.info.Nodes)
-			k.waitActive(t, witness, importFiles/10)
-			if err := syscall.Kill(c.info.Nodes[victim].PID, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			before := len(k.active(t, witness))
-			got := <-done
-			if want := strconv.Itoa(importFiles) + " registered, "; got.err != nil || !strings.Contains(got.out, want) {
-				t.Errorf("import: %v\n%s", got.err, got.out)
-			}
-			if n := len(k.active(t, witness)); n != importFiles || before == importFiles {
-				t.Errorf("%d subjects after %d photos; at the kill there were %d", n, importFiles, before)
-			}
-			wantAll(t, folder+".report.csv", importFiles)
-			if n := filesIn(t, dir); n != 0 {
-				t.Errorf("%d copies are left in the object store", n)
-			}
-		})
+	c := killable(t)
+	address, dir := c.bucket(t)
+	victim := c.leader(t, 1)
+	witness := (victim + 1) % len(c.info.Nodes)
+	type run struct {
+		k      *client
+		folder string
+		done   <-chan ended
+	}
+	var runs []run
+	for _, more := range [][]string{{"--bucket", address}, nil} {
+		r := run{k: c.client(t, 2*importFiles), folder: crowd(t, importFiles)}
+		r.done = started(append([]string{"import", "--dir", c.dir, "--api-key", r.k.apiKey, r.folder}, more...)...)
+		runs = append(runs, r)
+		r.k.waitActive(t, witness, 1)
+	}
+	for i, r := range runs {
+		if n := r.k.waitActive(t, witness, importFiles/10); n == importFiles {
+			t.Fatalf("import %d was at its end before the kill", i)
+		}
+	}
+	c.kill(t, victim)
+	for i, r := range runs {
+		got := <-r.done
+		if want := strconv.Itoa(importFiles) + " registered, "; got.err != nil || !strings.Contains(got.out, want) {
+			t.Errorf("import %d: %v\n%s", i, got.err, got.out)
+		}
+		if n := len(r.k.active(t, witness)); n != importFiles {
+			t.Errorf("import %d: %d subjects after %d photos", i, n, importFiles)
+		}
+		wantAll(t, r.folder+".report.csv", importFiles)
+	}
+	if n := filesIn(t, dir); n != 0 {
+		t.Errorf("%d copies are left in the object store", n)
 	}
 }
 
 // An import is interrupted, killed, and loses its state; each time the same command goes on.
 func TestImportGoesOnAfterItsEnd(t *testing.T) {
 	c := shared(t)
-	const n = 60
+	const n = 40
 	f := func(t *testing.T, ends []syscall.Signal, more ...string) {
 		t.Helper()
 		k := c.client(t, 2*n)

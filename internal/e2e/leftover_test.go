@@ -2,20 +2,16 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"image"
-	"image/draw"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
-	"io"
 	"math"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,10 +19,10 @@ import (
 	"testing"
 
 	"golang.org/x/image/bmp"
+	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
 
 	"facet/engine"
-	"facet/engine/models"
 )
 
 // oddJPEG returns a JPEG of which libjpeg warns before its first pixel: its JFIF
@@ -49,8 +45,8 @@ func portrait(t *testing.T) *image.RGBA {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx(), im.Bounds().Dy()))
-	draw.Draw(out, out.Rect, im, im.Bounds().Min, draw.Src)
+	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx()/2, im.Bounds().Dy()/2))
+	draw.NearestNeighbor.Scale(out, out.Rect, im, im.Bounds(), draw.Src, nil)
 	return out
 }
 
@@ -97,32 +93,31 @@ func greyLike(t *testing.T, name string) image.Image {
 }
 
 // The test sends portraits of one tenant and files of every kind of another to the
-// only worker of a node. Each answer to a file must equal the answer of a process
-// that has seen no other photo.
+// only worker of a node. Each answer to a file must equal the answer of an engine
+// that has just seen another file.
 func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
+	t.Parallel()
 	c := serve(t, program(), 1, 1, "--workers", "1")
 	victim, thief := c.client(t, 10), c.client(t, 10)
 	enrolled := victim.register(t, 0, obama)
 
 	blank := base64.StdEncoding.EncodeToString(oddJPEG(t, greyLike(t, obama)))
-	for range 5 {
+	for range 2 {
 		victim.extracted(t, photo(t, obama))
 		thief.post(t, 0, "/v1.1/subjects", map[string]any{"face": blank}).refused(t, "NoFace", 2001)
 		victim.extracted(t, photo(t, obama))
 		victim.post(t, 0, "/v1.1/face/verify", map[string]any{"id": enrolled.ID, "probe": blank}).refused(t, "NoFace", 2001)
 	}
 
-	mixed := map[string][]seen{}
+	other := extractor(t)
 	for name, data := range files(t) {
 		victim.extracted(t, photo(t, obama))
-		mixed[name] = thief.extracted(t, data)
-		if strings.HasPrefix(name, "portrait") && len(mixed[name]) != 1 {
-			t.Errorf("%s: %d faces, want 1", name, len(mixed[name]))
+		got := thief.extracted(t, data)
+		if strings.HasPrefix(name, "portrait") && len(got) != 1 {
+			t.Errorf("%s: %d faces, want 1", name, len(got))
 		}
-	}
-	for name, data := range files(t) {
-		if fresh := freshly(t, data); !slices.Equal(fresh, mixed[name]) {
-			t.Errorf("%s: behind another tenant's portrait %v, in a fresh process %v", name, mixed[name], fresh)
+		if fresh := freshly(t, other, data); !slices.Equal(fresh, got) {
+			t.Errorf("%s: behind another tenant's portrait %v, elsewhere %v", name, got, fresh)
 		}
 	}
 }
@@ -154,31 +149,6 @@ func (k *client) extracted(t *testing.T, data []byte) (list []seen) {
 	return list
 }
 
-// extracting is set in the environment of a process that runs extractOnce.
-const extracting = "FACET_E2E_EXTRACTS"
-
-// freshly returns the result of extracted in a process that has seen no other
-// photo.
-func freshly(t *testing.T, data []byte) (list []seen) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), extracting+"=1")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(data), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		list = append(list, seen{f[0], f[1], f[2], f[3], f[4], f[5]})
-	}
-	return list
-}
-
 // decimal formats v as the interface does.
 func decimal(v float32) string {
 	if v == 0 {
@@ -187,32 +157,17 @@ func decimal(v float32) string {
 	return strconv.FormatFloat(float64(v), 'g', 6, 64)
 }
 
-// extractOnce writes a line for each face of the photo in its standard input.
-func extractOnce() error {
-	data, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return err
-	}
-	libraries, err := filepath.Glob(filepath.Join("..", "..", "assets", "lib", "*onnxruntime.*"))
-	if err != nil || len(libraries) == 0 {
-		return fmt.Errorf("no ONNX Runtime: %w", err)
-	}
-	pack, err := models.Open(filepath.Join("..", "..", "assets", "packs", models.FoundingPack))
-	if err != nil {
-		return err
-	}
-	e, err := engine.New(pack, engine.Config{Library: libraries[0], Workers: 1})
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	faces, err := e.Extract(context.Background(), data)
-	if errors.Is(err, engine.ErrImage) {
-		return nil
+// freshly returns what extracted would return of an engine.
+func freshly(t *testing.T, e *engine.Engine, data []byte) (list []seen) {
+	t.Helper()
+	faces, err := e.Extract(t.Context(), data)
+	if err != nil && !errors.Is(err, engine.ErrImage) {
+		t.Fatal(err)
 	}
 	for _, f := range faces {
 		a := f.Attributes
-		fmt.Fprintln(os.Stdout, decimal(a.Score), decimal(a.Quality), math.Round(float64(a.RightEye.X)), math.Round(float64(a.RightEye.Y)), decimal(a.Roll), decimal(a.Pan))
+		x, y := math.Round(float64(a.RightEye.X)), math.Round(float64(a.RightEye.Y))
+		list = append(list, seen{decimal(a.Score), decimal(a.Quality), fmt.Sprint(x), fmt.Sprint(y), decimal(a.Roll), decimal(a.Pan)})
 	}
-	return err
+	return list
 }

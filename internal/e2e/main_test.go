@@ -6,33 +6,37 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"golang.org/x/image/draw"
+
 	"facet/cmd/facet/process"
+	"facet/engine"
+	"facet/engine/enginetest"
 	"facet/engine/models"
 )
 
 var (
 	root    string   // folder of the repository
-	sources []string // files and folders of what the program is made of
+	sources []string // files and folders of what the program is made of, and scripts that tests run
 	// starter starts every process of these tests, so that they die with it.
 	starter *process.Starter
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if os.Getenv(extracting) != "" {
-		if err := extractOnce(); err != nil {
-			fmt.Fprintln(os.Stderr, "e2e:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // tests mostly wait
+		panic(err)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "-test.list" {
 		os.Exit(m.Run())
@@ -54,12 +58,12 @@ func runAll(m *testing.M) (int, error) {
 	if _, err := os.Stat(filepath.Join(root, "assets", "packs", models.FoundingPack, models.ManifestName)); err != nil {
 		return 0, fmt.Errorf("the models are missing: run \"make setup\" first (%w)", err)
 	}
-	dir, err := os.MkdirTemp("", "facet-e2e-")
+	dir, err := os.MkdirTemp("", "e2e-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	common.dir = filepath.Join(dir, "shared")
+	common.dir = dir
 	if err := build(); err != nil {
 		return 0, err
 	}
@@ -87,7 +91,9 @@ func build() error {
 	if err != nil {
 		return err
 	}
-	sources = []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.work")}
+	for _, name := range []string{"go.mod", "go.work", "scripts/audit/verify.py", "internal/e2e/testdata/botocore_client.py"} {
+		sources = append(sources, filepath.Join(root, name))
+	}
 	for d := json.NewDecoder(bytes.NewReader(list)); d.More(); {
 		var p struct {
 			Dir                                                   string
@@ -134,21 +140,22 @@ func program() string {
 	return filepath.Join(root, "bin", "facet-test")
 }
 
-// common is the cluster shared by all tests that do not break it. Each test uses a
-// gallery of its own.
+// common is the cluster that tests share, each with a gallery of its own. It has eight shards, so that work on
+// all of them takes some time.
 var common struct {
-	once    sync.Once
+	mu      sync.Mutex
 	dir     string
+	made    int // clusters
 	cluster *cluster
 }
 
 func shared(t *testing.T) *cluster {
 	t.Helper()
-	common.once.Do(func() {
-		common.cluster = startDev(t, common.dir)
-	})
+	common.mu.Lock()
+	defer common.mu.Unlock()
 	if common.cluster == nil {
-		t.Fatal("the shared cluster did not start")
+		common.made++
+		common.cluster = startDev(t, filepath.Join(common.dir, "dev"+strconv.Itoa(common.made)), "--nodes", "3", "--shards", "8")
 	}
 	return common.cluster
 }
@@ -174,8 +181,46 @@ func photo(t *testing.T, name string) []byte {
 	return b
 }
 
+// small returns a photo in a fifth of its size, which takes a third of the time.
+func small(t *testing.T, name string) []byte {
+	t.Helper()
+	im, err := jpeg.Decode(bytes.NewReader(photo(t, name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx()/5, im.Bounds().Dy()/5))
+	draw.CatmullRom.Scale(out, out.Rect, im, im.Bounds(), draw.Src, nil)
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // encoded returns a photo in base64.
 func encoded(t *testing.T, name string) string {
 	t.Helper()
 	return base64.StdEncoding.EncodeToString(photo(t, name))
+}
+
+var reference struct {
+	mu     sync.Mutex
+	engine *engine.Engine
+}
+
+// extractor returns an engine in this process with the models of the clusters. It is never closed.
+func extractor(t *testing.T) *engine.Engine {
+	t.Helper()
+	reference.mu.Lock()
+	defer reference.mu.Unlock()
+	if reference.engine == nil {
+		pack, err := models.Open(filepath.Join(root, "assets", "packs", models.FoundingPack))
+		if err == nil {
+			reference.engine, err = engine.New(pack, engine.Config{Library: enginetest.Library(t), Workers: 1})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reference.engine
 }

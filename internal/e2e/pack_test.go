@@ -9,25 +9,26 @@ import (
 	"facet/engine/models"
 )
 
-// A new cluster gets the pack sface. One that was founded with another pack keeps it, though its
-// nodes name the folder of all packs, and gives it to nodes that join.
+// A cluster that was founded with another pack than facet's own keeps it, though its nodes name the folder of all
+// packs, and gives it to nodes that join.
 func TestClusterKeepsItsPack(t *testing.T) {
+	t.Parallel()
 	packs := filepath.Join("..", "..", "assets", "packs")
-	f := func(c *served, folder string) {
+	f := func(c operated, folder string, nodes int) {
 		t.Helper()
 		want, err := models.Read(filepath.Join(packs, folder))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.waitWhole(t)
+		waitSettled(t, c, nodes, 0)
 		// A node with another pack than the cluster's does not serve.
-		if s, err := c.status(); err != nil || s.Pack != want.ID || len(s.Nodes) != len(c.nodes) {
-			t.Fatalf("want %d nodes with the pack %s, %.12s: %+v, %v", len(c.nodes), folder, want.ID, s, err)
+		if s, err := statusOf(c); err != nil || s.Pack != want.ID || len(s.Nodes) != nodes {
+			t.Fatalf("want %d nodes with the pack %s, %.12s: %+v, %v", nodes, folder, want.ID, s, err)
 		}
 	}
-	f(serve(t, program(), 1, 1), models.FoundingPack)
+	f(shared(t), models.FoundingPack, 3)
 	c := serve(t, program(), 1, 1, "--models", filepath.Join(packs, models.FolderMobile))
-	f(c, models.FolderMobile)
+	f(c, models.FolderMobile, 1)
 	first := c.nodes[0]
 	first.end(syscall.SIGTERM)
 	// Releases before 0.4 noted no pack and had one only.
@@ -36,8 +37,8 @@ func TestClusterKeepsItsPack(t *testing.T) {
 	}
 	first.args = append(first.args, "--models", packs)
 	c.start(t, first)
-	f(c, models.FolderMobile)
+	f(c, models.FolderMobile, 1)
 	c.extra = nil
 	c.start(t, c.add(t))
-	f(c, models.FolderMobile)
+	f(c, models.FolderMobile, 2)
 }

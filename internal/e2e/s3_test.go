@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // s3 is a real S3 server with one bucket, whose objects are files in dir.
@@ -47,16 +46,13 @@ func startS3(t *testing.T) s3 {
 			t.Logf("the S3 server says:\n%s", log.Bytes()[max(0, log.Len()-4000):])
 		}
 	})
-	for late := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	within(t, "the S3 server answers", func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()
-			break
 		}
-		if time.Now().After(late) {
-			t.Fatalf("the S3 server does not answer: %v", err)
-		}
-	}
+		return err
+	})
 	return s3{
 		url: fmt.Sprintf("s3://%s/facet?endpoint=http://%s&region=us-east-1&use_path_style=true", bucket, address),
 		dir: filepath.Join(dir, bucket, "facet"),

@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -12,7 +16,7 @@ import (
 
 const (
 	scheduleEvery = 3 * time.Second
-	scheduleKeep  = 3
+	scheduleKeep  = 2
 )
 
 // finished returns the names of the finished backups in a folder, and when they
@@ -57,18 +61,56 @@ func (c *served) metric(t *testing.T, name string) (most float64) {
 	return most
 }
 
-// A schedule with intervals of seconds runs on real processes. The node that makes
-// the backups is killed, and the newest backups are kept. The metrics show the newest.
+// facetStatus waits until facet status ends with an exit status and a text.
+func facetStatus(t *testing.T, where []string, want int, text string) {
+	t.Helper()
+	within(t, fmt.Sprintf("facet status ends with %d and %q", want, text), func() error {
+		out, err := facet(append([]string{"status"}, where...)...)
+		code := 0
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			code = exit.ExitCode()
+		}
+		if code != want || !strings.Contains(out, text) {
+			return fmt.Errorf("it ends with %d:\n%s", code, out)
+		}
+		return nil
+	})
+}
+
+// warnedOfNothing checks that the nodes serve and have logged no warning and no error.
+func (c *served) warnedOfNothing(t *testing.T) {
+	t.Helper()
+	for _, n := range c.nodes {
+		b, err := os.ReadFile(n.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(b), "level=INFO msg=serving") {
+			t.Errorf("%s does not say that it serves:\n%s", n.name, b)
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
+				t.Errorf("%s: %s", n.name, line)
+			}
+		}
+	}
+}
+
+// A first start warns of nothing: a line of level WARN or ERROR wants somebody to look. A schedule with intervals of
+// seconds then survives the death of the node that makes the backups, and keeps the newest; the metrics show the
+// newest. The exit status of facet status tells how many nodes are left.
 func TestScheduleSurvivesLeader(t *testing.T) {
+	t.Parallel()
 	url := "file://" + t.TempDir()
-	c := serve(t, program(), 3, 1, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", "3")
+	c := serve(t, program(), 3, 4, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", strconv.Itoa(scheduleKeep))
+	facetStatus(t, c.where(), 0, "no warnings")
 	k := c.client(t, 100)
 	k.register(t, 0, obama)
 	c.facet(t, append([]string{"backup", "--to", url, "--name", "by-hand"}, c.where()...)...)
 	seen := map[string]time.Time{}
 	watch := func(what string, until func(names []string) bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); ; time.Sleep(300 * time.Millisecond) {
+		within(t, what, func() error {
 			names, made := c.finished(t, url)
 			if !slices.Contains(names, "by-hand") {
 				t.Fatalf("%s: the backup that was made by hand was removed", what)
@@ -77,31 +119,23 @@ func TestScheduleSurvivesLeader(t *testing.T) {
 			if len(names)-1 > scheduleKeep+1 {
 				t.Fatalf("%s: %v are there", what, names)
 			}
-			for name, at := range made {
-				if name != "by-hand" {
-					seen[name] = at
-				}
+			delete(made, "by-hand")
+			maps.Copy(seen, made)
+			if !until(names) {
+				return fmt.Errorf("%v are there", names)
 			}
-			if until(names) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s does not come: %v", what, names)
-			}
-		}
+			return nil
+		})
 	}
-	watch("the fourth backup", func([]string) bool { return len(seen) >= 4 })
+	watch("the backup behind those that are kept", func([]string) bool { return len(seen) > scheduleKeep })
+	c.warnedOfNothing(t) // leaderships have gone to their places since
 	before := len(seen)
-	c.leader(t, 0).end(syscall.SIGKILL)
-	killed := time.Now()
-	watch("a backup after the leader's death", func([]string) bool { return len(seen) >= before+3 })
-	t.Logf("three more backups within %s of the kill", time.Since(killed).Round(time.Second))
+	maker := c.leader(t, 0)
+	maker.end(syscall.SIGKILL)
+	watch("backups after the leader's death", func([]string) bool { return len(seen) >= before+2 })
+	facetStatus(t, c.where(), 3, "! node "+maker.name+" does not answer\n")
 	watch("the removal of the oldest", func(names []string) bool { return len(names) == scheduleKeep+1 })
-	var times []time.Time
-	for _, at := range seen {
-		times = append(times, at)
-	}
-	slices.SortFunc(times, time.Time.Compare)
+	times := slices.SortedFunc(maps.Values(seen), time.Time.Compare)
 	before = len(times) - 2 // the leader may not have looked since the newest
 	if last, every := c.metric(t, "facet_backup_last_timestamp_seconds"), c.metric(t, "facet_backup_interval_seconds"); last < float64(times[before].Unix()) ||
 		every != scheduleEvery.Seconds() {
@@ -114,5 +148,16 @@ func TestScheduleSurvivesLeader(t *testing.T) {
 	}
 	if out, err := facet(append([]string{"backup", "verify", url}, c.where()...)...); err != nil || !strings.Contains(out, "1 events") {
 		t.Errorf("the newest backup: %v: %s", err, out)
+	}
+	all := c.where()
+	for _, n := range c.nodes {
+		if n.cmd == nil {
+			continue
+		}
+		want := "have no leader that answers"
+		if n.end(syscall.SIGKILL); len(c.where()[1]) == 0 {
+			want = "facet: "
+		}
+		facetStatus(t, all, 4, want)
 	}
 }

@@ -1,17 +1,18 @@
 package e2e
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"facet/internal/ports"
 )
 
 // served is a cluster of `facet serve` processes, as an operator runs one. It has
@@ -103,27 +104,14 @@ func (c *served) add(t *testing.T) *servedNode {
 	return n
 }
 
-// freeAddress returns an address of loopback whose port is free for TCP and UDP.
-// The port lies below the range for outgoing connections.
+// freeAddress returns an address of loopback that no other process of these tests gets.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for range 200 {
-		address := fmt.Sprintf("127.0.0.1:%d", 12_000+time.Now().UnixNano()/1000%8000)
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		p, err := net.ListenPacket("udp", address)
-		l.Close()
-		if err != nil {
-			continue
-		}
-		p.Close()
-		time.Sleep(2 * time.Millisecond) // the next one is another
-		return address
+	free, err := ports.Take(1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port")
-	return ""
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
 }
 
 func (c *served) start(t *testing.T, n *servedNode) {
@@ -166,14 +154,6 @@ func (n *servedNode) end(s syscall.Signal) {
 	n.cmd = nil
 }
 
-func (c *served) status() (s status, err error) {
-	out, err := facet(append([]string{"status", "--json"}, c.where()...)...)
-	if unread := json.Unmarshal([]byte(out), &s); unread != nil { // else err is about the cluster's health
-		return s, fmt.Errorf("facet status: %w: %s", errors.Join(err, unread), out)
-	}
-	return s, nil
-}
-
 // waitWhole waits until the running nodes answer and all groups have a leader and
 // no lag.
 func (c *served) waitWhole(t *testing.T) {
@@ -190,57 +170,13 @@ func (c *served) waitWithin(t *testing.T, lag uint64) {
 			running++
 		}
 	}
-	var s status
-	var err error
-	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if s, err = c.status(); err == nil && settledAmong(s, running, lag) {
-			return
-		}
-	}
-	t.Fatalf("the cluster does not become whole: %v, %+v", err, s)
-}
-
-// settledAmong reports whether the nodes that answer are settled, with replicas that lag by
-// at most so many entries.
-func settledAmong(s status, running int, lag uint64) bool {
-	answering := s
-	answering.Nodes = nil
-	for _, n := range s.Nodes {
-		if n.Answers {
-			for i := range n.Groups {
-				if n.Groups[i].Lag <= lag {
-					n.Groups[i].Lag = 0
-				}
-			}
-			answering.Nodes = append(answering.Nodes, n)
-		}
-	}
-	return settled(answering, running)
+	waitSettled(t, c, running, lag)
 }
 
 // leader returns the node that leads a group.
 func (c *served) leader(t *testing.T, group int) *servedNode {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		s, err := c.status()
-		if err != nil {
-			continue
-		}
-		for _, n := range s.Nodes {
-			for _, g := range n.Groups {
-				if g.Group != group || g.Role != "leader" {
-					continue
-				}
-				for _, m := range c.nodes {
-					if m.name == n.Name {
-						return m
-					}
-				}
-			}
-		}
-	}
-	t.Fatalf("group %d has no leader", group)
-	return nil
+	return c.nodes[leaderOf(t, c, group)]
 }
 
 // info returns what a client needs to know about the cluster.
@@ -264,20 +200,11 @@ func (c *served) keyless(t *testing.T, keys pair) *client {
 // client creates a tenant and returns a client with a gallery.
 func (c *served) client(t *testing.T, size int) *client {
 	t.Helper()
-	var keys pair
 	name := "bank"
 	if c.tenants++; c.tenants > 1 {
 		name = fmt.Sprintf("bank-%d", c.tenants)
 	}
-	out := c.facet(t, append([]string{"tenant", "create", name, "--json"}, c.where()...)...)
-	answer{200, []byte(out)}.want(t, 200, &keys)
-	k := c.keyless(t, keys)
-	var made struct {
-		APIKey string `json:"apiKey"`
-	}
-	k.post(t, 0, "/api/galleries", map[string]any{
-		"name": "staff", "description": "e2e", "faceMinimumQualityScore": 0.45, "size": size,
-	}).want(t, 200, &made)
-	k.apiKey = made.APIKey
+	k := c.keyless(t, tenantOf(t, c, name))
+	k.gallery(t, map[string]any{"name": "staff", "description": "e2e", "faceMinimumQualityScore": 0.45, "size": size})
 	return k
 }

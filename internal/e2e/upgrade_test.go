@@ -18,6 +18,9 @@ import (
 // runs first. scripts/upgrade.sh sets it.
 const oldBinary = "FACET_OLD_BINARY"
 
+// calmTime is how long clients write before and after each replacement.
+const calmTime = 3 * time.Second
+
 // The test replaces the software of a cluster node by node while clients write. It
 // downgrades one node and upgrades it again.
 func TestRollingUpgradeLosesNothing(t *testing.T) {
