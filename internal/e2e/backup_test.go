@@ -40,7 +40,7 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	all := writeUntil(ctx, k, 2)
+	all := writeUntil(ctx, t, k, 2)
 	half := interruptBackup(t, old, store)
 	out := old.facet(t, append([]string{"backup", "--to", store.url, "--name", "first"}, old.where()...)...)
 	stop()

@@ -113,7 +113,11 @@ func (k *client) sign(method, target, key string, body any) (signed, error) {
 
 // send sends r to a node.
 func (k *client) send(node int, r signed) (answer, error) {
-	q, err := http.NewRequest(r.method, k.info.BaseURLs[node]+r.target, bytes.NewReader(r.body))
+	return k.sendBody(node, r, bytes.NewReader(r.body))
+}
+
+func (k *client) sendBody(node int, r signed, body io.Reader) (answer, error) {
+	q, err := http.NewRequest(r.method, k.info.BaseURLs[node]+r.target, body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -124,8 +128,8 @@ func (k *client) send(node int, r signed) (answer, error) {
 		return answer{}, err
 	}
 	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	return answer{got.StatusCode, body}, err
+	read, err := io.ReadAll(got.Body)
+	return answer{got.StatusCode, read}, err
 }
 
 // call signs a request and sends it.

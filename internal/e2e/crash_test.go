@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -97,6 +98,25 @@ func (w *writer) insist(n int, r signed) (subject string, err error) {
 	return "", fmt.Errorf("not acknowledged within %s", giveUpTime)
 }
 
+// write registers with n writers until ctx ends. The returned function waits for them and returns them with what
+// they did.
+func write(ctx context.Context, k *client, n int, images []string, named bool, acked func(operation)) (wait func(t *testing.T) []*writer) {
+	all := make([]*writer, n)
+	errs := make([]error, n)
+	var running sync.WaitGroup
+	for i := range all {
+		all[i] = &writer{k: k, number: i, face: images[i%len(images)], named: named}
+		running.Go(func() { errs[i] = all[i].run(ctx, acked) })
+	}
+	return func(t *testing.T) []*writer {
+		t.Helper()
+		if running.Wait(); errors.Join(errs...) != nil {
+			t.Error(errors.Join(errs...))
+		}
+		return all
+	}
+}
+
 // No acknowledged registration is lost or doubled when the leader of the gallery's shard is killed, and when it
 // starts again, and each external id finds its subject.
 func TestKilledLeaderLosesNoRegistration(t *testing.T) {
@@ -125,13 +145,7 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 			return nil
 		})
 	}
-	all := make([]*writer, writers)
-	errs := make([]error, writers)
-	var running sync.WaitGroup
-	for i := range all {
-		all[i] = &writer{k: k, number: i, face: images[i%len(images)], named: true}
-		running.Go(func() { errs[i] = all[i].run(ctx, acked) })
-	}
+	wait := write(ctx, k, writers, images, true, acked)
 	calm("before the kill")
 	c.kill(t, victim)
 	killed := time.Now()
@@ -141,14 +155,11 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 	waitSettled(t, c, len(c.info.Nodes), 10) // the writers go on
 	calm("after the restart")
 	stop()
-	running.Wait()
-
+	all := wait(t)
+	c.waitWhole(t)
 	want := map[string]int{}
 	byImage := []map[string]bool{{}, {}}
 	for i, w := range all {
-		if errs[i] != nil {
-			t.Error(errs[i])
-		}
 		for _, op := range w.done {
 			want[op.subject]++
 			byImage[i%len(images)][op.subject] = true
@@ -158,7 +169,6 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 			}
 		}
 	}
-	c.waitWhole(t)
 	for node := range c.info.Nodes {
 		if d := cmp.Diff(want, k.active(t, node)); d != "" {
 			t.Errorf("node %d, - acknowledged, + listed: %s", node, d)

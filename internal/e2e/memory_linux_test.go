@@ -105,32 +105,17 @@ func sendPhoto(t *testing.T, k *client, name string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a, err := k.sendAs(node, q, chunked)
+				var body io.Reader = bytes.NewReader(q.body)
+				if chunked {
+					body = struct{ io.Reader }{body} // its length is not known
+				}
+				a, err := k.sendBody(node, q, body)
 				if err != nil || a.status != 200 && a.status != 201 {
 					t.Fatalf("%s: %v, %d %.300s", r.target, err, a.status, a.body)
 				}
 			}
 		}
 	}
-}
-
-// sendAs is send, with the body in chunks if asked for.
-func (k *client) sendAs(node int, r signed, chunked bool) (answer, error) {
-	if !chunked {
-		return k.send(node, r)
-	}
-	q, err := http.NewRequest(r.method, k.info.BaseURLs[node]+r.target, struct{ io.Reader }{bytes.NewReader(r.body)})
-	if err != nil {
-		return answer{}, err
-	}
-	q.Host, q.Header = host, r.header.Clone()
-	got, err := k.http.Do(q)
-	if err != nil {
-		return answer{}, err
-	}
-	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	return answer{got.StatusCode, body}, err
 }
 
 // forgetTime is when nothing of a photo is left: the engine collects garbage 2 to 7 s after the last one.

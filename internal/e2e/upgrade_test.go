@@ -4,9 +4,7 @@ package e2e
 
 import (
 	"context"
-	"encoding/base64"
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,7 +30,7 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 	k := c.client(t, 200_000) // its gallery lies on all shards
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	all := writeUntil(ctx, k, 3)
+	all := writeUntil(ctx, t, k, 3)
 	time.Sleep(calmTime)
 	to := func(n *servedNode, binary string) {
 		t.Helper()
@@ -67,31 +65,14 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 
 // writeUntil registers with n writers until ctx ends. The returned function waits
 // for them and returns the subjects that they registered.
-func writeUntil(ctx context.Context, k *client, n int) func() map[string]int {
-	var mu sync.Mutex
-	subjects := map[string]int{}
-	var running sync.WaitGroup
-	errs := make([]error, n)
-	raw, err := os.ReadFile(photoPath(biden))
-	for i := range n {
-		running.Go(func() {
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			w := &writer{k: k, number: i, face: base64.StdEncoding.EncodeToString(raw)}
-			errs[i] = w.run(ctx, func(op operation) {
-				mu.Lock()
-				defer mu.Unlock()
-				subjects[op.subject]++
-			})
-		})
-	}
+func writeUntil(ctx context.Context, t *testing.T, k *client, n int) func() map[string]int {
+	t.Helper()
+	wait := write(ctx, k, n, []string{encoded(t, biden)}, false, func(operation) {})
 	return func() map[string]int {
-		running.Wait()
-		for _, err := range errs {
-			if err != nil {
-				subjects["a writer failed: "+err.Error()]++
+		subjects := map[string]int{}
+		for _, w := range wait(t) {
+			for _, op := range w.done {
+				subjects[op.subject]++
 			}
 		}
 		return subjects
