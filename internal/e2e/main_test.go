@@ -78,16 +78,13 @@ func runAll(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// testTags are the tags of the program that is tested, as in the Makefile.
-const testTags = "hashicorpmetrics,stale"
-
-// build builds the program as "make facet-test" does, so that no test runs an old one. It takes a second if
-// nothing has changed.
+// build builds the program, so that no test runs an old one, and lists its sources. It takes a second if nothing
+// has changed.
 func build() error {
-	if _, err := goTool("build", "-tags", testTags, "-ldflags", "-s -w", "-o", filepath.Join(root, "bin", "facet-test"), "./cmd/facet"); err != nil {
+	if _, err := tool("make", "facet-test"); err != nil {
 		return err
 	}
-	list, err := goTool("list", "-deps", "-tags", testTags, "-json=Dir,Standard,GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles", "./cmd/facet")
+	list, err := tool("go", "list", "-deps", "-tags", "hashicorpmetrics,stale", "-json=Dir,Standard,GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles", "./cmd/facet")
 	if err != nil {
 		return err
 	}
@@ -114,14 +111,14 @@ func build() error {
 	return nil
 }
 
-// goTool runs the go command in the repository and returns its standard output.
-func goTool(args ...string) ([]byte, error) {
+// tool runs a program in the repository and returns its standard output.
+func tool(name string, args ...string) ([]byte, error) {
 	var errs bytes.Buffer
-	cmd := exec.Command("go", args...)
+	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stderr = root, &errs
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("go %s: %w\n%s", args[0], err, &errs)
+		err = fmt.Errorf("%s %s: %w\n%s", name, args[0], err, &errs)
 	}
 	return out, err
 }
