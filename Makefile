@@ -63,7 +63,7 @@ facet-test:
 	@cmp -s bin/.facet-test bin/facet-test || install bin/.facet-test bin/facet-test
 
 test: setup venv npm build facet-test $(GOTESTSUM) ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
-	@$(MAKE) -j --output-sync=line test-go emulated test-clients console-smoke
+	@$(MAKE) -j test-go emulated test-clients console-smoke
 
 .PHONY: test-go test-clients
 test-go: setup venv facet-test $(GOTESTSUM) ## the tests in Go
