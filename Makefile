@@ -66,7 +66,7 @@ test: setup venv npm build facet-test $(GOTESTSUM) ## all tests: units, transcri
 	@$(MAKE) -j test-go emulated test-clients console-smoke
 
 .PHONY: test-go test-clients
-test-go: setup venv facet-test $(GOTESTSUM) ## the tests in Go
+test-go: setup venv facet-test $(GOTESTSUM) $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),chart-tools) ## the tests in Go
 	@status=0; $(GOTESTSUM) --format pkgname --format-hide-empty-pkg --hide-summary=skipped --jsonfile bin/tests.json -- \
 	  $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m $(TESTFLAGS) ./... ./scripts/... || status=$$?; \
 	  scripts/testreport.py bin/tests.json && exit $$status

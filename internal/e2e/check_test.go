@@ -162,7 +162,19 @@ func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
 	c := killable(t)
 	k := c.client(t, 10)
 	folder := crowd(t, importFiles)
+	var admins []string
+	for _, n := range c.info.Nodes {
+		admins = append(admins, n.Admin)
+	}
+	const photos = `facet_requests_total{operation="POST /v1.1/face/checks/{checkId}"`
+	before := counted(t, admins, photos)
 	done := started("import", "--check", "--dir", c.dir, "--api-key", k.apiKey, folder)
+	within(t, "the check has begun", func() error { // keeper takes the places of a check that has not
+		if counted(t, admins, photos) == before {
+			return errors.New("no photo is sent")
+		}
+		return nil
+	})
 	victim := -1
 	within(t, "a node keeps the check", func() error {
 		if victim = k.keeper(t); victim < 0 {
