@@ -91,7 +91,7 @@ ATTACK := $(GO) run -tags hashicorpmetrics ./scripts/attack
 BROWSER_RUN := node --test --test-concurrency=1 --test-timeout=300000 --test-reporter=dot *.test.js
 .PHONY: test-change test-long
 # Planted bugs count as changed since the newest commit that is more than two days old.
-test-change: setup npm build ## what takes longer, cut to what a change can break (7 minutes)
+test-change: setup venv npm build ## what takes longer, cut to what a change can break (7 minutes)
 	@$(call JUDGED,2000)
 	@$(CHAOS) -for 1m
 	@$(ATTACK) -only smuggling,floods,guesses,timing
@@ -313,4 +313,4 @@ clean: ## remove what was built and what runs left
 	@rm -rf bin dist dev demo-data office-data cluster-data
 
 distclean: clean ## remove what set-up fetched, too
-	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools clients/js/node_modules
+	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools clients/js/node_modules scripts/packages/helm/node_modules

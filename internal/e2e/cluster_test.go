@@ -283,7 +283,7 @@ func facet(args ...string) (out string, err error) {
 	return both.String(), err
 }
 
-// ended is what a command said, and its error.
+// ended holds the output of a command and its error.
 type ended struct {
 	out string
 	err error
