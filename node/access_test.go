@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/transport"
+	"facet/node/transport/memnet"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -461,6 +463,8 @@ func TestRetiredAuthorityIsCutOff(t *testing.T) {
 			for _, m := range cluster.Nodes {
 				streams = append(streams, i.streams(t, m)...)
 			}
+			slow(cluster)
+			defer statuses(t, cluster)()
 			for _, m := range cluster.Nodes {
 				order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: next.Alone().CertPEM()})
 			}
@@ -477,6 +481,34 @@ func TestRetiredAuthorityIsCutOff(t *testing.T) {
 			}
 		})
 	})
+}
+
+// slow delays all that nodes send one another, so that a connection that is cut has a question
+// under way.
+func slow(c *nodetest.Cluster) {
+	for _, from := range c.Nodes {
+		for _, to := range c.Nodes {
+			c.Network.Set(from.Host, to.Host, memnet.Link{Delay: 5 * time.Millisecond})
+		}
+	}
+}
+
+// statuses asks the first node without a pause for the state of all nodes, which must report,
+// until the function that it returns is called.
+func statuses(t *testing.T, c *nodetest.Cluster) (stop func()) {
+	t.Helper()
+	var work sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	work.Go(func() {
+		for ctx.Err() == nil {
+			for _, m := range c.Nodes[0].Node.Admin().Status(t.Context()).Nodes {
+				if m.Credentials == nil {
+					t.Errorf("node %s has no report", m.Name)
+				}
+			}
+		}
+	})
+	return func() { cancel(); work.Wait() }
 }
 
 // renew gives a node certificates of an authority.

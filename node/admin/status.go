@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +22,9 @@ import (
 const (
 	// statusFanOut is the most nodes that the port asks at once.
 	statusFanOut = 16
+	// statusTries is how often a node is asked: when an authority retires, both nodes cut their
+	// connections, one after the other.
+	statusTries = 3
 
 	// methodStatus asks a node for its report on itself.
 	methodStatus = "node.status"
@@ -130,8 +132,7 @@ var stateNames = map[metafsm.NodeState]string{
 	metafsm.NodeActive: wire.StateActive, metafsm.NodeDraining: wire.StateDraining, metafsm.NodeRemoved: wire.StateRemoved,
 }
 
-// askAll asks the nodes for their reports. Each report that arrives replaces the node's
-// entry.
+// askAll asks the nodes for their reports. Each report that arrives replaces the node's entry.
 func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
@@ -149,16 +150,15 @@ func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Nod
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			body, err := p.cfg.Peers.Call(ctx, m.Member, methodStatus, nil)
-			if err != nil {
-				return
-			}
 			var own wire.Member
-			if err := json.Unmarshal(body, &own); err != nil {
-				p.cfg.Log.WarnContext(ctx, "a node's status can't be read", "node", m.Member, "err", err)
-				return
+			var err error
+			for range statusTries {
+				if err = p.cfg.Peers.Ask(ctx, m.Member, methodStatus, nil, &own); err == nil {
+					nodes[i] = own
+					return
+				}
 			}
-			nodes[i] = own
+			p.cfg.Log.DebugContext(ctx, "a node's status can't be read", "node", m.Member, "err", err)
 		})
 	}
 	work.Wait()
