@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"facet/internal/id"
+	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 )
 
@@ -30,3 +31,6 @@ func (n *Node) RoleOf(number id.Shard) string {
 	}
 	return ""
 }
+
+// Group returns the Raft group of a shard here.
+func (n *Node) Group(number id.Shard) (*raftfsm.Group, bool) { return n.replicas.Group(number) }

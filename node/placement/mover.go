@@ -32,14 +32,23 @@ func (p *Placement) Move(ctx context.Context) {
 		if !ok || !group.IsLeader() {
 			continue
 		}
-		step := p.returnVotes
-		if at.Moving {
-			step = p.moveStep
+		step := p.moveStep
+		if !at.Moving && isPlaced(at, group) {
+			step = p.returnVotes
 		}
 		if err := step(ctx, shards.Epoch, at, group); err != nil && ctx.Err() == nil {
 			p.cfg.Log.InfoContext(ctx, "a move has to wait", "group", at.Shard, "why", err)
 		}
 	}
+}
+
+// isPlaced reports whether the members of a group are those of the map, with a vote or without. After
+// a move they may be others: a leader that had not read of the move's end, or of its new goal, has
+// taken one more step towards the old one.
+func isPlaced(at metafsm.ShardVoters, group *raftfsm.Group) bool {
+	servers, _, err := group.Servers()
+	return err == nil && len(servers) == len(at.Voters) &&
+		!slices.ContainsFunc(servers, func(s raftfsm.Server) bool { return !slices.Contains(at.Voters, s.Member) })
 }
 
 // moveStep makes the next change of a group on the move, and the one after it if the group
