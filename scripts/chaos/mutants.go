@@ -44,8 +44,7 @@ type hunter struct {
 	// faults are the faults of an attack. rest is the longest pause between two faults.
 	faults string
 	rest   time.Duration
-	// cold and audit are those of the settings of an attack.
-	cold  bool
+	// audit is the setting of an attack.
 	audit string
 }
 
@@ -151,7 +150,7 @@ var plantedBugs = []planted{
 	{"cold_rows_kept", hunter{tests: "./shard/kernel", run: "FetchedRows"}},
 	{"thaw_any_owner", hunter{tests: "./shard/kernel", run: "Thaw"}},
 	{"read_past_end", hunter{tests: "./shard/segment", run: "SealedAlone"}},
-	{"cold_tags_skipped", hunter{faults: "pause", rest: 2 * time.Second, cold: true}},
+	{"cold_tags_skipped", hunter{tests: "./shard/kernel", run: "Cold"}},
 	{"outage_unsaid", hunter{tests: "./node", run: "UnreadableSole"}},
 	{"fault_is_last", hunter{tests: "./router/calls", run: "FaultyReplica"}},
 	{"hedges_unbounded", hunter{tests: "./router/calls", run: "HedgesStay"}},
@@ -362,9 +361,6 @@ func (h hunter) String() string {
 	}
 	if h.tests == "" {
 		with := "attack with " + strings.ReplaceAll(h.faults, ",", ", ")
-		if h.cold {
-			with += ", cold rows"
-		}
 		if h.audit != "" {
 			with += ", audit " + h.audit
 		}
@@ -419,7 +415,7 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string, seed uint64) (how s
 	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
 	defer cancel()
 	s := a.settings
-	s.binary, s.dir, s.only, s.rest, s.seed, s.cold, s.audit = binary, dir, strings.Split(h.faults, ","), h.rest, seed, h.cold, h.audit
+	s.binary, s.dir, s.only, s.rest, s.seed, s.audit = binary, dir, strings.Split(h.faults, ","), h.rest, seed, h.audit
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
 		how, _, _ = strings.Cut(how, " ("+s.dir)
