@@ -81,10 +81,13 @@ test-clients: setup venv npm build ## the tests of the clients in Go, Python and
 # The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
 LONGSEED ?= 31
 LONGIMAGES ?= 10000
+# How many planted bugs test-long draws, none for all; and the real time of attacked worlds in test-seeds.
+MOST ?= 30
+WORLDTIME ?= 30m
 OLDEST := 093556b
 # Tests of processes that only test-long has the time or the tools for (build tag long).
 LONG_E2E := OfficeWeek|MemoryForgets|AuditLogsAreExported|BackupSurvives|ImportThroughS3
-JUDGED = $(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(1) -judged.seed $(LONGSEED)
+JUDGED = $(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(1) -judged.seed $(or $(2),$(LONGSEED))
 CHAOS := $(GO) run -tags hashicorpmetrics ./scripts/chaos
 ATTACK := $(GO) run -tags hashicorpmetrics ./scripts/attack
 # A browser on a busy machine may lose a key or a click: what fails twice has failed.
@@ -105,8 +108,22 @@ test-long: setup venv npm s3 build facet-test prometheus ## what takes longer: a
 	@scripts/upgrade.sh $(OLDEST)
 	@$(CHAOS) -for 2m
 	@$(ATTACK)
-	@$(CHAOS) -mutants -baseline=false -for 30s -most 30
+	@$(CHAOS) -mutants -baseline=false -for 30s $(if $(MOST),-most $(MOST))
 	@scripts/chromium.sh && cd node/console/test && $(BROWSER_RUN) || { echo "test-long: a browser test failed; all of them run once more"; $(BROWSER_RUN); }
+
+.PHONY: test-seeds test-all
+test-seeds: setup venv build ## other seeds: damaged images, half an hour of attacked worlds and of chaos
+	@for seed in 1 2 3; do $(call JUDGED,$(LONGIMAGES),$$seed); done
+	@$(GO) test -count=1 $(TEST_QUICKLY) -tags $(TEST_TAGS) -timeout 2h ./scripts/sim -run TestNothingIsLost -attacks-for $(WORLDTIME) -attack-seed $$(date +%s) -v | grep -v '^ '
+	@$(MAKE) chaos
+
+# Every step passes on the commit of a release, and at most 14 days before any other change.
+GATE := test lint race fuzz test-long test-seeds test-packages
+test-all: export MOST =
+test-all: export ALWAYS = 1
+test-all: export TESTFLAGS = -count=1
+test-all: ## the gate of a release: all tests, seeds, planted bugs and processors (5 hours); STEPS='race fuzz' runs these; rows in docs/benchmarks/test-all.csv
+	@scripts/gate.py $(or $(STEPS),$(GATE))
 
 .PHONY: console-smoke
 console-smoke: npm build ## the web console of a real cluster in a real Chromium (1 minute)
