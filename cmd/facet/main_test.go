@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"testing"
+
+	"facet/cmd/facet/authority"
 )
 
 // asFacet is the environment variable that makes the test binary run as facet. So
@@ -10,6 +12,7 @@ import (
 const asFacet = "RUN_TEST_BINARY_AS_FACET"
 
 func TestMain(m *testing.M) {
+	authority.WorkFactor = 10
 	if os.Getenv(asFacet) != "" {
 		os.Exit(run(os.Args[1:]))
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	workFactor = 10
+	WorkFactor = 10
 	os.Exit(m.Run())
 }
 

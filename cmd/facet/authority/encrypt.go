@@ -11,9 +11,9 @@ import (
 	ascii "filippo.io/age/armor" //nolint:misspell // the library spells it so
 )
 
-// workFactor is the logarithm of scrypt's cost for a new key: 128 MiB, and about half a
-// second. Tests lower it.
-var workFactor = 17
+// WorkFactor is the logarithm of scrypt's cost for a new key: 128 MiB, and about half a
+// second. It is a variable only so that tests, which open many keys, can lower it.
+var WorkFactor = 17
 
 const (
 	// workFactorMax is the highest cost that is accepted: 256 MiB, the choice of the
@@ -39,7 +39,7 @@ func encrypt(key []byte, passphrase string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encrypt the authority's key: %w", err)
 	}
-	recipient.SetWorkFactor(workFactor)
+	recipient.SetWorkFactor(WorkFactor)
 	var out bytes.Buffer
 	text := ascii.NewWriter(&out)
 	w, err := age.Encrypt(text, recipient)

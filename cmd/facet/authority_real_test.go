@@ -105,30 +105,10 @@ func filesIn(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// serves waits until this number of nodes have a record in the cluster, and answer.
-func (m *machines) serves(t *testing.T, nodes int) {
-	t.Helper()
-	m.running(t)
-	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
-		list := m.status(t).Nodes
-		if len(list) == nodes && list[nodes-1].Answers {
-			return
-		}
-	}
-	t.Fatal("after a minute a node has no record, or does not answer")
-}
-
-func one(t *testing.T) *machines {
-	t.Helper()
-	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 1), ports: []int{freeBlock(t)}}
-	m.profile = filepath.Join(m.folder(0), "profile.yaml")
-	return m
-}
-
 func TestTerminalAsksForPassphrase(t *testing.T) {
 	t.Parallel()
 	const chosen, next = "chosen at the terminal", "another one of these"
-	m := one(t)
+	m := some(t, 1)
 	d := onTerminal(t, append([]string{"cluster", "init", "--shards", "1"}, m.flags(t, 0)...)...)
 	d.answer(t, "new passphrase for", chosen)
 	d.answer(t, "again: ", chosen+"x")
@@ -171,7 +151,7 @@ func TestTerminalAsksForPassphrase(t *testing.T) {
 // The terminal shows what is typed again afterwards.
 func TestInterruptedPromptLeavesTerminalAsItWas(t *testing.T) {
 	t.Parallel()
-	m := one(t)
+	m := some(t, 1)
 	d := &dialogue{cmd: withoutPassphrase(t, append([]string{"cluster", "init"}, m.flags(t, 0)...)...)}
 	var terminal *os.File
 	var err error
@@ -196,11 +176,7 @@ func TestInterruptedPromptLeavesTerminalAsItWas(t *testing.T) {
 		return strings.Contains(string(out), " echo ")
 	}
 	d.expect(t, "new passphrase for")
-	for late := time.Now().Add(10 * time.Second); echo(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("the terminal shows the passphrase")
-		}
-	}
+	until(t, func() (string, bool) { return "the terminal shows the passphrase", !echo() })
 	if _, err := d.pty.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +190,8 @@ func TestInterruptedPromptLeavesTerminalAsItWas(t *testing.T) {
 
 // The node runs, so that each command comes to its end.
 func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
-	m := one(t)
+	t.Parallel()
+	m := some(t, 1)
 	right, wrong := filepath.Join(m.dir, "right"), filepath.Join(m.dir, "wrong")
 	for name, text := range map[string]string{right: passphraseOfTests + "\n", wrong: "not the passphrase\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -282,8 +259,9 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 
 // The folder is as 0.3.1 left it.
 func TestUnencryptedAuthorityGoesOn(t *testing.T) {
-	m := one(t)
-	facet(t, append([]string{"cluster", "init", "--shards", "1", "--replicas", "1"}, m.flags(t, 0)...)...)
+	t.Parallel()
+	m := some(t, 1)
+	m.init(t, alone...)
 	old := filepath.Join(m.folder(0), "authority")
 	for _, dir := range []string{m.authority(), filepath.Join(m.folder(0), "admin")} {
 		if err := os.RemoveAll(dir); err != nil {

@@ -124,32 +124,34 @@ func TestKilledWitnessKeepsItsPromise(t *testing.T) {
 	}
 	roots := map[int64]string{}
 	seed := rand.Uint64()
-	random, last, moves := rand.New(rand.NewPCG(seed, 0)), int64(1), 0
+	random, last := rand.New(rand.NewPCG(seed, 0)), int64(1)
 	for round := range 15 {
 		cmd := command(t, append(args, "--interval", "1ms")...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(time.Duration(100+random.IntN(900)) * time.Millisecond); time.Now().Before(end); {
+		grow := func() {
 			l.Fill(t, len(l.Entries())+1+random.IntN(40), "entry")
 			roots[int64(len(l.Entries()))] = l.Tree(t).Hash.String()
 			l.Write(t, dir)
+		}
+		until(t, func() (string, bool) { // it runs
+			grow()
+			w, err := auditing.ReadWitnessed(state, l.Key, string(public))
+			return fmt.Sprintf("the witness has seen %d entries, %v", w.N, err), err == nil && w.N > last
+		})
+		for range random.IntN(20) {
+			grow()
 		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // it was killed
 		w, err := auditing.ReadWitnessed(state, l.Key, string(public))
-		if err != nil || w.N < last || round > 0 && w.N > 1 && w.Hash.String() != roots[w.N] {
+		if err != nil || w.N <= last || w.Hash.String() != roots[w.N] {
 			t.Fatalf("seed %d, round %d: %+v, %v; before: %d entries", seed, round, w, err, last)
 		}
-		if w.N > last {
-			moves++
-		}
 		last = w.N
-	}
-	if moves < 5 {
-		t.Errorf("seed %d: the witness cosigned in %d rounds of 15 only", seed, moves)
 	}
 	fork := l.First(t, int(last)-1)
 	fork.Fill(t, len(l.Entries())+500, "fork")
@@ -174,14 +176,10 @@ func TestStateHasOneWitness(t *testing.T) {
 		_ = first.Process.Kill()
 		_ = first.Wait()
 	}()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(own, "w", "key")); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the witness does not start")
-		}
-	}
+	until(t, func() (string, bool) {
+		_, err := os.Stat(filepath.Join(own, "w", "key"))
+		return fmt.Sprint(err), err == nil
+	})
 	if out := exits(t, cli.ExitFailed, "runs on it already", args...); strings.Contains(out, "cosigned") {
 		t.Error(out)
 	}

@@ -32,9 +32,8 @@ func (m *machines) setting(t *testing.T, edit func(map[string]any)) {
 // The cluster's key comes from a credential, as systemd hands it to a service, and the
 // key of gossip from a command.
 func TestKeysComeFromCredentialAndCommand(t *testing.T) {
-	m := one(t)
-	m.process, m.ports = append(m.process, nil), append(m.ports, freeBlock(t))
-	facet(t, append([]string{"cluster", "init", "--shards", "1", "--replicas", "1"}, m.flags(t, 0)...)...)
+	m := some(t, 2)
+	m.init(t, alone...)
 	credentials := filepath.Join(m.dir, "credentials")
 	if err := os.Rename(filepath.Join(m.folder(0), "keys"), credentials); err != nil {
 		t.Fatal(err)

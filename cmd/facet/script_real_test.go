@@ -2,13 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"facet/cmd/facet/cli"
 )
@@ -16,6 +16,7 @@ import (
 // The test runs scripts/cluster.sh as a person does, with three nodes and with
 // four.
 func TestScriptBreaksAndHealsClusters(t *testing.T) {
+	t.Parallel()
 	script, err := filepath.Abs("../../scripts/cluster.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -43,17 +44,12 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	})
 	warns := func(want string, args ...string) { // soon: until a leader is elected, a part of the data can't be read
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		until(t, func() (string, bool) {
 			out, err := run(args...)
 			out = strings.Join(strings.Fields(out), " ") // warnings are wrapped
 			exit, ok := errors.AsType[*exec.ExitError](err)
-			if ok && exit.ExitCode() == cli.ExitWarned && strings.Contains(out, want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("cluster.sh %v: %v, want exit status %d and %q: %s", args, err, cli.ExitWarned, want, out)
-			}
-		}
+			return fmt.Sprintf("cluster.sh %v: %v, want %q: %s", args, err, want, out), ok && exit.ExitCode() == cli.ExitWarned && strings.Contains(out, want)
+		})
 	}
 	f("n3 is up at", "start")
 	f("n2 (process", "kill", "2")

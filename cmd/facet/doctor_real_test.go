@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -46,9 +45,9 @@ func says(t *testing.T, r doctor.Report, level doctor.Level, check, text string)
 // The test examines a machine before its node runs, while it runs, while it hangs, and after its
 // death, when another process has its port.
 func TestDoctorFollowsNode(t *testing.T) {
-	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 1), ports: []int{freeBlock(t)}}
-	facet(t, append([]string{"cluster", "init", "--shards", "1"}, m.flags(t, 0)...)...)
-	m.profile = filepath.Join(m.folder(0), "profile.yaml")
+	t.Parallel()
+	m := some(t, 1)
+	m.init(t, "--shards", "1")
 	settings := []string{"--config", filepath.Join(m.folder(0), "facet.yaml")}
 
 	r := examination(t, settings...)
@@ -73,12 +72,11 @@ func TestDoctorFollowsNode(t *testing.T) {
 	}
 
 	m.start(t, 0)
-	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
+	until(t, func() (string, bool) { // it serves, alone
 		cmd := command(t, "status", "--profile", m.profile)
-		if _ = cmd.Run(); cmd.ProcessState.ExitCode() == cli.ExitWarned { // it serves, alone
-			break
-		}
-	}
+		err := cmd.Run()
+		return fmt.Sprint(err), cmd.ProcessState.ExitCode() == cli.ExitWarned
+	})
 	r = examination(t, settings...)
 	says(t, r, doctor.OK, "ports", fmt.Sprintf("is the running node's (process %d)", m.process[0].Process.Pid))
 	says(t, r, doctor.OK, "versions", "all nodes run")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,7 +24,7 @@ import (
 // tenantOf returns a client of a new tenant, and the flags that name the tenant and the cluster.
 func tenantOf(t *testing.T, cluster *nodetest.Cluster) (*client.Client, []string) {
 	t.Helper()
-	key, err := cluster.CreateTenant("bank")
+	key, err := cluster.CreateTenant(t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,37 +68,46 @@ func runErase(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// startNewest starts a cluster and waits until it has its level.
-func startNewest(t *testing.T) *nodetest.Cluster {
+// galleryOf returns a client of a new gallery.
+func galleryOf(t *testing.T, c *client.Client, name string) *client.Client {
 	t.Helper()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	for end := time.Now().Add(20 * time.Second); cluster.Nodes[0].Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the cluster does not come to its level")
-		}
-	}
-	return cluster
-}
-
-// A subject that has expired gets a receipt, and one that has not is erased.
-func TestReceiptNamesExpiredSubject(t *testing.T) {
-	t.Parallel()
-	cluster := startNewest(t)
-	c, flags := tenantOf(t, cluster)
-	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: "staff", FaceMinimumQualityScore: .45, Size: 100})
+	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: name, FaceMinimumQualityScore: .45, Size: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := c.WithAPIKey(g.APIKey)
+	return c.WithAPIKey(g.APIKey)
+}
+
+func TestErase(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{})
+	until(t, func() (string, bool) {
+		level := cluster.Nodes[0].Node.Status(t.Context()).Level
+		return fmt.Sprintf("the cluster has level %d", level), level == metafsm.Level
+	})
+	for name, f := range map[string]func(*testing.T, *nodetest.Cluster){
+		"names expired subject":   receiptNamesExpired,
+		"writes signed receipt":   writesSignedReceipt,
+		"follows merge under way": followsMergeUnderWay,
+		"notices who went":        noticesWhoWent,
+	} {
+		t.Run(name, func(t *testing.T) { f(t, cluster) })
+	}
+}
+
+// A subject that has expired gets a receipt, and one that has not is erased.
+func receiptNamesExpired(t *testing.T, cluster *nodetest.Cluster) {
+	t.Parallel()
+	c, flags := tenantOf(t, cluster)
+	inside := galleryOf(t, c, "staff")
 	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("person x"), Expires: time.Now().Add(time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); err == nil; time.Sleep(50 * time.Millisecond) {
-		if _, err = inside.Subject(t.Context(), made.ID); time.Now().After(end) {
-			t.Fatal("the subject does not expire")
-		}
-	}
+	until(t, func() (string, bool) {
+		_, err := inside.Subject(t.Context(), made.ID)
+		return "the subject does not expire", err != nil
+	})
 	if out, err := runErase(t, append(flags, "--yes", made.ID)...); err != nil || !strings.Contains(out, "nothing was erased") {
 		t.Fatalf("without --gone: %v\n%s", err, out)
 	}
@@ -115,18 +125,13 @@ func TestReceiptNamesExpiredSubject(t *testing.T) {
 	}
 }
 
-func TestEraseWritesSignedReceipt(t *testing.T) {
+func writesSignedReceipt(t *testing.T, cluster *nodetest.Cluster) {
 	t.Parallel()
-	cluster := startNewest(t)
 	c, flags := tenantOf(t, cluster)
 	photo := []byte("person x")
 	var ids []string
 	for _, name := range []string{"staff", "visitors"} {
-		g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: name, FaceMinimumQualityScore: .45, Size: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
-		inside := c.WithAPIKey(g.APIKey)
+		inside := galleryOf(t, c, name)
 		external := "of " + name
 		for _, p := range []client.Photo{{Image: photo}, {Image: []byte("another " + name), ExternalID: &external}} {
 			made, err := inside.Register(t.Context(), p)
@@ -172,15 +177,10 @@ func TestEraseWritesSignedReceipt(t *testing.T) {
 
 // A subject that is merged while it is erased is not on a receipt while the other subject has its
 // faces, and the command names that subject.
-func TestEraseFollowsMergeUnderWay(t *testing.T) {
+func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
 	t.Parallel()
-	cluster := startNewest(t)
 	c, flags := tenantOf(t, cluster)
-	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: "staff", FaceMinimumQualityScore: .45, Size: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := c.WithAPIKey(g.APIKey)
+	inside := galleryOf(t, c, "staff")
 	// merging registers two subjects and returns when the second one has the first one's face.
 	merging := func(face string) (source, target string, ended chan error) {
 		var ids [2]string
@@ -196,15 +196,11 @@ func TestEraseFollowsMergeUnderWay(t *testing.T) {
 			_, err := inside.Merge(t.Context(), ids[1], ids[0])
 			ended <- err
 		}()
-		for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		until(t, func() (string, bool) {
 			events, err := inside.Events(t.Context(), ids[1])
-			if err != nil || time.Now().After(late) {
-				t.Fatalf("the merge does not begin: %v", err)
-			}
-			if len(events) == 2 {
-				return ids[0], ids[1], ended
-			}
-		}
+			return fmt.Sprint("the merge does not begin: ", events, err), len(events) == 2
+		})
+		return ids[0], ids[1], ended
 	}
 	wantGone := func(face string) {
 		t.Helper()
@@ -239,15 +235,10 @@ func TestEraseFollowsMergeUnderWay(t *testing.T) {
 }
 
 // A subject that goes between the list and the erasure, as by a merge that is over, is an error.
-func TestEraseNoticesWhoWent(t *testing.T) {
+func noticesWhoWent(t *testing.T, cluster *nodetest.Cluster) {
 	t.Parallel()
-	cluster := startNewest(t)
 	c, _ := tenantOf(t, cluster)
-	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: "staff", FaceMinimumQualityScore: .45, Size: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := c.WithAPIKey(g.APIKey)
+	inside := galleryOf(t, c, "staff")
 	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("x")})
 	if err != nil {
 		t.Fatal(err)

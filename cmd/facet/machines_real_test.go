@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,11 @@ type machines struct {
 	process []*exec.Cmd
 }
 
-const passphraseOfTests = "a passphrase of tests"
+const (
+	passphraseOfTests = "a passphrase of tests"
+	// callPause is the pause of callers: without one, their handshakes take all processors.
+	callPause = 10 * time.Millisecond
+)
 
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
@@ -142,9 +147,33 @@ func (m *machines) stop(t *testing.T, i int) {
 	_ = m.process[i].Wait()
 }
 
-func (m *machines) status(t *testing.T) (s wire.Status) {
+// until waits until done, which also returns what it saw.
+func until(t *testing.T, done func() (saw string, ok bool)) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(facet(t, "cluster", "status", "--json", "--profile", m.profile)), &s); err != nil {
+	for late := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		saw, ok := done()
+		if ok {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("after a minute: %s", saw)
+		}
+	}
+}
+
+func (m *machines) look(t *testing.T) (s wire.Status, err error) {
+	t.Helper()
+	out, err := command(t, "cluster", "status", "--json", "--profile", m.profile).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &s)
+	}
+	return s, err
+}
+
+func (m *machines) status(t *testing.T) wire.Status {
+	t.Helper()
+	s, err := m.look(t)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -153,42 +182,19 @@ func (m *machines) status(t *testing.T) (s wire.Status) {
 // whole waits until this number of nodes is up and there is no warning.
 func (m *machines) whole(t *testing.T, nodes int) {
 	t.Helper()
-	var s wire.Status
-	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(300 * time.Millisecond) {
-		out, err := command(t, "cluster", "status", "--json", "--profile", m.profile).Output()
-		if err != nil {
-			continue
-		}
-		if json.Unmarshal(out, &s) == nil && len(s.Nodes) == nodes && len(s.Warnings) == 0 {
-			return
-		}
-	}
-	t.Fatalf("after a minute: %+v", s)
+	until(t, func() (string, bool) {
+		s, err := m.look(t)
+		return fmt.Sprintf("%+v, %v", s, err), err == nil && len(s.Nodes) == nodes && len(s.Warnings) == 0
+	})
 }
 
-// running waits until the first node answers.
-func (m *machines) running(t *testing.T) {
+// serves waits until this number of nodes have a record in the cluster, and answer.
+func (m *machines) serves(t *testing.T, nodes int) {
 	t.Helper()
-	var out []byte
-	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
-		var err error
-		if out, err = command(t, "cluster", "status", "--profile", m.profile).CombinedOutput(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("after a minute: %s", out)
-}
-
-// shows waits until the first node shows clients this certificate. It looks once a
-// second.
-func (m *machines) shows(t *testing.T, serial string) bool {
-	t.Helper()
-	for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
-		if presented(t, m.ports[0]) == serial {
-			return true
-		}
-	}
-	return false
+	until(t, func() (string, bool) {
+		s, err := m.look(t)
+		return fmt.Sprint(s.Nodes, err), err == nil && len(s.Nodes) == nodes && s.Nodes[nodes-1].Answers
+	})
 }
 
 // trustedByOpenSSL calls all nodes with curl and the authority's file. curl reads
@@ -204,16 +210,32 @@ func (m *machines) trustedByOpenSSL(t *testing.T, when string) {
 	}
 }
 
+// some returns machines with nothing on them.
+func some(t *testing.T, n int) *machines {
+	t.Helper()
+	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, n)}
+	m.profile = filepath.Join(m.folder(0), "profile.yaml")
+	for range n {
+		m.ports = append(m.ports, freeBlock(t))
+	}
+	return m
+}
+
+// alone are the flags of a cluster that one machine completes.
+var alone = []string{"--shards", "1", "--replicas", "1"}
+
+// init makes the first node.
+func (m *machines) init(t *testing.T, shape ...string) {
+	t.Helper()
+	facet(t, slices.Concat([]string{"cluster", "init"}, shape, m.flags(t, 0))...)
+}
+
 // form founds a cluster on the first machine. Two others join it, with one command
 // each.
 func form(t *testing.T) *machines {
 	t.Helper()
-	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 3)}
-	for range m.process {
-		m.ports = append(m.ports, freeBlock(t))
-	}
-	facet(t, append([]string{"cluster", "init", "--shards", "2"}, m.flags(t, 0)...)...)
-	m.profile = filepath.Join(m.folder(0), "profile.yaml")
+	m := some(t, 3)
+	m.init(t, "--shards", "2")
 	m.start(t, 0)
 	token := m.invite(t, 2)
 	for i := 1; i < 3; i++ {
@@ -234,13 +256,12 @@ func (m *machines) invite(t *testing.T, nodes int) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
-		if token := regexp.MustCompile(`facet-join-\S+`).FindString(out.String()); token != "" {
-			return token
-		}
-	}
-	t.Fatalf("no token: %s", out.String())
-	return ""
+	var token string
+	until(t, func() (string, bool) {
+		token = regexp.MustCompile(`facet-join-\S+`).FindString(out.String())
+		return out.String(), token != ""
+	})
+	return token
 }
 
 // lockedBuffer collects a process's output while the test reads it.
@@ -291,7 +312,7 @@ func (m *machines) call(t *testing.T) *callers {
 	c.cancel = cancel
 	for _, port := range m.ports {
 		c.work.Go(func() {
-			for ctx.Err() == nil {
+			for ; ctx.Err() == nil; time.Sleep(callPause) {
 				if err := c.ask(net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
 					c.wrong.Add(1)
 					text := fmt.Sprintf("%s port %d: %v", time.Now().Format(time.StampMilli), port, err)
