@@ -36,9 +36,7 @@ func newOperator(t *testing.T, c *nodetest.Cluster) operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := operator{c, &http.Client{Transport: &http.Transport{TLSClientConfig: s.AdminClientConfig()}}}
-	t.Cleanup(o.http.CloseIdleConnections)
-	return o
+	return operator{c, c.Nodes[0].HTTP(s.AdminClientConfig())}
 }
 
 // call sends a request to a node and returns its answer.
@@ -117,71 +115,73 @@ var reads = map[string]bool{"POST " + wire.PathBackupList: true, "POST " + wire.
 
 // Each order of an operator has one intent and one record in the cluster's log, also a refused one.
 func TestEachOrderHasOneRecord(t *testing.T) {
-	c := nodetest.Start(t, nodetest.Options{Shards: 2})
-	if _, err := c.CreateTenant("bank"); err != nil {
-		t.Fatal(err)
-	}
-	o := newOperator(t, c)
-	all := orders(c)
-	answered := map[string]int{}
-	for i, pattern := range c.Nodes[0].Node.Admin().Patterns() {
-		method, path, _ := strings.Cut(pattern, " ")
-		order, known := all[pattern]
-		if method == http.MethodGet || reads[pattern] {
-			continue
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, c *nodetest.Cluster) {
+		if _, err := c.CreateTenant("bank"); err != nil {
+			t.Fatal(err)
 		}
-		if !known {
-			t.Errorf("%s has no row: what do the records say of it?", pattern)
-			continue
+		o := newOperator(t, c)
+		all := orders(c)
+		answered := map[string]int{}
+		for i, pattern := range c.Nodes[0].Node.Admin().Patterns() {
+			method, path, _ := strings.Cut(pattern, " ")
+			order, known := all[pattern]
+			if method == http.MethodGet || reads[pattern] {
+				continue
+			}
+			if !known {
+				t.Errorf("%s has no row: what do the records say of it?", pattern)
+				continue
+			}
+			delete(all, pattern)
+			path = strings.Replace(path, "{key}", "KEY7", 1)
+			if method == http.MethodDelete {
+				path += "?tenant=bank"
+			}
+			answered[order.operation], _ = o.call(t, i%3, method, path, order.in)
 		}
-		delete(all, pattern)
-		path = strings.Replace(path, "{key}", "KEY7", 1)
-		if method == http.MethodDelete {
-			path += "?tenant=bank"
+		for pattern := range all {
+			t.Errorf("%s has a row and no handler", pattern)
 		}
-		answered[order.operation], _ = o.call(t, i%3, method, path, order.in)
-	}
-	for pattern := range all {
-		t.Errorf("%s has a row and no handler", pattern)
-	}
-	records := map[string][]entry.Shown{}
-	for _, kind := range []string{"intent", "command"} {
-		for _, r := range o.find(t, "kind="+kind, len(answered)) {
-			records[kind+" "+r.Operation] = append(records[kind+" "+r.Operation], r)
-		}
-	}
-	for _, order := range orders(c) {
-		intents, outcomes := records["intent "+order.operation], records["command "+order.operation]
-		if len(intents) != 1 || len(outcomes) != 1 {
-			t.Errorf("%s has %d intents and %d outcomes, want 1 of each", order.operation, len(intents), len(outcomes))
-			continue
-		}
-		intent, outcome := intents[0], outcomes[0]
-		if outcome.Status != answered[order.operation] || intent.RequestID != outcome.RequestID || intent.Number > outcome.Number {
-			t.Errorf("%s was answered %d, its records are %+v and %+v", order.operation, answered[order.operation], intent, outcome)
-		}
-		for _, r := range []entry.Shown{intent, outcome} {
-			if r.Holder != "ada" || r.Source != "127.0.0.1" || r.Reason != order.about {
-				t.Errorf("%s: the record is %+v, want about %q", order.operation, r, order.about)
+		records := map[string][]entry.Shown{}
+		for _, kind := range []string{"intent", "command"} {
+			for _, r := range o.find(t, "kind="+kind, len(answered)) {
+				records[kind+" "+r.Operation] = append(records[kind+" "+r.Operation], r)
 			}
 		}
-	}
-	if n := len(records); n != 2*len(answered) {
-		t.Errorf("there are records of %d kinds of orders, want %d", n, 2*len(answered))
-	}
+		for _, order := range orders(c) {
+			intents, outcomes := records["intent "+order.operation], records["command "+order.operation]
+			if len(intents) != 1 || len(outcomes) != 1 {
+				t.Errorf("%s has %d intents and %d outcomes, want 1 of each", order.operation, len(intents), len(outcomes))
+				continue
+			}
+			intent, outcome := intents[0], outcomes[0]
+			if outcome.Status != answered[order.operation] || intent.RequestID != outcome.RequestID || intent.Number > outcome.Number {
+				t.Errorf("%s was answered %d, its records are %+v and %+v", order.operation, answered[order.operation], intent, outcome)
+			}
+			for _, r := range []entry.Shown{intent, outcome} {
+				if r.Holder != "ada" || r.Source != c.Nodes[0].Host || r.Reason != order.about {
+					t.Errorf("%s: the record is %+v, want about %q", order.operation, r, order.about)
+				}
+			}
+		}
+		if n := len(records); n != 2*len(answered) {
+			t.Errorf("there are records of %d kinds of orders, want %d", n, 2*len(answered))
+		}
+	})
 }
 
 // The log of the cluster belongs to no tenant: its id is not one that a tenant can have.
 func TestClusterLogBelongsToNoTenant(t *testing.T) {
-	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	o := newOperator(t, c)
-	if status, body := o.call(t, 0, http.MethodGet, wire.PathAudit+"/key", nil); status != http.StatusOK || !strings.Contains(string(body), "/"+id.ClusterLog.String()+"+") {
-		t.Errorf("the log's key is %d %s", status, body)
-	}
-	if status, body := o.call(t, 0, http.MethodGet, wire.PathAudit+"/tile/0/x001/000", nil); status != http.StatusNotFound {
-		t.Errorf("a tile of the future: %d %s", status, body)
-	}
-	if status, _ := o.call(t, 0, http.MethodPatch, wire.PathTenants, wire.SetTenant{Name: id.ClusterLog.String(), Audit: &wire.Audit{Mode: "off"}}); status != http.StatusNotFound {
-		t.Errorf("switching the cluster's log off: %d", status)
-	}
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, c *nodetest.Cluster) {
+		o := newOperator(t, c)
+		if status, body := o.call(t, 0, http.MethodGet, wire.PathAudit+"/key", nil); status != http.StatusOK || !strings.Contains(string(body), "/"+id.ClusterLog.String()+"+") {
+			t.Errorf("the log's key is %d %s", status, body)
+		}
+		if status, body := o.call(t, 0, http.MethodGet, wire.PathAudit+"/tile/0/x001/000", nil); status != http.StatusNotFound {
+			t.Errorf("a tile of the future: %d %s", status, body)
+		}
+		if status, _ := o.call(t, 0, http.MethodPatch, wire.PathTenants, wire.SetTenant{Name: id.ClusterLog.String(), Audit: &wire.Audit{Mode: "off"}}); status != http.StatusNotFound {
+			t.Errorf("switching the cluster's log off: %d", status)
+		}
+	})
 }

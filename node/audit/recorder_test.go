@@ -169,19 +169,21 @@ func (c *cluster) once(t *testing.T, n int) {
 
 func TestRecordsAreThereOnceInEveryMode(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []metafsm.AuditMode{metafsm.AuditBestEffort, metafsm.AuditStrict} {
-		c := newCluster(t, mode)
-		c.set(func(c *cluster) { c.twice = true })
-		r, stop := start(t, c, t.TempDir())
-		for i := range 10 {
-			record(t, r, 50*i, 50)
-			if mode == metafsm.AuditStrict && len(c.ids(t)) != 50*(i+1) {
-				t.Fatalf("strict: the log has %d requests after %d answers", len(c.ids(t)), 50*(i+1))
+	synctest.Test(t, func(t *testing.T) {
+		for _, mode := range []metafsm.AuditMode{metafsm.AuditBestEffort, metafsm.AuditStrict} {
+			c := newCluster(t, mode)
+			c.set(func(c *cluster) { c.twice = true })
+			r, stop := start(t, c, t.TempDir())
+			for i := range 10 {
+				record(t, r, 50*i, 50)
+				if mode == metafsm.AuditStrict && len(c.ids(t)) != 50*(i+1) {
+					t.Fatalf("strict: the log has %d requests after %d answers", len(c.ids(t)), 50*(i+1))
+				}
 			}
+			c.once(t, 500)
+			stop()
 		}
-		c.once(t, 500)
-		stop()
-	}
+	})
 }
 
 func TestNoRecordIsKeptWithAuditOff(t *testing.T) {
@@ -198,30 +200,32 @@ func TestNoRecordIsKeptWithAuditOff(t *testing.T) {
 // A node that ends without a majority has its records on its disk, and sends them after the start.
 func TestRestartSendsSpooledRecords(t *testing.T) {
 	t.Parallel()
-	c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
-	r, stop := start(t, c, folder)
-	record(t, r, 0, 20)
-	c.once(t, 20)
-	c.set(func(c *cluster) { c.lost = true })
-	record(t, r, 20, 30)
-	record(t, r, 50, 1)
-	if n := len(c.ids(t)); n != 20 {
-		t.Fatalf("the log has %d records without a majority", n)
-	}
-	stop()
-	c.set(func(c *cluster) { c.lost = false })
-	for range 2 { // what was sent already has no second effect
-		_, stop = start(t, c, folder)
-		c.once(t, 51)
+	synctest.Test(t, func(t *testing.T) {
+		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
+		r, stop := start(t, c, folder)
+		record(t, r, 0, 20)
+		c.once(t, 20)
+		c.set(func(c *cluster) { c.lost = true })
+		record(t, r, 20, 30)
+		record(t, r, 50, 1)
+		if n := len(c.ids(t)); n != 20 {
+			t.Fatalf("the log has %d records without a majority", n)
+		}
 		stop()
-	}
-	r, stop = start(t, c, folder)
-	record(t, r, 100, 1)
-	c.once(t, 52)
-	stop()
-	if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) != 0 {
-		t.Errorf("the spool has %v, %v", left, err)
-	}
+		c.set(func(c *cluster) { c.lost = false })
+		for range 2 { // what was sent already has no second effect
+			_, stop = start(t, c, folder)
+			c.once(t, 51)
+			stop()
+		}
+		r, stop = start(t, c, folder)
+		record(t, r, 100, 1)
+		c.once(t, 52)
+		stop()
+		if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) != 0 {
+			t.Errorf("the spool has %v, %v", left, err)
+		}
+	})
 }
 
 // A file of the spool takes records for an hour at most, and is removed once the log has all of it.
@@ -265,104 +269,114 @@ func TestDeliveredRecordsLeaveSpool(t *testing.T) {
 // A torn batch at the end of a file, as after a loss of power, hides none before it.
 func TestTornSpoolKeepsBatchesBefore(t *testing.T) {
 	t.Parallel()
-	c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
-	c.set(func(c *cluster) { c.lost = true })
-	r, stop := start(t, c, folder)
-	for i := range 5 {
-		record(t, r, i, 1)
-	}
-	stop()
-	names, err := filepath.Glob(filepath.Join(folder, "*.spool"))
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
-	info, err := os.Stat(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(names[0], info.Size()-3); err != nil {
-		t.Fatal(err)
-	}
-	c.set(func(c *cluster) { c.lost = false })
-	_, stop = start(t, c, folder)
-	c.once(t, 4)
-	stop()
-	if _, err := os.Stat(names[0] + damaged); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
+		c.set(func(c *cluster) { c.lost = true })
+		r, stop := start(t, c, folder)
+		for i := range 5 {
+			record(t, r, i, 1)
+		}
+		stop()
+		names, err := filepath.Glob(filepath.Join(folder, "*.spool"))
+		if err != nil || len(names) != 1 {
+			t.Fatal(names, err)
+		}
+		info, err := os.Stat(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(names[0], info.Size()-3); err != nil {
+			t.Fatal(err)
+		}
+		c.set(func(c *cluster) { c.lost = false })
+		_, stop = start(t, c, folder)
+		c.once(t, 4)
+		stop()
+		if _, err := os.Stat(names[0] + damaged); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestStrictRecordIsLateWithoutMajority(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, metafsm.AuditStrict)
-	c.set(func(c *cluster) { c.lost = true })
-	r, stop := start(t, c, t.TempDir())
-	defer stop()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := r.Record(ctx, bank, event(1)); !errors.Is(err, ErrLate) {
-		t.Errorf("got %v", err)
-	}
-	c.set(func(c *cluster) { c.lost = false })
-	c.once(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, metafsm.AuditStrict)
+		c.set(func(c *cluster) { c.lost = true })
+		r, stop := start(t, c, t.TempDir())
+		defer stop()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := r.Record(ctx, bank, event(1)); !errors.Is(err, ErrLate) {
+			t.Errorf("got %v", err)
+		}
+		c.set(func(c *cluster) { c.lost = false })
+		c.once(t, 1)
+	})
 }
 
 // A full disk makes records wait for the majority instead.
 func TestLostDiskLeavesMajority(t *testing.T) {
 	t.Parallel()
-	c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
-	r, stop := start(t, c, folder)
-	defer stop()
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	record(t, r, 0, 20)
-	c.once(t, 20)
+	synctest.Test(t, func(t *testing.T) {
+		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
+		r, stop := start(t, c, folder)
+		defer stop()
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		record(t, r, 0, 20)
+		c.once(t, 20)
+	})
 }
 
 // Records of best effort gather for the log, so that requests one after the other leave no backlog that
 // delays strict ones.
 func TestBestEffortRecordsShareAppends(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, metafsm.AuditBestEffort)
-	r, stop := start(t, c, t.TempDir())
-	defer stop()
-	for i := range 300 {
-		record(t, r, i, 1)
-	}
-	c.set(func(c *cluster) { c.mode = metafsm.AuditStrict })
-	record(t, r, 300, 1)
-	c.once(t, 301)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls > 100 {
-		t.Errorf("301 records took %d appends", c.calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, metafsm.AuditBestEffort)
+		r, stop := start(t, c, t.TempDir())
+		defer stop()
+		for i := range 300 {
+			record(t, r, i, 1)
+		}
+		c.set(func(c *cluster) { c.mode = metafsm.AuditStrict })
+		record(t, r, 300, 1)
+		c.once(t, 301)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.calls > 100 {
+			t.Errorf("301 records took %d appends", c.calls)
+		}
+	})
 }
 
 // A log that has forgotten a writer gets its records under another name: from its queue, and from the
 // spool of a former process.
 func TestForgottenWriterGoesOn(t *testing.T) {
 	t.Parallel()
-	c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
-	forget := func() {
-		c.book.Drop(bank)
-		if err := c.book.Begin(bank, nil); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
+		forget := func() {
+			c.book.Drop(bank)
+			if err := c.book.Begin(bank, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	r, stop := start(t, c, folder)
-	record(t, r, 0, 3)
-	c.once(t, 3)
-	forget()
-	record(t, r, 3, 4)
-	c.once(t, 4)
-	c.set(func(c *cluster) { c.lost = true })
-	record(t, r, 7, 5)
-	stop()
-	forget()
-	c.set(func(c *cluster) { c.lost = false })
-	_, stop = start(t, c, folder)
-	defer stop()
-	c.once(t, 12) // the spool's file has those before, too
+		r, stop := start(t, c, folder)
+		record(t, r, 0, 3)
+		c.once(t, 3)
+		forget()
+		record(t, r, 3, 4)
+		c.once(t, 4)
+		c.set(func(c *cluster) { c.lost = true })
+		record(t, r, 7, 5)
+		stop()
+		forget()
+		c.set(func(c *cluster) { c.lost = false })
+		_, stop = start(t, c, folder)
+		defer stop()
+		c.once(t, 12) // the spool's file has those before, too
+	})
 }

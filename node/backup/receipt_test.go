@@ -207,74 +207,74 @@ func clean(rows []receipt.Replica) bool {
 
 // TestReceiptIsTrue scans every byte of all data directories and backups before and after.
 func TestReceiptIsTrue(t *testing.T) {
-	t.Parallel()
 	const face = "the person"
-	cluster := nodetest.Start(t, nodetest.Options{})
-	for end := time.Now().Add(20 * time.Second); cluster.Nodes[0].Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the cluster does not come to its level")
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		for end := time.Now().Add(20 * time.Second); cluster.Nodes[0].Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the cluster does not come to its level")
+			}
 		}
-	}
-	p, dir := newPerson(t, cluster, face), t.TempDir()
-	backup := func(name string) {
-		t.Helper()
-		if _, err := cluster.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: "file://" + dir, Name: name}, nil); err != nil {
+		p, dir := newPerson(t, cluster, face), t.TempDir()
+		backup := func(name string) {
+			t.Helper()
+			if _, err := cluster.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: "file://" + dir, Name: name}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		backup("before")
+		plain := plainOf(t, dir, "before", masterOf(t, cluster))
+		for _, g := range p.galleries {
+			p.secrets = append(p.secrets, gallerySecret(t, masterOf(t, cluster), plain, g))
+		}
+		if found := p.onDisks(t); len(found) < 3 || !p.inBackup(t, dir, "before") {
+			t.Fatalf("the scan finds the person in %v only", found)
+		}
+
+		begun := receipt.Order{Subjects: p.erase(t, face), Folders: []string{"file://" + dir}}
+		r, signed := p.order(t, 1, begun)
+		if r.DisksClean || r.Complete || len(r.Missing) < 3 || r.Tenant != "bank" || len(r.Subjects) != 3 || r.Subjects[0].GalleryName != "gallery 0" {
+			t.Errorf("at once the receipt is %+v", r)
+		}
+		changed := slices.Clone(signed)
+		changed[len(changed)/2] ^= 1
+		if _, err := cluster.Nodes[0].Node.Admin().Receipts().Receipt(t.Context(), receipt.Order{Signed: changed}); err == nil {
+			t.Error("a changed receipt is brought up to date")
+		}
+
+		cluster.Stop(2)
+		r, signed = p.until(t, signed, func(r *receipt.Receipt) bool { return clean(of(r, "n1")) && clean(of(r, "n2")) })
+		if rows := of(r, "n3"); r.DisksClean || len(rows) == 0 || rows[0].Clean || rows[0].Answered.IsZero() || !strings.Contains(rows[0].Why, "does not answer") ||
+			!slices.ContainsFunc(r.Missing, func(s string) bool { return strings.Contains(s, "n3") }) {
+			t.Errorf("with a node stopped: %+v, missing %v", rows, r.Missing)
+		}
+		if found := p.onDisks(t); len(found) == 0 || slices.ContainsFunc(found, func(f string) bool { return !strings.HasPrefix(f, cluster.Nodes[2].Config.Dir) }) {
+			t.Errorf("with two disks clean the person is in %v", found)
+		}
+		cluster.Restart(2)
+		cluster.WaitReady()
+		r, signed = p.until(t, signed, func(r *receipt.Receipt) bool { return r.DisksClean })
+		if found := p.onDisks(t); len(found) > 0 {
+			t.Errorf("the receipt says that all disks are clean, and the person is in %v", found)
+		}
+		if len(r.Backups) != 1 || r.Backups[0].Name != "before" || r.Complete {
+			t.Errorf("backups %+v, complete %v", r.Backups, r.Complete)
+		}
+
+		backup("after")
+		if p.inBackup(t, dir, "after") {
+			t.Error("a backup after the erasure has the person")
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "before")); err != nil {
 			t.Fatal(err)
 		}
-	}
-	backup("before")
-	plain := plainOf(t, dir, "before", masterOf(t, cluster))
-	for _, g := range p.galleries {
-		p.secrets = append(p.secrets, gallerySecret(t, masterOf(t, cluster), plain, g))
-	}
-	if found := p.onDisks(t); len(found) < 3 || !p.inBackup(t, dir, "before") {
-		t.Fatalf("the scan finds the person in %v only", found)
-	}
-
-	begun := receipt.Order{Subjects: p.erase(t, face), Folders: []string{"file://" + dir}}
-	r, signed := p.order(t, 1, begun)
-	if r.DisksClean || r.Complete || len(r.Missing) < 3 || r.Tenant != "bank" || len(r.Subjects) != 3 || r.Subjects[0].GalleryName != "gallery 0" {
-		t.Errorf("at once the receipt is %+v", r)
-	}
-	changed := slices.Clone(signed)
-	changed[len(changed)/2] ^= 1
-	if _, err := cluster.Nodes[0].Node.Admin().Receipts().Receipt(t.Context(), receipt.Order{Signed: changed}); err == nil {
-		t.Error("a changed receipt is brought up to date")
-	}
-
-	cluster.Stop(2)
-	r, signed = p.until(t, signed, func(r *receipt.Receipt) bool { return clean(of(r, "n1")) && clean(of(r, "n2")) })
-	if rows := of(r, "n3"); r.DisksClean || len(rows) == 0 || rows[0].Clean || rows[0].Answered.IsZero() || !strings.Contains(rows[0].Why, "does not answer") ||
-		!slices.ContainsFunc(r.Missing, func(s string) bool { return strings.Contains(s, "n3") }) {
-		t.Errorf("with a node stopped: %+v, missing %v", rows, r.Missing)
-	}
-	if found := p.onDisks(t); len(found) == 0 || slices.ContainsFunc(found, func(f string) bool { return !strings.HasPrefix(f, cluster.Nodes[2].Config.Dir) }) {
-		t.Errorf("with two disks clean the person is in %v", found)
-	}
-	cluster.Restart(2)
-	cluster.WaitReady()
-	r, signed = p.until(t, signed, func(r *receipt.Receipt) bool { return r.DisksClean })
-	if found := p.onDisks(t); len(found) > 0 {
-		t.Errorf("the receipt says that all disks are clean, and the person is in %v", found)
-	}
-	if len(r.Backups) != 1 || r.Backups[0].Name != "before" || r.Complete {
-		t.Errorf("backups %+v, complete %v", r.Backups, r.Complete)
-	}
-
-	backup("after")
-	if p.inBackup(t, dir, "after") {
-		t.Error("a backup after the erasure has the person")
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "before")); err != nil {
-		t.Fatal(err)
-	}
-	r, _ = p.order(t, 2, receipt.Order{Signed: signed})
-	if got := r.Backups; len(got) != 1 || got[0].Name != "after" {
-		t.Errorf("a backup that was begun within a minute of the erasure is not listed as one that may hold it: %v", got)
-	}
-	var kept struct{ Candidates []struct{ ID string } }
-	p.call(t, 2, http.StatusOK, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("other 2 3")}, &kept)
-	if len(kept.Candidates) != 1 {
-		t.Errorf("others are found no more: %v", kept)
-	}
+		r, _ = p.order(t, 2, receipt.Order{Signed: signed})
+		if got := r.Backups; len(got) != 1 || got[0].Name != "after" {
+			t.Errorf("a backup that was begun within a minute of the erasure is not listed as one that may hold it: %v", got)
+		}
+		var kept struct{ Candidates []struct{ ID string } }
+		p.call(t, 2, http.StatusOK, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("other 2 3")}, &kept)
+		if len(kept.Candidates) != 1 {
+			t.Errorf("others are found no more: %v", kept)
+		}
+	})
 }

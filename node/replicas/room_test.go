@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"facet/engine"
@@ -77,77 +78,79 @@ func (o *office) search(t *testing.T) []shard.Hit {
 // stays below the budget. With more they come back. Searches find the same all the time.
 func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 	t.Parallel()
-	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	arena := kernel.NewArena(0)
-	machines := []*shardfsm.Machine{shardfsm.New(table, arena), shardfsm.New(table, arena), shardfsm.New(table, arena)}
-	r := &Replicas{shards: map[id.Shard]hosted{}}
-	var offices []*office
-	for i, m := range machines {
-		r.shards[id.Shard(i+1)] = hosted{state: m}
-		offices = append(offices, newOffice(t, m, byte(i+1)))
-	}
-	used := func() (bytes int64) {
-		for _, m := range machines {
-			bytes += m.Shard().Slots().Memory()
-		}
-		return bytes
-	}
-	all := used()
-	budget, serves := 2*all, true
-	room := &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact {
-		list := map[id.Shard]*shard.Exact{}
-		for n, h := range r.shards {
-			list[n] = shard.ExactOf(h.state.Shard())
-		}
-		return list
-	}, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
-	cold := func() (list []int) {
-		for _, o := range offices {
-			list = append(list, shard.ExactOf(o.Shard).Cold())
-		}
-		return list
-	}
-	step := func() {
-		t.Helper()
-		if err := room.step(context.Background()); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
+		if err != nil {
 			t.Fatal(err)
 		}
-		for i, o := range offices {
-			time.Sleep(2 * time.Millisecond) // the searches have different times
-			if got := o.search(t); !slices.Equal(got, o.want) {
-				t.Fatalf("office %d finds %v, want %v, with %v rows on disk", i, got, o.want, cold())
+		arena := kernel.NewArena(0)
+		machines := []*shardfsm.Machine{shardfsm.New(table, arena), shardfsm.New(table, arena), shardfsm.New(table, arena)}
+		r := &Replicas{shards: map[id.Shard]hosted{}}
+		var offices []*office
+		for i, m := range machines {
+			r.shards[id.Shard(i+1)] = hosted{state: m}
+			offices = append(offices, newOffice(t, m, byte(i+1)))
+		}
+		used := func() (bytes int64) {
+			for _, m := range machines {
+				bytes += m.Shard().Slots().Memory()
+			}
+			return bytes
+		}
+		all := used()
+		budget, serves := 2*all, true
+		room := &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact {
+			list := map[id.Shard]*shard.Exact{}
+			for n, h := range r.shards {
+				list[n] = shard.ExactOf(h.state.Shard())
+			}
+			return list
+		}, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
+		cold := func() (list []int) {
+			for _, o := range offices {
+				list = append(list, shard.ExactOf(o.Shard).Cold())
+			}
+			return list
+		}
+		step := func() {
+			t.Helper()
+			if err := room.step(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			for i, o := range offices {
+				time.Sleep(2 * time.Millisecond) // the searches have different times
+				if got := o.search(t); !slices.Equal(got, o.want) {
+					t.Fatalf("office %d finds %v, want %v, with %v rows on disk", i, got, o.want, cold())
+				}
 			}
 		}
-	}
-	if step(); slices.Max(cold()) != 0 {
-		t.Errorf("%v rows are on disk although there is room", cold())
-	}
-	last := 0
-	for _, share := range []int64{98, 95, 92, 88, 84} {
-		budget = all * share / 100
-		step()
-		now := cold()
-		sum := now[0] + now[1] + now[2]
-		if used() > budget || sum < last {
-			t.Errorf("with %d %% of the memory %d bytes of %d are used, and %v rows on disk", share, used(), budget, now)
+		if step(); slices.Max(cold()) != 0 {
+			t.Errorf("%v rows are on disk although there is room", cold())
 		}
-		if share == 98 && (now[0] < now[1] || now[2] > 0) {
-			t.Errorf("%v rows are on disk: the gallery that was searched longest ago is the first", now)
+		last := 0
+		for _, share := range []int64{98, 95, 92, 88, 84} {
+			budget = all * share / 100
+			step()
+			now := cold()
+			sum := now[0] + now[1] + now[2]
+			if used() > budget || sum < last {
+				t.Errorf("with %d %% of the memory %d bytes of %d are used, and %v rows on disk", share, used(), budget, now)
+			}
+			if share == 98 && (now[0] < now[1] || now[2] > 0) {
+				t.Errorf("%v rows are on disk: the gallery that was searched longest ago is the first", now)
+			}
+			last = sum
 		}
-		last = sum
-	}
-	if last == 0 {
-		t.Error("no rows left the memory")
-	}
-	budget, serves = 2*all, false
-	if step(); slices.Max(cold()) == 0 {
-		t.Error("rows come back before all templates are open")
-	}
-	serves = true
-	if step(); slices.Max(cold()) != 0 {
-		t.Errorf("%v rows are still on disk with much memory", cold())
-	}
+		if last == 0 {
+			t.Error("no rows left the memory")
+		}
+		budget, serves = 2*all, false
+		if step(); slices.Max(cold()) == 0 {
+			t.Error("rows come back before all templates are open")
+		}
+		serves = true
+		if step(); slices.Max(cold()) != 0 {
+			t.Errorf("%v rows are still on disk with much memory", cold())
+		}
+	})
 }
