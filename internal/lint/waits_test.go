@@ -11,7 +11,6 @@ var waitsAllowed = map[string]string{
 	"node/bucket/clouds":                                  "emulators of clouds in other processes",
 	"node/limits TestTenantsShareWorkersFairly":           "it polls a queue: to do",
 	"node/links TestAbsentNodeEndsOwnWatchOnly":           "the deadline of a call that would hang",
-	"node/httpapi":              "a server on loopback: to do",
 	"raftfsm":                   "groups on disks and loopback: to do",
 	"raftfsm/shardfsm":          "groups on disks and loopback: to do",
 	"router BenchmarkConfirmed": "it measures rounds that take a time",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"facet/internal/fair"
@@ -117,57 +118,58 @@ func TestMalformedChunksAreRefused(t *testing.T) {
 
 // This test is not parallel: it measures the heap.
 func TestAnnouncedChunksPinNoMemory(t *testing.T) {
-	r := start(t, nil)
-	q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", chunks: func(string) string {
-		return fmt.Sprintf("%x\r\n%s", 20<<20, strings.Repeat("A", 1<<10))
-	}}.raw(t)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	const n = 30
-	for range n {
-		if _, err := io.WriteString(r.dial(), q); err != nil {
-			t.Fatal(err)
+	alone(t, func(t *testing.T) {
+		r := start(t, nil)
+		q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", chunks: func(string) string {
+			return fmt.Sprintf("%x\r\n%s", 20<<20, strings.Repeat("A", 1<<10))
+		}}.raw(t)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		const n = 30
+		for range n {
+			if _, err := io.WriteString(r.dial(), q); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	for end := time.Now().Add(5 * time.Second); r.server.bodies.Used() < n*bodyFirstBytes && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if used := r.server.bodies.Used(); used != n*bodyFirstBytes {
-		t.Errorf("%d bytes are counted for %d bodies, want %d", used, n, n*bodyFirstBytes)
-	}
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > n<<20/4 {
-		t.Errorf("the heap grew by %d bytes", grown)
-	}
+		synctest.Wait()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if used := r.server.bodies.Used(); used != n*bodyFirstBytes {
+			t.Errorf("%d bytes are counted for %d bodies, want %d", used, n, n*bodyFirstBytes)
+		}
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > n<<20/4 {
+			t.Errorf("the heap grew by %d bytes", grown)
+		}
+	})
 }
 
 // Each MB of chunks gives the client more time, as each declared MB does.
 func TestChunkedBodyEndsInTime(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *Config) { c.Limits.ReadTimeout = 300 * time.Millisecond })
-	c := r.dial()
-	head := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 2<<20), chunks: func(string) string { return "" }}.raw(t)
-	if _, err := io.WriteString(c, head+"100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(600 * time.Millisecond) // within ReadTimeout and the second of the first MB
-	if _, err := io.WriteString(c, "100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if a := read(t, bufio.NewReader(c), "POST"); a.status != 400 || !strings.Contains(a.body, "JSON") {
-		t.Errorf("2 MB within their time: got %d %s", a.status, a.body)
-	}
-	slow := r.dial()
-	if _, err := io.WriteString(slow, head); err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	go drip(slow, strings.Repeat("1\r\nA\r\n", 1<<10), 50*time.Millisecond)
-	if a := read(t, bufio.NewReader(slow), "POST"); a.status != 408 || !a.closed || time.Since(begun) > 3*time.Second {
-		t.Errorf("dripped chunks: got %d %s after %v", a.status, a.body, time.Since(begun))
-	}
+	bubble(t, func(t *testing.T) {
+		r := start(t, func(c *Config) { c.Limits.ReadTimeout = 300 * time.Millisecond })
+		c := r.dial()
+		head := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 2<<20), chunks: func(string) string { return "" }}.raw(t)
+		if _, err := io.WriteString(c, head+"100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(600 * time.Millisecond) // within ReadTimeout and the second of the first MB
+		if _, err := io.WriteString(c, "100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if a := read(t, bufio.NewReader(c), "POST"); a.status != 400 || !strings.Contains(a.body, "JSON") {
+			t.Errorf("2 MB within their time: got %d %s", a.status, a.body)
+		}
+		slow := r.dial()
+		if _, err := io.WriteString(slow, head); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		go drip(slow, strings.Repeat("1\r\nA\r\n", 1<<10), 50*time.Millisecond)
+		if a := read(t, bufio.NewReader(slow), "POST"); a.status != 408 || !a.closed || time.Since(begun) > time.Second {
+			t.Errorf("dripped chunks: got %d %s after %v", a.status, a.body, time.Since(begun))
+		}
+	})
 }
 
 // A busy node reads a short body in chunks to its end and keeps the connection.

@@ -12,14 +12,14 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
 
-	"facet/internal/id"
+	"facet/node/transport/memnet"
 	"facet/router"
 )
 
@@ -27,10 +27,9 @@ import (
 type tapped struct {
 	net.Listener
 
-	mu sync.Mutex // guards buffers, reads and reader
+	mu sync.Mutex // guards buffers and reader
 	// buffers are those of crypto/tls, by their first byte.
 	buffers map[*byte][]byte
-	reads   int    // that began
 	reader  []byte // the buffer of fasthttp's reader
 }
 
@@ -50,152 +49,60 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 	if first := unsafe.SliceData(whole); len(c.by.buffers[first]) < len(whole) {
 		c.by.buffers[first] = whole
 	}
-	c.by.reads++
 	c.by.mu.Unlock()
 	return c.Conn.Read(p)
-}
-
-// waitIdle waits until the server has waited for more bytes for a while.
-func (w *tapped) waitIdle() {
-	for before := -1; ; time.Sleep(200 * time.Millisecond) {
-		w.mu.Lock()
-		now := w.reads
-		w.mu.Unlock()
-		if now == before {
-			return
-		}
-		before = now
-	}
 }
 
 // Bodies of several forms come on one connection. While the server waits for the next
 // request, and after the last one, no buffer of the connection has a piece of them.
 func TestConnectionForgetsBodies(t *testing.T) {
-	t.Parallel()
-	w := &tapped{buffers: map[*byte][]byte{}}
-	r := startWith(t, nil, func(s *Server, ln net.Listener) net.Listener {
-		w.Listener = ln
-		handler := s.http.Handler
-		s.http.Handler = func(rc *fasthttp.RequestCtx) {
-			w.mu.Lock()
-			w.reader = rc.Conn().(*clearingConn).buffer
-			w.mu.Unlock()
-			handler(rc)
-		}
-		return w
-	})
-	c := r.dial()
-	from := bufio.NewReader(c)
-	image := extraction("img alice " + strings.Repeat("her face ", 40_000))
-	piece := image.body[1000:1012] // comes again and again
-	f := func(what, raw string) {
-		t.Helper()
-		for len(raw) > 0 { // in records of odd sizes
-			n := min(len(raw), 20_011)
-			if _, err := io.WriteString(c, raw[:n]); err != nil {
-				t.Fatal(err)
+	bubble(t, func(t *testing.T) {
+		w := &tapped{buffers: map[*byte][]byte{}}
+		r := startOn(t, memnet.New(1).Host("127.0.0.1"), nil, func(s *Server, ln net.Listener) net.Listener {
+			w.Listener = ln
+			handler := s.http.Handler
+			s.http.Handler = func(rc *fasthttp.RequestCtx) {
+				w.mu.Lock()
+				w.reader = rc.Conn().(*clearingConn).buffer
+				w.mu.Unlock()
+				handler(rc)
 			}
-			raw = raw[n:]
-		}
-		if a := read(t, from, image.method); a.status != 200 {
-			t.Fatalf("%s: got %d %s", what, a.status, a.body)
-		}
-		w.waitIdle()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, b := range w.buffers {
-			if bytes.Contains(b, []byte(piece)) {
-				t.Errorf("%s: a buffer of %d bytes of crypto/tls has a piece of the body", what, len(b))
-			}
-		}
-		if bytes.Contains(w.reader, []byte(piece)) {
-			t.Errorf("%s: the buffer of fasthttp's reader has a piece of the body", what)
-		}
-	}
-	f("with its length", image.raw(t))
-	image.chunks = pieces(5000)
-	f("in chunks", image.raw(t))
-	image.chunks = nil
-	f("the last one", strings.Replace(image.raw(t), "\r\n", "\r\nConnection: close\r\n", 1))
-}
-
-// The buffer of fasthttp's reader is zero after the last answer, whether the client resets
-// the connection before it, or sends its body with a request that is refused before the body.
-func TestReaderForgetsLastBody(t *testing.T) {
-	t.Parallel()
-	image := extraction("img alice " + strings.Repeat("her face ", 500))
-	refused := strings.Replace(image.raw(t), "\r\n", "\r\nExpect: 100-continue\r\n", 1)
-	for what, f := range map[string]func(full *atomic.Bool, c *tls.Conn){
-		"reset": func(_ *atomic.Bool, c *tls.Conn) {
-			_, _ = io.WriteString(c, image.raw(t))
-		},
-		"refused": func(full *atomic.Bool, c *tls.Conn) {
-			full.Store(true)
-			_, _ = io.WriteString(c, refused)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			var full atomic.Bool
-			var client atomic.Pointer[tls.Conn]
-			ours := func(c net.Conn) bool {
-				return client.Load() != nil && c.RemoteAddr().String() == client.Load().LocalAddr().String()
-			}
-			buffers := make(chan []byte, 1)
-			ended := make(chan struct{}, 4)
-			r := startWith(t, func(c *Config) { c.Crowded = func(id.Tenant) bool { return full.Load() } },
-				func(s *Server, ln net.Listener) net.Listener {
-					note := func(rc *fasthttp.RequestCtx) {
-						if c := rc.Conn().(*clearingConn); ours(c) {
-							if !bytes.Contains(c.buffer, []byte("\"faces\"")) {
-								t.Error("the body is not in the reader's buffer")
-							}
-							buffers <- c.buffer
-						}
-					}
-					handler, expect, state := s.http.Handler, s.http.ExpectHandler, s.http.ConnState
-					s.http.Handler = func(rc *fasthttp.RequestCtx) {
-						note(rc)
-						handler(rc)
-						if ours(rc.Conn()) {
-							_ = client.Load().NetConn().(*net.TCPConn).SetLinger(0)
-							_ = client.Load().NetConn().Close()
-							time.Sleep(100 * time.Millisecond)
-						}
-					}
-					s.http.ExpectHandler = func(rc *fasthttp.RequestCtx) int {
-						note(rc)
-						return expect(rc)
-					}
-					s.http.ConnState = func(c net.Conn, now fasthttp.ConnState) {
-						state(c, now)
-						if now == fasthttp.StateClosed && ours(c) {
-							ended <- struct{}{}
-						}
-					}
-					return ln
-				})
-			if a := r.send(image); a.status != 200 { // the node knows its key
-				t.Fatalf("got %d %s", a.status, a.body)
-			}
-			c := r.dial()
-			client.Store(c)
-			f(&full, c)
-			buffer := <-buffers
-			if what == "refused" {
-				_, _ = io.ReadAll(c)
-				_ = c.Close()
-			}
-			select {
-			case <-ended:
-			case <-time.After(20 * time.Second):
-				t.Fatal("the connection does not end")
-			}
-			if !bytes.Equal(buffer, make([]byte, headerBytesMax)) {
-				t.Errorf("the reader keeps %.60q", bytes.Trim(buffer, "\x00"))
-			}
+			return w
 		})
-	}
+		c := r.dial()
+		from := bufio.NewReader(c)
+		image := extraction("img alice " + strings.Repeat("her face ", 40_000))
+		piece := image.body[1000:1012] // comes again and again
+		f := func(what, raw string) {
+			t.Helper()
+			for len(raw) > 0 { // in records of odd sizes
+				n := min(len(raw), 20_011)
+				if _, err := io.WriteString(c, raw[:n]); err != nil {
+					t.Fatal(err)
+				}
+				raw = raw[n:]
+			}
+			if a := read(t, from, image.method); a.status != 200 {
+				t.Fatalf("%s: got %d %s", what, a.status, a.body)
+			}
+			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for _, b := range w.buffers {
+				if bytes.Contains(b, []byte(piece)) {
+					t.Errorf("%s: a buffer of %d bytes of crypto/tls has a piece of the body", what, len(b))
+				}
+			}
+			if bytes.Contains(w.reader, []byte(piece)) {
+				t.Errorf("%s: the buffer of fasthttp's reader has a piece of the body", what)
+			}
+		}
+		f("with its length", image.raw(t))
+		image.chunks = pieces(5000)
+		f("in chunks", image.raw(t))
+		image.chunks = nil
+		f("the last one", strings.Replace(image.raw(t), "\r\n", "\r\nConnection: close\r\n", 1))
+	})
 }
 
 func TestClosingConnectionReadsNoMore(t *testing.T) {

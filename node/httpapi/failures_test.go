@@ -2,30 +2,29 @@ package httpapi
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"facet/node/sigv4"
+	"facet/node/transport/memnet"
 )
 
 // failing is a server whose clock moves only when the test says so.
 type failing struct {
 	*running
+	net    *memnet.Network
 	passed atomic.Int64 // time since testNow
 }
 
 func startFailing(t *testing.T) *failing {
-	f := &failing{}
-	f.running = start(t, func(c *Config) {
+	f := &failing{net: memnet.New(1)}
+	f.running = startOn(t, f.net.Host("127.0.0.1"), func(c *Config) {
 		c.Now = func() time.Time { return testNow.Add(time.Duration(f.passed.Load())) }
-	})
+	}, nil)
 	return f
 }
 
@@ -37,14 +36,7 @@ func (f *failing) health(from, as string, wrong bool) received {
 		head, rest, _ := strings.Cut(raw, "Signature=")
 		raw = head + "Signature=" + strings.Repeat("0", 64) + rest[64:]
 	}
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	c, err := tls.DialWithDialer(&dialer, "tcp", f.addr, &tls.Config{RootCAs: f.roots, ServerName: "facet.test"})
-	if err != nil && runtime.GOOS != "linux" {
-		f.t.Skipf("needs the address %s (on macOS: ifconfig lo0 alias %s): %v", from, from, err)
-	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	c := f.dialOver(f.net.Host(from))
 	defer c.Close()
 	if _, err := io.WriteString(c, raw); err != nil {
 		f.t.Fatal(err)

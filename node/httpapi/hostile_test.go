@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/node/transport"
 )
 
 // line joins the lines of a request.
@@ -106,33 +108,34 @@ func TestAmbiguousRequestIsRefused(t *testing.T) {
 
 // The pieces in which a request line comes do not hide its end.
 func TestBareLineFeedIsFoundInPieces(t *testing.T) {
-	t.Parallel()
-	f := func(text string, want bool) {
-		t.Helper()
-		for size := 1; size <= len(text); size++ {
-			var e lineEnd
-			for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
-				e.scan([]byte(rest[:min(size, len(rest))]))
-			}
-			if e.bare != want {
-				t.Errorf("%q in pieces of %d bytes: bare %v", text, size, e.bare)
+	bubble(t, func(t *testing.T) {
+		f := func(text string, want bool) {
+			t.Helper()
+			for size := 1; size <= len(text); size++ {
+				var e lineEnd
+				for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+					e.scan([]byte(rest[:min(size, len(rest))]))
+				}
+				if e.bare != want {
+					t.Errorf("%q in pieces of %d bytes: bare %v", text, size, e.bare)
+				}
 			}
 		}
-	}
-	f("GET / HTTP/1.1\nHost: a\r\n\r\n", true)
-	f("GET / HTTP/1.1\r\n\r\nGET / HTTHTTP/1.1\nA: b", true)
-	f("GET / HTTP/1.1\r\nA: HTTP/1.1\r\n\r\nHTTP/1.", false)
-	r := start(t, nil)
-	c := r.dial()
-	for _, piece := range []string{"GET /v1.1/health HTT", "P/1.1", "\nHost: facet.test\r\n\r\n"} {
-		if _, err := io.WriteString(c, piece); err != nil {
-			t.Fatal(err)
+		f("GET / HTTP/1.1\nHost: a\r\n\r\n", true)
+		f("GET / HTTP/1.1\r\n\r\nGET / HTTHTTP/1.1\nA: b", true)
+		f("GET / HTTP/1.1\r\nA: HTTP/1.1\r\n\r\nHTTP/1.", false)
+		r := start(t, nil)
+		c := r.dial()
+		for _, piece := range []string{"GET /v1.1/health HTT", "P/1.1", "\nHost: facet.test\r\n\r\n"} {
+			if _, err := io.WriteString(c, piece); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(50 * time.Millisecond)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if a := read(t, bufio.NewReader(c), "GET"); a.status != 400 {
-		t.Errorf("in three pieces: %d %s", a.status, a.body)
-	}
+		if a := read(t, bufio.NewReader(c), "GET"); a.status != 400 {
+			t.Errorf("in three pieces: %d %s", a.status, a.body)
+		}
+	})
 }
 
 // An underscore is not a hyphen: no header is found under another's name.
@@ -227,7 +230,7 @@ func TestTooLargeBodyIsRefusedAtOnce(t *testing.T) {
 // answer.
 func TestRefusalReachesASendingClient(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil)
+	r := startOn(t, transport.OS{}, nil, nil) // only TCP has resets
 	body := strings.Repeat("A", 21<<20)
 	for _, raw := range []string{
 		line("POST /v1.1/subjects HTTP/1.1", "Host: facet.test", "Content-Length: 22020096", "") + body,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -94,61 +95,59 @@ func TestCrowdedTenantBlocksNoOther(t *testing.T) {
 
 // The requests of one tenant leave room for those of another.
 func TestRequestsInFlightAreBoundedByTenant(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *Config) { c.Limits.Requests = 5 })
-	var answers []<-chan received
-	for range 4 {
-		answers = append(answers, r.inFlight())
-	}
-	if a := r.send(extraction("img alice")); a.status != 429 || a.header.Get("Retry-After") != "1" {
-		t.Errorf("a fifth: %d %v", a.status, a.header)
-	}
-	if a := r.send(signed{as: "biometric", method: "GET", target: "/v1.1/health"}); a.status != 200 {
-		t.Errorf("health: %d", a.status)
-	}
-	other := extraction("img alice")
-	other.as = "other"
-	if a := r.send(other); a.status != 200 {
-		t.Errorf("another tenant's: %d %s", a.status, a.body)
-	}
-	close(r.service.release)
-	for _, answer := range answers {
-		if a := <-answer; a.status != 200 {
-			t.Errorf("in flight: %d", a.status)
+	bubble(t, func(t *testing.T) {
+		r := start(t, func(c *Config) { c.Limits.Requests = 5 })
+		var answers []<-chan received
+		for range 4 {
+			answers = append(answers, r.inFlight())
 		}
-	}
-	for end := time.Now().Add(5 * time.Second); r.server.requests.Used() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d requests are still counted", r.server.requests.Used())
+		if a := r.send(extraction("img alice")); a.status != 429 || a.header.Get("Retry-After") != "1" {
+			t.Errorf("a fifth: %d %v", a.status, a.header)
 		}
-	}
+		if a := r.send(signed{as: "biometric", method: "GET", target: "/v1.1/health"}); a.status != 200 {
+			t.Errorf("health: %d", a.status)
+		}
+		other := extraction("img alice")
+		other.as = "other"
+		if a := r.send(other); a.status != 200 {
+			t.Errorf("another tenant's: %d %s", a.status, a.body)
+		}
+		close(r.service.release)
+		for _, answer := range answers {
+			if a := <-answer; a.status != 200 {
+				t.Errorf("in flight: %d", a.status)
+			}
+		}
+		if synctest.Wait(); r.server.requests.Used() != 0 {
+			t.Errorf("%d requests are still counted", r.server.requests.Used())
+		}
+	})
 }
 
 // The bodies of one tenant leave room for those of another.
 func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *Config) { c.Limits.BodiesBytes = 1 << 20 })
-	raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 700<<10)}.raw(t)
-	held := r.dial() // most of a body, and never its end
-	if _, err := io.WriteString(held, raw[:len(raw)-300<<10]); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(5 * time.Second); r.server.bodies.Used() < 512<<10; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	bubble(t, func(t *testing.T) {
+		r := start(t, func(c *Config) { c.Limits.BodiesBytes = 1 << 20 })
+		raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 700<<10)}.raw(t)
+		held := r.dial() // most of a body, and never its end
+		if _, err := io.WriteString(held, raw[:len(raw)-300<<10]); err != nil {
+			t.Fatal(err)
+		}
+		if synctest.Wait(); r.server.bodies.Used() < 512<<10 {
 			t.Fatalf("%d bytes are taken", r.server.bodies.Used())
 		}
-	}
-	image := extraction("img alice" + strings.Repeat(" ", 300<<10))
-	if a := r.send(image); a.status != 429 || a.header.Get("Retry-After") != "1" {
-		t.Errorf("more of the same tenant: %d", a.status)
-	}
-	image.as = "other"
-	if a := r.send(image); a.status != 200 {
-		t.Errorf("another tenant's: %d %s", a.status, a.body)
-	}
-	if l := r.server.Load(); l.BodyMost > l.BodyLimit {
-		t.Errorf("bodies took %d bytes, at most %d may", l.BodyMost, l.BodyLimit)
-	}
+		image := extraction("img alice" + strings.Repeat(" ", 300<<10))
+		if a := r.send(image); a.status != 429 || a.header.Get("Retry-After") != "1" {
+			t.Errorf("more of the same tenant: %d", a.status)
+		}
+		image.as = "other"
+		if a := r.send(image); a.status != 200 {
+			t.Errorf("another tenant's: %d %s", a.status, a.body)
+		}
+		if l := r.server.Load(); l.BodyMost > l.BodyLimit {
+			t.Errorf("bodies took %d bytes, at most %d may", l.BodyMost, l.BodyLimit)
+		}
+	})
 }
 
 // A client that waits for the go-ahead gets the refusal instead.

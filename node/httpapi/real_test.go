@@ -31,7 +31,7 @@ import (
 // steps that need many faces and none in particular.
 type photos struct {
 	*engine.Engine
-	nodetest.HashExtractor
+	people
 
 	mu   sync.Mutex
 	read map[string][]engine.Face
@@ -74,10 +74,23 @@ func (p *photos) once(ctx context.Context, how string, image []byte, run func() 
 	return faces, err
 }
 
+// people is the extractor of tests that need no engine: all images are texts of persons.
+type people struct{ nodetest.HashExtractor }
+
+// Extract finds all faces (router.Extractor).
+func (p people) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
+	return p.person(ctx, string(image))
+}
+
+// ExtractLarge returns the same faces (router.Extractor).
+func (p people) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]engine.Face, error) {
+	return p.Extract(ctx, image)
+}
+
 // person returns the face of a text like "person a quality=0.5". With a cosine, its
 // template has this cosine to that of "person cosine=1". With a score and a side, the
 // side as a share of the first, a second face follows.
-func (p *photos) person(ctx context.Context, text string) ([]engine.Face, error) {
+func (p people) person(ctx context.Context, text string) ([]engine.Face, error) {
 	found, err := p.HashExtractor.Extract(ctx, []byte(text))
 	if err != nil {
 		return nil, err
@@ -115,6 +128,12 @@ func start(t *testing.T, o nodetest.Options) *service {
 	e := enginetest.Shared(t)
 	o.Extractor, o.Table = &photos{Engine: e, read: map[string][]engine.Face{}}, e.Table()
 	return &service{nodetest.Start(t, o), strings.TrimPrefix(o.Bucket, "file://")}
+}
+
+// startFaces starts a node in a bubble.
+func startFaces(t *testing.T) *service {
+	t.Helper()
+	return &service{Cluster: nodetest.Start(t, nodetest.Options{Nodes: 1, Extractor: people{}, Table: nodetest.Table()})}
 }
 
 // tenant is a tenant of a service with a client for each role, which send to one node.

@@ -60,99 +60,101 @@ var inBraces = regexp.MustCompile(`\{[^}]*\}`)
 // TestRolesDoTheirPart sends each operation with a key of each role, and compares who may with
 // testdata/roles.md. "yes": any answer but 403.
 func TestRolesDoTheirPart(t *testing.T) {
-	t.Parallel()
-	s := start(t, nodetest.Options{Nodes: 1})
-	own := s.tenant(t, "roles", 0)
-	app := own.gallery(t, "app", 10)
-	moreKeys(t, s, own)
-	clients := map[string]*nodetest.Client{}
-	for _, name := range router.Roles {
-		role, err := router.ParseRole(name)
+	nodetest.Virtual(t, func(t *testing.T) {
+		s := startFaces(t)
+		own := s.tenant(t, "roles", 0)
+		app := own.gallery(t, "app", 10)
+		moreKeys(t, s, own)
+		clients := map[string]*nodetest.Client{}
+		for _, name := range router.Roles {
+			role, err := router.ParseRole(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients[name] = own.keyed(t, s, app, router.KeyTerms{Role: role, Holder: "matrix"})
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "# Which role may do what\n\nTestRolesDoTheirPart sends each operation with a key of each role.\n\n| operation | %s |\n|---|%s\n",
+			strings.Join(router.Roles, " | "), strings.Repeat("---|", len(router.Roles)))
+		for _, op := range httpapi.Operations() {
+			fmt.Fprintf(&b, "| %s %s |", op[0], op[1])
+			for _, role := range router.Roles {
+				path := inBraces.ReplaceAllString(op[1], "x")
+				var body any
+				if op[0] != http.MethodGet && op[0] != http.MethodDelete {
+					body = map[string]any{}
+				}
+				if a := clients[role].Call(t, own.base, op[0], path, body); a.Status != http.StatusForbidden {
+					b.WriteString(" yes")
+				}
+				b.WriteString(" |")
+			}
+			b.WriteString("\n")
+		}
+		name := filepath.Join("testdata", "roles.md")
+		if *rewrite {
+			if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		clients[name] = own.keyed(t, s, app, router.KeyTerms{Role: role, Holder: "matrix"})
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Which role may do what\n\nTestRolesDoTheirPart sends each operation with a key of each role.\n\n| operation | %s |\n|---|%s\n",
-		strings.Join(router.Roles, " | "), strings.Repeat("---|", len(router.Roles)))
-	for _, op := range httpapi.Operations() {
-		fmt.Fprintf(&b, "| %s %s |", op[0], op[1])
-		for _, role := range router.Roles {
-			path := inBraces.ReplaceAllString(op[1], "x")
-			var body any
-			if op[0] != http.MethodGet && op[0] != http.MethodDelete {
-				body = map[string]any{}
-			}
-			if a := clients[role].Call(t, own.base, op[0], path, body); a.Status != http.StatusForbidden {
-				b.WriteString(" yes")
-			}
-			b.WriteString(" |")
+		if got := b.String(); got != string(want) {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
-		b.WriteString("\n")
-	}
-	name := filepath.Join("testdata", "roles.md")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); got != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	})
 }
 
 // TestDoorOnlySearches takes the key of a door through what it is for and what it isn't.
 func TestDoorOnlySearches(t *testing.T) {
-	t.Parallel()
-	s := start(t, nodetest.Options{Nodes: 1})
-	own := s.tenant(t, "door", 0)
-	staff, guests := own.gallery(t, "staff", 10), own.gallery(t, "guests", 10)
-	photo := encoded(t, "32bit.png")
-	if a := staff.Call(t, own.base, http.MethodPost, "/v1.1/subjects", map[string]any{"face": photo}); a.Status != http.StatusCreated {
-		t.Fatalf("enrol: %d %s", a.Status, a.Body)
-	}
-	moreKeys(t, s, own)
-	only := own.galleryID(t, "staff")
-	door := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "door 3", Galleries: []id.Gallery{only}})
-	f := func(what string, c *nodetest.Client, method, path string, body any, status int, part string) {
-		t.Helper()
-		if a := c.Call(t, own.base, method, path, body); a.Status != status || !strings.Contains(string(a.Body), part) {
-			t.Errorf("%s: %d %s, want %d %s", what, a.Status, a.Body, status, part)
+	nodetest.Virtual(t, func(t *testing.T) {
+		s := startFaces(t)
+		own := s.tenant(t, "door", 0)
+		staff, guests := own.gallery(t, "staff", 10), own.gallery(t, "guests", 10)
+		photo := nodetest.Image("person at the door")
+		if a := staff.Call(t, own.base, http.MethodPost, "/v1.1/subjects", map[string]any{"face": photo}); a.Status != http.StatusCreated {
+			t.Fatalf("enrol: %d %s", a.Status, a.Body)
 		}
-	}
-	probe := map[string]any{"probe": photo, "limit": 1}
-	f("search", door, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
-	f("verify", door, http.MethodPost, "/v1.1/face/verify", map[string]any{"probe": photo}, 403, "Forbidden")
-	f("list", door, http.MethodGet, "/v1.1/subjects", nil, 403, "Forbidden")
-	f("enrol", door, http.MethodPost, "/v1.1/subjects", map[string]any{"face": photo}, 403, "Forbidden")
-	other := *door
-	other.APIKey = guests.APIKey
-	f("search elsewhere", &other, http.MethodPost, "/v1.1/face/search", probe, 403, "Forbidden")
-
-	here := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "here", Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	f("search from its network", here, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
-	away := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "away", Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-	f("search from another network", away, http.MethodPost, "/v1.1/face/search", probe, 403, "may not be used from the address 127.0.0.1")
-
-	ends := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
-	guest := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "guest", Ends: ends})
-	f("search in time", guest, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
-	time.Sleep(time.Until(ends) + 10*time.Millisecond)
-	f("search too late", guest, http.MethodPost, "/v1.1/face/search", probe, 403, "The access key ended at ")
-
-	r := s.Nodes[0].Node.Router()
-	g := func(what string, terms router.KeyTerms, want string) {
-		t.Helper()
-		if _, err := r.CreateAccessKey(t.Context(), own.key.Tenant, terms); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", what, err, want)
+		moreKeys(t, s, own)
+		only := own.galleryID(t, "staff")
+		door := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "door 3", Galleries: []id.Gallery{only}})
+		f := func(what string, c *nodetest.Client, method, path string, body any, status int, part string) {
+			t.Helper()
+			if a := c.Call(t, own.base, method, path, body); a.Status != status || !strings.Contains(string(a.Body), part) {
+				t.Errorf("%s: %d %s, want %d %s", what, a.Status, a.Body, status, part)
+			}
 		}
-	}
-	g("an administrator of one gallery", router.KeyTerms{Role: router.RoleAdmin, Galleries: []id.Gallery{only}}, "can't be bound to galleries")
-	g("a gallery of nobody", router.KeyTerms{Role: router.RoleSearchOnly, Galleries: []id.Gallery{{}}}, "the tenant has no gallery")
-	g("a holder with a line", router.KeyTerms{Role: router.RoleSearchOnly, Holder: "a\nb"}, "a holder's name")
+		probe := map[string]any{"probe": photo, "limit": 1}
+		f("search", door, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
+		f("verify", door, http.MethodPost, "/v1.1/face/verify", map[string]any{"probe": photo}, 403, "Forbidden")
+		f("list", door, http.MethodGet, "/v1.1/subjects", nil, 403, "Forbidden")
+		f("enrol", door, http.MethodPost, "/v1.1/subjects", map[string]any{"face": photo}, 403, "Forbidden")
+		other := *door
+		other.APIKey = guests.APIKey
+		f("search elsewhere", &other, http.MethodPost, "/v1.1/face/search", probe, 403, "Forbidden")
+
+		here := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "here", Networks: []netip.Prefix{netip.MustParsePrefix(nodetest.ClientHost + "/32")}})
+		f("search from its network", here, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
+		away := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "away", Networks: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}})
+		f("search from another network", away, http.MethodPost, "/v1.1/face/search", probe, 403, "may not be used from the address "+nodetest.ClientHost)
+
+		ends := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
+		guest := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "guest", Ends: ends})
+		f("search in time", guest, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
+		time.Sleep(time.Until(ends) + 10*time.Millisecond)
+		f("search too late", guest, http.MethodPost, "/v1.1/face/search", probe, 403, "The access key ended at ")
+
+		r := s.Nodes[0].Node.Router()
+		g := func(what string, terms router.KeyTerms, want string) {
+			t.Helper()
+			if _, err := r.CreateAccessKey(t.Context(), own.key.Tenant, terms); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", what, err, want)
+			}
+		}
+		g("an administrator of one gallery", router.KeyTerms{Role: router.RoleAdmin, Galleries: []id.Gallery{only}}, "can't be bound to galleries")
+		g("a gallery of nobody", router.KeyTerms{Role: router.RoleSearchOnly, Galleries: []id.Gallery{{}}}, "the tenant has no gallery")
+		g("a holder with a line", router.KeyTerms{Role: router.RoleSearchOnly, Holder: "a\nb"}, "a holder's name")
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,18 +20,57 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"facet/node/sigv4"
+	"facet/node/transport"
+	"facet/node/transport/memnet"
 )
+
+// bubble runs f in virtual time, beside other tests.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	alone(t, f)
+}
+
+// alone is bubble, not beside other tests.
+func alone(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	warm()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(2 * time.Minute) }) // until the last timers of the server have run
+		f(t)
+	})
+}
+
+// warm answers one request outside of bubbles: the first answer starts a goroutine of fasthttp
+// that never ends.
+var warm = sync.OnceFunc(func() {
+	client, server := net.Pipe()
+	go func() { _ = fasthttp.ServeConn(server, func(*fasthttp.RequestCtx) {}) }()
+	_, err := io.WriteString(client, line("GET / HTTP/1.0", ""))
+	if err == nil {
+		_, err = http.ReadResponse(bufio.NewReader(client), nil)
+	}
+	if err != nil {
+		panic("ask the first server: " + err.Error())
+	}
+	_ = client.Close()
+})
 
 // testNow is the server's and the signers' clock in these tests.
 var testNow = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 
-// running is a Server on a loopback port with TLS.
+// running is a Server with TLS.
 type running struct {
 	t       testing.TB
+	network transport.Network
 	addr    string
 	service *standIn
 	server  *Server
@@ -59,13 +99,13 @@ func (l *lockedBuffer) String() string {
 // start serves a new standIn until the test ends. change may alter the Config.
 func start(t testing.TB, change func(*Config)) *running {
 	t.Helper()
-	return startWith(t, change, func(_ *Server, ln net.Listener) net.Listener { return ln })
+	return startOn(t, memnet.New(1).Host("127.0.0.1"), change, nil)
 }
 
-// startWith is start, and lets edit change the server and its listener.
-func startWith(t testing.TB, change func(*Config), edit func(*Server, net.Listener) net.Listener) *running {
+// startOn is start on another network, and lets edit change the server and its listener.
+func startOn(t testing.TB, network transport.Network, change func(*Config), edit func(*Server, net.Listener) net.Listener) *running {
 	t.Helper()
-	r := &running{t: t, service: newStandIn(), logs: &lockedBuffer{}}
+	r := &running{t: t, network: network, service: newStandIn(), logs: &lockedBuffer{}}
 	certificate, roots := selfSigned(t)
 	r.roots = roots
 	cfg := Config{
@@ -82,12 +122,14 @@ func startWith(t testing.TB, change func(*Config), edit func(*Server, net.Listen
 		t.Fatal(err)
 	}
 	r.server = server
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := network.Listen(context.Background(), ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.addr = ln.Addr().String()
-	ln = edit(server, ln)
+	if edit != nil {
+		ln = edit(server, ln)
+	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	t.Cleanup(func() {
@@ -131,10 +173,17 @@ func selfSigned(t testing.TB) (tls.Certificate, *x509.CertPool) {
 // dial opens a TLS connection that is closed when the test ends.
 func (r *running) dial() *tls.Conn {
 	r.t.Helper()
-	c, err := tls.Dial("tcp", r.addr, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
+	return r.dialOver(r.network)
+}
+
+// dialOver is dial from another host.
+func (r *running) dialOver(network transport.Network) *tls.Conn {
+	r.t.Helper()
+	raw, err := network.Dial(context.Background(), r.addr)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	c := tls.Client(raw, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
 	r.t.Cleanup(func() { _ = c.Close() })
 	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		r.t.Fatal(err)
@@ -209,11 +258,12 @@ func read(t testing.TB, from *bufio.Reader, method string) received {
 	return received{response.StatusCode, response.Header, string(text), response.Close}
 }
 
-// exchange sends raw bytes on a new connection and reads one answer.
+// exchange sends raw bytes on a new connection and reads one answer. The server may close the
+// connection before it has all of them.
 func (r *running) exchange(raw, method string) received {
 	r.t.Helper()
 	c := r.dial()
-	if _, err := io.WriteString(c, raw); err != nil {
+	if _, err := io.WriteString(c, raw); err != nil && !errors.Is(err, syscall.EPIPE) {
 		r.t.Fatalf("send: %v", err)
 	}
 	return read(r.t, bufio.NewReader(c), method)

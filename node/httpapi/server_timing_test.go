@@ -12,12 +12,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"facet/internal/trace"
+	"facet/node/transport"
 )
 
 // BenchmarkExtract measures what an extraction with an image of 300 KB costs
 // outside the Service: TLS both ways, signature, hash, JSON, base64, answer.
 func BenchmarkExtract(b *testing.B) {
-	r := start(b, nil)
+	r := startOn(b, transport.OS{}, nil, nil)
 	body := `{"faces":"` + base64.StdEncoding.EncodeToString([]byte("img alice"+strings.Repeat(" ", 300<<10))) + `"}`
 	raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: body}.raw(b)
 	c := r.dial()

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"facet/router"
@@ -30,8 +30,6 @@ func drip(c net.Conn, raw string, pause time.Duration) {
 
 // The time to read bounds the whole request, not the pause between two bytes.
 func TestDrippedRequestsEnd(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *Config) { c.Limits.ReadTimeout = 300 * time.Millisecond })
 	body := strings.Repeat("A", 100<<10)
 	q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: body}.raw(t)
 	head := q[:len(q)-len(body)]
@@ -40,20 +38,23 @@ func TestDrippedRequestsEnd(t *testing.T) {
 		"body":    {head + body[:16<<10], body},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := r.dial()
-			if _, err := io.WriteString(c, slow.first); err != nil {
-				t.Fatal(err)
-			}
-			begun := time.Now()
-			go drip(c, slow.rest, 50*time.Millisecond) // ends when the connection does
-			a := read(t, bufio.NewReader(c), "POST")
-			if a.status != 408 || !a.closed {
-				t.Errorf("got %d %s, closed %v; want 408, closed", a.status, a.body, a.closed)
-			}
-			if took := time.Since(begun); took > 3*time.Second {
-				t.Errorf("held the connection for %v", took)
-			}
+			bubble(t, func(t *testing.T) {
+				const most = 300 * time.Millisecond
+				r := start(t, func(c *Config) { c.Limits.ReadTimeout = most })
+				c := r.dial()
+				if _, err := io.WriteString(c, slow.first); err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				go drip(c, slow.rest, 50*time.Millisecond) // ends when the connection does
+				a := read(t, bufio.NewReader(c), "POST")
+				if a.status != 408 || !a.closed {
+					t.Errorf("got %d %s, closed %v; want 408, closed", a.status, a.body, a.closed)
+				}
+				if took := time.Since(begun); took > 2*most {
+					t.Errorf("held the connection for %v", took)
+				}
+			})
 		})
 	}
 }
@@ -61,47 +62,33 @@ func TestDrippedRequestsEnd(t *testing.T) {
 // A client that never finishes its TLS handshake delays no other, even when it uses
 // up the connections of its address.
 func TestSilentConnectionsDelayNobody(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *Config) {
-		c.Limits.ReadTimeout = 500 * time.Millisecond
-		c.Limits.ConnectionsPerIP = 5
-	})
-	var silent []net.Conn
-	for range 8 {
-		c, err := net.Dial("tcp", r.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		silent = append(silent, c)
-	}
-	for _, c := range silent[5:] { // connections beyond the address's share are closed at once
-		if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
-			t.Errorf("a connection too many: read %d, %v", n, err)
-		}
-	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		c, err := tls.Dial("tcp", r.addr, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
-		if err != nil { // the silent connections have some time left
-			if time.Now().After(deadline) {
-				t.Fatalf("silent connections are never closed: %v", err)
+	bubble(t, func(t *testing.T) {
+		r := start(t, func(c *Config) {
+			c.Limits.ReadTimeout = 500 * time.Millisecond
+			c.Limits.ConnectionsPerIP = 5
+		})
+		var silent []net.Conn
+		for range 8 {
+			c, err := r.network.Dial(t.Context(), r.addr)
+			if err != nil {
+				t.Fatal(err)
 			}
-			time.Sleep(20 * time.Millisecond)
-			continue
+			defer c.Close()
+			silent = append(silent, c)
 		}
-		defer c.Close()
-		if _, err := io.WriteString(c, (signed{as: "biometric", method: "GET", target: "/v1.1/health"}).raw(t)); err != nil {
-			t.Fatal(err)
+		for _, c := range silent[5:] { // connections beyond the address's share are closed at once
+			if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
+				t.Errorf("a connection too many: read %d, %v", n, err)
+			}
 		}
-		if a := read(t, bufio.NewReader(c), "GET"); a.status != 200 {
+		time.Sleep(time.Second) // the others have ReadTimeout
+		if a := r.send(signed{as: "biometric", method: "GET", target: "/v1.1/health"}); a.status != 200 {
 			t.Errorf("afterwards: %d %s", a.status, a.body)
 		}
-		return
-	}
+	})
 }
 
 // isTimeout reports whether err is a deadline of a connection.
@@ -112,31 +99,29 @@ func isTimeout(err error) bool {
 
 // This test is not parallel: it measures the heap.
 func TestDeclaredBodiesPinNoMemory(t *testing.T) {
-	r := start(t, nil)
-	q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 20<<20)}.raw(t)
-	q = strings.Clone(q[:len(q)-20<<20+16<<10])
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	const clients = 50
-	for range clients {
-		c := r.dial()
-		if _, err := io.WriteString(c, q); err != nil {
-			t.Fatal(err)
+	alone(t, func(t *testing.T) {
+		r := start(t, nil)
+		q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 20<<20)}.raw(t)
+		q = strings.Clone(q[:len(q)-20<<20+16<<10])
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		const clients = 50
+		for range clients {
+			c := r.dial()
+			if _, err := io.WriteString(c, q); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	deadline := time.Now().Add(10 * time.Second)
-	for r.server.bodies.Used() < clients*bodyFirstBytes {
-		if time.Now().After(deadline) {
+		if synctest.Wait(); r.server.bodies.Used() < clients*bodyFirstBytes {
 			t.Fatalf("%d bytes counted, want %d", r.server.bodies.Used(), clients*bodyFirstBytes)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > clients*(1<<20) {
-		t.Errorf("%d declared bodies of 20 MiB hold %d MiB", clients, grown>>20)
-	}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > clients*(1<<20) {
+			t.Errorf("%d declared bodies of 20 MiB hold %d MiB", clients, grown>>20)
+		}
+	})
 }
 
 func TestBodiesInMemoryAreBounded(t *testing.T) {
@@ -180,34 +165,28 @@ func (r *running) inFlight() <-chan received {
 }
 
 func TestCloseLetsRequestsFinish(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	answers := r.inFlight()
-	closed := make(chan error, 1)
-	go func() { closed <- r.server.Close(context.Background()) }()
-	deadline := time.Now().Add(10 * time.Second)
-	for { // until the listener is closed
-		c, err := net.Dial("tcp", r.addr)
-		if err != nil {
-			break
+	bubble(t, func(t *testing.T) {
+		r := start(t, nil)
+		answers := r.inFlight()
+		closed := make(chan error, 1)
+		go func() { closed <- r.server.Close(context.Background()) }()
+		time.Sleep(time.Second)
+		if _, err := r.network.Dial(t.Context(), r.addr); err == nil {
+			t.Error("a closing server accepts connections")
 		}
-		_ = c.Close()
-		if time.Now().After(deadline) {
-			t.Fatal("a closing server accepts connections")
+		select {
+		case err := <-closed:
+			t.Fatalf("close ended with a request in flight: %v", err)
+		default:
 		}
-	}
-	select {
-	case err := <-closed:
-		t.Fatalf("close ended with a request in flight: %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	close(r.service.release)
-	if a, ok := <-answers; !ok || a.status != 200 {
-		t.Errorf("request in flight: %d, answered %v", a.status, ok)
-	}
-	if err := <-closed; err != nil {
-		t.Errorf("close: %v", err)
-	}
+		close(r.service.release)
+		if a, ok := <-answers; !ok || a.status != 200 {
+			t.Errorf("request in flight: %d, answered %v", a.status, ok)
+		}
+		if err := <-closed; err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
 }
 
 func TestCloseCutsLateRequests(t *testing.T) {

@@ -27,7 +27,7 @@ type trail struct {
 
 func startTrail(t *testing.T) *trail {
 	t.Helper()
-	s := start(t, nodetest.Options{Nodes: 1})
+	s := startFaces(t)
 	own := s.tenant(t, "trail", 0)
 	if err := s.Nodes[0].Node.Router().SetAudit(t.Context(), own.key.Tenant, metafsm.AuditBestEffort, 0); err != nil {
 		t.Fatal(err)
@@ -93,86 +93,87 @@ const (
 // TestRecordsSayWhomSearchesFound sends each operation that searches or takes an image. Its record must say with
 // which photo, how and where was searched, and whom the answer named.
 func TestRecordsSayWhomSearchesFound(t *testing.T) {
-	t.Parallel()
-	l := startTrail(t)
-	face := func(of string) string { return nodetest.Image("person " + of) }
-	made := func(c *nodetest.Client, target string, body any) (is struct{ ID, EventID string }) {
-		t.Helper()
-		a := c.Call(t, l.base, http.MethodPost, target, body)
-		if a.Decode(t, &is); a.Status >= 300 {
-			t.Fatalf("%s: %d %s", target, a.Status, a.Body)
+	nodetest.Virtual(t, func(t *testing.T) {
+		l := startTrail(t)
+		face := func(of string) string { return nodetest.Image("person " + of) }
+		made := func(c *nodetest.Client, target string, body any) (is struct{ ID, EventID string }) {
+			t.Helper()
+			a := c.Call(t, l.base, http.MethodPost, target, body)
+			if a.Decode(t, &is); a.Status >= 300 {
+				t.Fatalf("%s: %d %s", target, a.Status, a.Body)
+			}
+			return is
 		}
-		return is
-	}
-	alice := made(l.app, "/v1.1/subjects", map[string]any{"face": face("alice"), "externalId": "4711"})
-	check := made(l.app, "/v1.1/face/checks", map[string]any{})
-	l.guard(t)
-	subject := "/v1.1/subjects/" + alice.ID
-	enrol, replace := map[string]any{"face": face("bob")}, map[string]any{"face": face("alice")}
-	probe := map[string]any{"probe": face("alice")}
-	verify := map[string]any{"probe": face("alice"), "id": alice.ID}
-	compare := map[string]any{"faces": []any{map[string]any{"face": face("alice")}, map[string]any{"face": face("bob")}}}
-	rows := []struct {
-		operation, target string
-		status            int
-		body              any
-		want              string
-	}{
-		{"GET /v1.1/subjects", "GET /v1.1/subjects?externalId=4711", 200, nil, "subjects"},
-		{"POST /v1.1/subjects", "POST /v1.1/subjects", 201, enrol, ofWrite},
-		{"POST /v1.1/subjects", "POST /v1.1/subjects", 400, replace, ofSearch},
-		{"PUT /v1.1/subjects/{subjectId}", "PUT " + subject, 200, replace, ofWrite},
-		{"POST /v1.1/subjects/{subjectId}/events", "POST " + subject + "/events", 201, replace, ofWrite},
-		{"PUT /v1.1/subjects/{subjectId}/events/{eventId}", "PUT " + subject + "/events/" + alice.EventID, 200, replace, ofWrite},
-		{"POST /v1.1/face/extract", "POST /v1.1/face/extract", 200, map[string]any{"faces": face("alice")}, ofPhoto},
-		{"POST /v1.1/face/verify", "POST /v1.1/face/verify", 200, verify, "candidates probe subjects"},
-		{"POST /v1.1/face/verify", "POST /v1.1/face/verify", 200, map[string]any{"probe": face("alice"), "face": face("alice")}, "probe"},
-		{"POST /v1.1/face/compare", "POST /v1.1/face/compare", 200, compare, "probe"},
-		{"POST /v1.1/face/search", "POST /v1.1/face/search", 200, probe, ofSearch},
-		{"POST /v1.1/face/matches", "POST /v1.1/face/matches", 200, probe, ofSearch},
-		{"POST /v1.1/face/checks/{checkId}", "POST /v1.1/face/checks/" + check.ID, 200, map[string]any{"row": 1, "face": face("alice"), "externalId": "4711"}, ofSearch + " subjects"},
-		{"POST /v1/subjects", "POST /v1/subjects", 201, map[string]any{"face": face("carol")}, ofWrite},
-		{"PUT /v1/subjects/{id}", "PUT /v1/subjects/" + alice.ID, 200, replace, ofWrite},
-		{"POST /v1/face/extract", "POST /v1/face/extract", 200, map[string]any{"faces": face("alice")}, ofPhoto},
-		{"POST /v1/face/verify", "POST /v1/face/verify", 200, verify, "candidates probe subjects"},
-		{"POST /v1/face/search", "POST /v1/face/search", 200, probe, ofSearch},
-	}
-	missing := httpapi.Imaging()
-	var name, mac string
-	for _, row := range rows {
-		missing = slices.DeleteFunc(missing, func(o string) bool { return o == row.operation })
-		all := l.send(t, l.appAdmin, row.status, row.target, row.body)
-		r := all[len(all)-1]
-		var got []string
-		for field := range strings.FieldsSeq(ofSearch + " subjects") {
-			if r[field] != nil {
-				got = append(got, field)
+		alice := made(l.app, "/v1.1/subjects", map[string]any{"face": face("alice"), "externalId": "4711"})
+		check := made(l.app, "/v1.1/face/checks", map[string]any{})
+		l.guard(t)
+		subject := "/v1.1/subjects/" + alice.ID
+		enrol, replace := map[string]any{"face": face("bob")}, map[string]any{"face": face("alice")}
+		probe := map[string]any{"probe": face("alice")}
+		verify := map[string]any{"probe": face("alice"), "id": alice.ID}
+		compare := map[string]any{"faces": []any{map[string]any{"face": face("alice")}, map[string]any{"face": face("bob")}}}
+		rows := []struct {
+			operation, target string
+			status            int
+			body              any
+			want              string
+		}{
+			{"GET /v1.1/subjects", "GET /v1.1/subjects?externalId=4711", 200, nil, "subjects"},
+			{"POST /v1.1/subjects", "POST /v1.1/subjects", 201, enrol, ofWrite},
+			{"POST /v1.1/subjects", "POST /v1.1/subjects", 400, replace, ofSearch},
+			{"PUT /v1.1/subjects/{subjectId}", "PUT " + subject, 200, replace, ofWrite},
+			{"POST /v1.1/subjects/{subjectId}/events", "POST " + subject + "/events", 201, replace, ofWrite},
+			{"PUT /v1.1/subjects/{subjectId}/events/{eventId}", "PUT " + subject + "/events/" + alice.EventID, 200, replace, ofWrite},
+			{"POST /v1.1/face/extract", "POST /v1.1/face/extract", 200, map[string]any{"faces": face("alice")}, ofPhoto},
+			{"POST /v1.1/face/verify", "POST /v1.1/face/verify", 200, verify, "candidates probe subjects"},
+			{"POST /v1.1/face/verify", "POST /v1.1/face/verify", 200, map[string]any{"probe": face("alice"), "face": face("alice")}, "probe"},
+			{"POST /v1.1/face/compare", "POST /v1.1/face/compare", 200, compare, "probe"},
+			{"POST /v1.1/face/search", "POST /v1.1/face/search", 200, probe, ofSearch},
+			{"POST /v1.1/face/matches", "POST /v1.1/face/matches", 200, probe, ofSearch},
+			{"POST /v1.1/face/checks/{checkId}", "POST /v1.1/face/checks/" + check.ID, 200, map[string]any{"row": 1, "face": face("alice"), "externalId": "4711"}, ofSearch + " subjects"},
+			{"POST /v1/subjects", "POST /v1/subjects", 201, map[string]any{"face": face("carol")}, ofWrite},
+			{"PUT /v1/subjects/{id}", "PUT /v1/subjects/" + alice.ID, 200, replace, ofWrite},
+			{"POST /v1/face/extract", "POST /v1/face/extract", 200, map[string]any{"faces": face("alice")}, ofPhoto},
+			{"POST /v1/face/verify", "POST /v1/face/verify", 200, verify, "candidates probe subjects"},
+			{"POST /v1/face/search", "POST /v1/face/search", 200, probe, ofSearch},
+		}
+		missing := httpapi.Imaging()
+		var name, mac string
+		for _, row := range rows {
+			missing = slices.DeleteFunc(missing, func(o string) bool { return o == row.operation })
+			all := l.send(t, l.appAdmin, row.status, row.target, row.body)
+			r := all[len(all)-1]
+			var got []string
+			for field := range strings.FieldsSeq(ofSearch + " subjects") {
+				if r[field] != nil {
+					got = append(got, field)
+				}
+			}
+			if got := strings.Join(got, " "); got != row.want || r["operation"] != row.operation {
+				t.Errorf("%s: the record has %s, want %s: %v", row.target, got, row.want, r)
+			}
+			if row.want == "subjects" { // the first one
+				name = strings.Join(r.names(), " ")
+			}
+			if new := row.status == http.StatusCreated && !strings.HasSuffix(row.target, "/events"); !new && slices.ContainsFunc(r.names(), func(n string) bool { return n != name }) {
+				t.Errorf("%s: the record names %v, want %s", row.target, r.names(), name)
+			}
+			if probe, ok := r["probe"].(string); ok && row.operation != "POST /v1.1/face/compare" {
+				if mac == "" {
+					mac = probe
+				}
+				if probe != mac {
+					t.Errorf("%s: the same photo has another name", row.target)
+				}
+			}
+			if row.status == http.StatusBadRequest && r["reason"] != "Duplicate" {
+				t.Errorf("%s: the reason is %v", row.target, r["reason"])
 			}
 		}
-		if got := strings.Join(got, " "); got != row.want || r["operation"] != row.operation {
-			t.Errorf("%s: the record has %s, want %s: %v", row.target, got, row.want, r)
+		if len(missing) > 0 {
+			t.Errorf("no row for %v", missing)
 		}
-		if row.want == "subjects" { // the first one
-			name = strings.Join(r.names(), " ")
-		}
-		if new := row.status == http.StatusCreated && !strings.HasSuffix(row.target, "/events"); !new && slices.ContainsFunc(r.names(), func(n string) bool { return n != name }) {
-			t.Errorf("%s: the record names %v, want %s", row.target, r.names(), name)
-		}
-		if probe, ok := r["probe"].(string); ok && row.operation != "POST /v1.1/face/compare" {
-			if mac == "" {
-				mac = probe
-			}
-			if probe != mac {
-				t.Errorf("%s: the same photo has another name", row.target)
-			}
-		}
-		if row.status == http.StatusBadRequest && r["reason"] != "Duplicate" {
-			t.Errorf("%s: the reason is %v", row.target, r["reason"])
-		}
-	}
-	if len(missing) > 0 {
-		t.Errorf("no row for %v", missing)
-	}
+	})
 }
 
 // guard lets the application guard its enrolments.
@@ -187,50 +188,51 @@ func (l *trail) guard(t *testing.T) (application string) {
 // TestRecordsSayWhatChangedAndWhy follows changes of galleries, applications and subjects, and refusals: intent and
 // outcome say what the request was about, and the outcome why it was refused.
 func TestRecordsSayWhatChangedAndWhy(t *testing.T) {
-	t.Parallel()
-	l := startTrail(t)
-	application, gallery := l.guard(t), l.gallery.String()
-	other := l.tenant.gallery(t, "other", 9)
-	moreKeys(t, l.s, l.tenant)
-	bound := l.keyed(t, l.s, other, router.KeyTerms{Role: router.RoleBiometric, Galleries: []id.Gallery{l.gallery}})
-	f := func(c *nodetest.Client, status int, target string, body any, want ...string) {
-		t.Helper()
-		var got []string
-		for _, r := range l.send(t, c, status, target, body) {
-			line := fmt.Sprint(r["kind"], " ", r["reason"], " ", len(r.names()))
-			for _, part := range []struct {
-				field, name string
-				is          string
-			}{{"gallery", "gallery", gallery}, {"gallery", "other", l.galleryOf(t, "other")}, {"application", "application", application}} {
-				if r[part.field] == part.is {
-					line += " " + part.name
+	nodetest.Virtual(t, func(t *testing.T) {
+		l := startTrail(t)
+		application, gallery := l.guard(t), l.gallery.String()
+		other := l.tenant.gallery(t, "other", 9)
+		moreKeys(t, l.s, l.tenant)
+		bound := l.keyed(t, l.s, other, router.KeyTerms{Role: router.RoleBiometric, Galleries: []id.Gallery{l.gallery}})
+		f := func(c *nodetest.Client, status int, target string, body any, want ...string) {
+			t.Helper()
+			var got []string
+			for _, r := range l.send(t, c, status, target, body) {
+				line := fmt.Sprint(r["kind"], " ", r["reason"], " ", len(r.names()))
+				for _, part := range []struct {
+					field, name string
+					is          string
+				}{{"gallery", "gallery", gallery}, {"gallery", "other", l.galleryOf(t, "other")}, {"application", "application", application}} {
+					if r[part.field] == part.is {
+						line += " " + part.name
+					}
 				}
+				got = append(got, line)
 			}
-			got = append(got, line)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: the records are %q, want %q", target, got, want)
+			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the records are %q, want %q", target, got, want)
-		}
-	}
-	photo := map[string]any{"face": nodetest.Image("person alice"), "externalId": "4711"}
-	f(l.app, 201, "POST /v1.1/subjects", photo, "intent <nil> 0 gallery application", "request <nil> 1 gallery application")
-	f(l.app, 400, "POST /v1.1/subjects", map[string]any{"face": 7}, "request InvalidRequest 0 gallery application")
-	f(l.app, 400, "POST /v1.1/subjects", map[string]any{"face": nodetest.Image("person two score=0.99 side=0.9")}, "intent <nil> 0 gallery application", "request MultipleFaces 0 gallery application")
-	f(l.app, 400, "POST /v1.1/subjects", map[string]any{"face": photo["face"]}, "intent <nil> 0 gallery application", "request Duplicate 1 gallery application")
-	f(l.app, 200, "PUT /v1.1/subjects/externalId:4711", photo, "intent <nil> 1 gallery application", "request <nil> 1 gallery application")
-	f(l.app, 403, "GET /v1.1/cases", nil, "request Role 0")
-	f(bound, 403, "GET /v1.1/subjects", nil, "request KeyTerms 0 other")
-	stranger := *l.app
-	stranger.APIKey = "x"
-	f(&stranger, 403, "GET /v1.1/subjects", nil, "request ApiKey 0")
-	f(l.admin, 200, "PATCH /api/galleries/"+gallery, map[string]any{"retentionDays": 30, "photoLink": "https://a.example/{externalId}?key=secret"},
-		"intent photoLink retentionDays=30 0 gallery", "request photoLink retentionDays=30 0 gallery")
-	f(l.admin, 400, "PATCH /api/galleries/"+gallery, map[string]any{"size": 1}, "intent size=1 0 gallery", "request InvalidRequest 0 gallery")
-	f(l.admin, 200, "PATCH /api/applications/"+application, map[string]any{"reviewVerdicts": 2, "name": "door"},
-		"intent name reviewVerdicts=2 0 application", "request name reviewVerdicts=2 0 gallery application")
-	f(l.app, 403, "DELETE /api/galleries/"+gallery, nil, "request Role 0 gallery")
-	f(l.admin, 204, "DELETE /api/applications/"+application, nil, "intent <nil> 0 application", "request <nil> 0 application")
-	f(l.admin, 204, "DELETE /api/galleries/"+gallery, nil, "intent <nil> 0 gallery", "request <nil> 0 gallery")
+		photo := map[string]any{"face": nodetest.Image("person alice"), "externalId": "4711"}
+		f(l.app, 201, "POST /v1.1/subjects", photo, "intent <nil> 0 gallery application", "request <nil> 1 gallery application")
+		f(l.app, 400, "POST /v1.1/subjects", map[string]any{"face": 7}, "request InvalidRequest 0 gallery application")
+		f(l.app, 400, "POST /v1.1/subjects", map[string]any{"face": nodetest.Image("person two score=0.99 side=0.9")}, "intent <nil> 0 gallery application", "request MultipleFaces 0 gallery application")
+		f(l.app, 400, "POST /v1.1/subjects", map[string]any{"face": photo["face"]}, "intent <nil> 0 gallery application", "request Duplicate 1 gallery application")
+		f(l.app, 200, "PUT /v1.1/subjects/externalId:4711", photo, "intent <nil> 1 gallery application", "request <nil> 1 gallery application")
+		f(l.app, 403, "GET /v1.1/cases", nil, "request Role 0")
+		f(bound, 403, "GET /v1.1/subjects", nil, "request KeyTerms 0 other")
+		stranger := *l.app
+		stranger.APIKey = "x"
+		f(&stranger, 403, "GET /v1.1/subjects", nil, "request ApiKey 0")
+		f(l.admin, 200, "PATCH /api/galleries/"+gallery, map[string]any{"retentionDays": 30, "photoLink": "https://a.example/{externalId}?key=secret"},
+			"intent photoLink retentionDays=30 0 gallery", "request photoLink retentionDays=30 0 gallery")
+		f(l.admin, 400, "PATCH /api/galleries/"+gallery, map[string]any{"size": 1}, "intent size=1 0 gallery", "request InvalidRequest 0 gallery")
+		f(l.admin, 200, "PATCH /api/applications/"+application, map[string]any{"reviewVerdicts": 2, "name": "door"},
+			"intent name reviewVerdicts=2 0 application", "request name reviewVerdicts=2 0 gallery application")
+		f(l.app, 403, "DELETE /api/galleries/"+gallery, nil, "request Role 0 gallery")
+		f(l.admin, 204, "DELETE /api/applications/"+application, nil, "intent <nil> 0 application", "request <nil> 0 application")
+		f(l.admin, 204, "DELETE /api/galleries/"+gallery, nil, "intent <nil> 0 gallery", "request <nil> 0 gallery")
+	})
 }
 
 // galleryOf is galleryID as records have it.
