@@ -13,6 +13,7 @@ import (
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
 	"facet/cmd/facet/cli"
+	"facet/internal/must"
 	"facet/node/audit/entry"
 )
 
@@ -78,16 +79,12 @@ func TestAuditCommandsWorkTogether(t *testing.T) {
 	exits(t, 0, "cosigned", append(witnessing, l.Key+"@"+server.URL)...)
 	exits(t, 0, "", append(witnessing, l.Key+"@"+server.Profile)...)
 	public, err := os.ReadFile(in("w/key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	check := []string{"audit", "verify", in("a"), "--key", l.Key, "--witness", in("w"), "--witness-key", string(public)}
 	exits(t, 0, "it contains the 1000 entries that example.com/w1 has seen", check...)
 
 	older := in("older")
-	if err := os.WriteFile(older, l.Signed(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(older, l.Signed(t), 0o600))
 	l.Fill(t, 1500, "later")
 	l.Write(t, dir)
 	exits(t, 0, "", append(witnessing, l.Key+"@"+server.URL)...)
@@ -99,13 +96,9 @@ func TestAuditCommandsWorkTogether(t *testing.T) {
 
 	bundle := in("a/tile/entries/001")
 	b, err := os.ReadFile(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b[5] ^= 1
-	if err := os.WriteFile(bundle, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(bundle, b, 0o600))
 	exits(t, cli.ExitFailed, "entry 256: tile/0/001 has another hash of it\nNOT VALID: 1 faults", check[:5]...)
 }
 
@@ -119,17 +112,13 @@ func TestKilledWitnessKeepsItsPromise(t *testing.T) {
 	args := []string{"audit", "witness", "--state", state, "--signer", filepath.Join(own, "witness.key"), "--name", "example.com/w1", "--ca", server.CA, "--log", l.Key + "@" + server.URL}
 	facet(t, append(args, "--once")...)
 	public, err := os.ReadFile(filepath.Join(state, "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	roots := map[int64]string{}
 	seed := rand.Uint64()
 	random, last := rand.New(rand.NewPCG(seed, 0)), int64(1)
 	for round := range 15 {
 		cmd := command(t, append(args, "--interval", "1ms")...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		grow := func() {
 			l.Fill(t, len(l.Entries())+1+random.IntN(40), "entry")
 			roots[int64(len(l.Entries()))] = l.Tree(t).Hash.String()
@@ -143,9 +132,7 @@ func TestKilledWitnessKeepsItsPromise(t *testing.T) {
 		for range random.IntN(20) {
 			grow()
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 		w, err := auditing.ReadWitnessed(state, l.Key, string(public))
 		if err != nil || w.N <= last || w.Hash.String() != roots[w.N] {
@@ -169,9 +156,7 @@ func TestStateHasOneWitness(t *testing.T) {
 	own := t.TempDir()
 	args := []string{"audit", "witness", "--state", filepath.Join(own, "w"), "--signer", filepath.Join(own, "k"), "--name", "w", "--ca", server.CA, "--log", l.Key + "@" + server.URL}
 	first := command(t, args...)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Start())
 	defer func() {
 		_ = first.Process.Kill()
 		_ = first.Wait()

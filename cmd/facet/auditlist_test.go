@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"facet.internal/client"
+
+	"facet/internal/must"
 )
 
 func TestAuditTableShowsWhatOrdersWereAbout(t *testing.T) {
@@ -19,9 +21,7 @@ func TestAuditTableShowsWhatOrdersWereAbout(t *testing.T) {
 	}
 	var b strings.Builder
 	a := auditQuery{json: new(bool)}
-	if err := a.print(&b, list, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.print(&b, list, true))
 	for _, want := range []string{
 		"NUMBER  TIME  ", "4711    2026-11-27 22:40:12Z  request    403     door 3 ", "\n        about: Network\n        purpose: entry entry ", "set tenant\n        about: galleries, audit strict\n4713 ",
 		"2001:db…70:7348  GET /v1.1/s…Id}/events\n", "a lon…der ", "  POST /v1.1/face/search\n",

@@ -16,6 +16,7 @@ import (
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/cli"
+	"facet/internal/must"
 )
 
 // withoutPassphrase is a command that can't find the passphrase in its environment.
@@ -52,9 +53,7 @@ func (d *dialogue) expect(t *testing.T, text string) {
 	t.Helper()
 	from := d.output.Len()
 	for b := make([]byte, 1); !strings.Contains(d.output.String()[from:], text); {
-		if err := d.pty.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.pty.SetReadDeadline(time.Now().Add(time.Minute)))
 		n, err := d.pty.Read(b)
 		d.output.Write(b[:n])
 		if err != nil {
@@ -162,17 +161,13 @@ func TestInterruptedPromptLeavesTerminalAsItWas(t *testing.T) {
 	defer terminal.Close()
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = terminal, terminal, terminal
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.cmd.Start())
 	echo := func() bool {
 		t.Helper()
 		look := exec.Command("stty", "-a")
 		look.Stdin = terminal
 		out, err := look.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return strings.Contains(string(out), " echo ")
 	}
 	d.expect(t, "new passphrase for")
@@ -194,9 +189,7 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 	m := some(t, 1)
 	right, wrong := filepath.Join(m.dir, "right"), filepath.Join(m.dir, "wrong")
 	for name, text := range map[string]string{right: passphraseOfTests + "\n", wrong: "not the passphrase\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	refused := func(want string, cmd *exec.Cmd) {
 		t.Helper()
@@ -216,9 +209,7 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 			t.Errorf("%v: %v, %s, want %q", args, err, out, want)
 		}
 	}
-	if err := os.MkdirAll(m.authority(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(m.authority(), 0o700))
 	init := append([]string{"cluster", "init", "--shards", "1", "--replicas", "1"}, m.flags(t, 0)...)
 	refused("give --passphrase-file FILE", withoutPassphrase(t, init...))
 	taken("node n1 for", init...)
@@ -246,9 +237,7 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 	refused("the time is over", withoutPassphrase(t, append(invite, "--passphrase-file", right)...))
 
 	away := filepath.Join(m.dir, "away")
-	if err := os.Rename(m.authority(), away); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(m.authority(), away))
 	out, err := withoutPassphrase(t, append([]string{"cluster", "renew", "--passphrase-file", right}, at...)...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "name its folder with --authority") {
 		t.Errorf("without the folder: %v, %s", err, out)
@@ -264,29 +253,17 @@ func TestUnencryptedAuthorityGoesOn(t *testing.T) {
 	m.init(t, alone...)
 	old := filepath.Join(m.folder(0), "authority")
 	for _, dir := range []string{m.authority(), filepath.Join(m.folder(0), "admin")} {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(dir))
 	}
 	f, err := authority.OpenPlain(old, "facet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p, err := admin.ReadProfile(m.profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.Certificates = f.Admin()
-	if err := p.Write(m.profile); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(m.folder(0), "certificates")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Write(m.profile))
+	must.Do(t, os.RemoveAll(filepath.Join(m.folder(0), "certificates")))
 	facet(t, "certs", "issue", "n1", "--dir", old, "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1")
-	if err := os.Rename(f.Node("n1"), filepath.Join(m.folder(0), "certificates")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(f.Node("n1"), filepath.Join(m.folder(0), "certificates")))
 	m.start(t, 0)
 	m.serves(t, 1)
 
@@ -298,9 +275,7 @@ func TestUnencryptedAuthorityGoesOn(t *testing.T) {
 		t.Errorf("rotate: %s", out)
 	}
 	chosen := filepath.Join(m.dir, "passphrase")
-	if err := os.WriteFile(chosen, []byte(passphraseOfTests), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(chosen, []byte(passphraseOfTests), 0o600))
 	if out := facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen); !strings.Contains(out, "move "+f.Admin()+" elsewhere") {
 		t.Errorf("passphrase: %s", out)
 	}
@@ -310,9 +285,7 @@ func TestUnencryptedAuthorityGoesOn(t *testing.T) {
 		}
 	}
 	p.Certificates = filepath.Join(m.folder(0), "admin")
-	if err := errors.Join(os.Rename(f.Admin(), p.Certificates), p.Write(m.profile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(f.Admin(), p.Certificates), p.Write(m.profile)))
 	if out := facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen); strings.Contains(out, "elsewhere") {
 		t.Errorf("passphrase, after the move: %s", out)
 	}

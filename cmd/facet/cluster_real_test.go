@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/config"
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/node/wire"
 )
@@ -33,9 +34,7 @@ func credentials(t *testing.T, s wire.Status) (list []wire.Credentials) {
 func presented(t *testing.T, port int) string {
 	t.Helper()
 	c, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer c.Close()
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
@@ -119,9 +118,7 @@ func joinedGivesNoOrders(t *testing.T, m *machines) {
 		fails("this needs the cluster's admin certificate", order...)
 	}
 	for _, name := range []string{"status.pem", "status.key"} {
-		if err := os.Remove(filepath.Join(m.folder(2), "certificates", name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(m.folder(2), "certificates", name)))
 	}
 	fails(`run "facet cluster renew" on the machine with the authority`, "status")
 	if out := facet(t, "cluster", "renew", "--profile", m.profile); !strings.Contains(out, "node n3 has new certificates") || strings.Contains(out, "n1") {
@@ -142,9 +139,7 @@ func TestReplacedFilesNeedNoRestart(t *testing.T) {
 	m.serves(t, 1)
 	old := presented(t, m.ports[0])
 	files := filepath.Join(m.folder(0), "certificates")
-	if err := os.Remove(filepath.Join(files, "server.pem")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(files, "server.pem")))
 	issue := []string{"certs", "issue", "n1", "--dir", m.authority(), "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1"}
 	out := facet(t, issue...)
 	if n := strings.Count(out, "wrote "); n != 6 || !strings.Contains(out, filepath.Join("n1", "server.pem")) {
@@ -155,21 +150,13 @@ func TestReplacedFilesNeedNoRestart(t *testing.T) {
 	}
 	for _, name := range []string{"server.key", "server.pem"} {
 		b, err := os.ReadFile(filepath.Join(m.authority(), "n1", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(files, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, os.WriteFile(filepath.Join(files, name), b, 0o600))
 	}
 	want, err := cert.LoadPair(filepath.Join(files, "server.pem"), filepath.Join(files, "server.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	leaf, err := cert.ParseLeaf(want.Cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	until(t, func() (string, bool) { // it looks once a second
 		shown := presented(t, m.ports[0])
 		return "it shows " + shown, shown == leaf.SerialNumber.String() && shown != old

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"facet/internal/must"
 )
 
 func TestClusterIsFoundInTheGuidesOrder(t *testing.T) {
 	dir := t.TempDir()
 	profile := filepath.Join(dir, "some.yaml")
-	if err := os.WriteFile(profile, []byte("admin: [127.0.0.1:1]\ncertificates: certs\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(profile, []byte("admin: [127.0.0.1:1]\ncertificates: certs\n"), 0o600))
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
 	t.Setenv("FACET_PROFILE", "")
 	t.Chdir(dir)
@@ -22,9 +22,7 @@ func TestClusterIsFoundInTheGuidesOrder(t *testing.T) {
 		t.Helper()
 		var k target
 		k.flags(pflag.NewFlagSet("status", pflag.ContinueOnError))
-		if err := k.set.Parse(args); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, k.set.Parse(args))
 		where, err := k.find()
 		return strings.Join(where.Addresses, ",") + " " + where.Certificates, err
 	}
@@ -49,12 +47,8 @@ func TestClusterIsFoundInTheGuidesOrder(t *testing.T) {
 	f(inside, "--profile", profile)
 	f("a:1,b:2 c", "--admin", "a:1,b:2", "--certificates", "c")
 	own := filepath.Join(dir, "config", "facet")
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(own, "profile.yaml"), []byte("admin: [own:1]\ncertificates: /c\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(own, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(own, "profile.yaml"), []byte("admin: [own:1]\ncertificates: /c\n"), 0o600))
 	f("own:1 /c")
 	t.Setenv("FACET_PROFILE", profile)
 	f(inside)

@@ -13,6 +13,7 @@ import (
 
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/doctor"
+	"facet/internal/must"
 )
 
 // examination runs facet doctor and checks that its exit status fits its findings.
@@ -60,9 +61,7 @@ func TestDoctorFollowsNode(t *testing.T) {
 	says(t, r, doctor.OK, "next", "the nearest limits")
 	aside := m.profile + ".aside"
 	for _, step := range []struct{ from, to string }{{m.profile, aside}, {aside, m.profile}} {
-		if err := os.Rename(step.from, step.to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(step.from, step.to))
 		if step.to == aside { // nobody names a cluster
 			if r := examination(t, settings...); r.Worst() == doctor.Problem {
 				t.Errorf("without a profile: %+v", r.Findings)
@@ -89,27 +88,19 @@ func TestDoctorFollowsNode(t *testing.T) {
 	}
 	says(t, examination(t, "--profile", m.profile), doctor.OK, "clocks", "")
 
-	if err := m.process[0].Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.process[0].Process.Signal(syscall.SIGSTOP))
 	begin := time.Now()
 	says(t, examination(t, settings...), doctor.Problem, "cluster", "no node answers")
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("a hanging node keeps the doctor for %v", took)
 	}
-	if err := m.process[0].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.process[0].Process.Kill())
 	_ = m.process[0].Wait()
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", m.ports[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	says(t, examination(t, settings...), doctor.Problem, "ports", fmt.Sprintf("is taken by process %d", os.Getpid()))
 	says(t, examination(t, "--profile", m.profile), doctor.Problem, "cluster", "no node answers")
-	if err := os.WriteFile(settings[1], []byte("wrokers: 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(settings[1], []byte("wrokers: 2\n"), 0o600))
 	says(t, examination(t, settings...), doctor.Problem, "settings", `there is no setting "wrokers"`)
 }

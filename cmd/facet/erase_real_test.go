@@ -16,6 +16,7 @@ import (
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/erasing"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/receipt"
 	"facet/raftfsm/metafsm"
@@ -25,9 +26,7 @@ import (
 func tenantOf(t *testing.T, cluster *nodetest.Cluster) (*client.Client, []string) {
 	t.Helper()
 	key, err := cluster.CreateTenant(t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	var addresses, urls []string
@@ -45,13 +44,9 @@ func tenantOf(t *testing.T, cluster *nodetest.Cluster) (*client.Client, []string
 	if err = errors.Join(err, failed); err == nil {
 		err = os.WriteFile(in("tenant.json"), text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c, err := client.FromDev(in("tenant.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(c.Close)
 	return c, []string{"--tenant", in("tenant.json"), "--admin", strings.Join(addresses, ","), "--certificates", dir}
 }
@@ -72,9 +67,7 @@ func runErase(t *testing.T, args ...string) (string, error) {
 func galleryOf(t *testing.T, c *client.Client, name string) *client.Client {
 	t.Helper()
 	g, err := c.CreateGallery(t.Context(), client.NewGallery{Name: name, FaceMinimumQualityScore: .45, Size: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c.WithAPIKey(g.APIKey)
 }
 
@@ -101,9 +94,7 @@ func receiptNamesExpired(t *testing.T, cluster *nodetest.Cluster) {
 	c, flags := tenantOf(t, cluster)
 	inside := galleryOf(t, c, "staff")
 	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("person x"), Expires: time.Now().Add(time.Second)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	until(t, func() (string, bool) {
 		_, err := inside.Subject(t.Context(), made.ID)
 		return "the subject does not expire", err != nil
@@ -135,17 +126,13 @@ func writesSignedReceipt(t *testing.T, cluster *nodetest.Cluster) {
 		external := "of " + name
 		for _, p := range []client.Photo{{Image: photo}, {Image: []byte("another " + name), ExternalID: &external}} {
 			made, err := inside.Register(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			ids = append(ids, made.ID)
 		}
 	}
 	dir := t.TempDir()
 	file, image := filepath.Join(dir, "r"), filepath.Join(dir, "photo")
-	if err := os.WriteFile(image, photo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(image, photo, 0o600))
 	var asked *cli.UsageError
 	if out, err := runErase(t, append(flags, "--photo", image, "--receipt", file)...); !errors.As(err, &asked) || !strings.Contains(out, ids[0]) || strings.Contains(out, ids[1]) {
 		t.Fatalf("without a terminal and --yes: %v\n%s", err, out)
@@ -186,9 +173,7 @@ func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
 		var ids [2]string
 		for i, image := range []string{face, face + " of another day"} {
 			made, err := inside.Register(t.Context(), client.Photo{Image: []byte(image)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			ids[i] = made.ID
 		}
 		ended = make(chan error, 1)
@@ -215,9 +200,7 @@ func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
 	if err == nil || !strings.Contains(err.Error(), target) || strings.Contains(out, "GROUP") {
 		t.Errorf("the source alone: %v\n%s", err, out)
 	}
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-ended)
 	if out, err := runErase(t, append(flags, "--yes", "--receipt", receipt("r"), target)...); err != nil || !strings.Contains(out, target) {
 		t.Errorf("then the target: %v\n%s", err, out)
 	}
@@ -228,9 +211,7 @@ func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
 	if err != nil || strings.Count(out, source) != 2 || strings.Count(out, target) != 2 {
 		t.Errorf("source and target: %v\n%s", err, out)
 	}
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-ended)
 	wantGone("both")
 }
 
@@ -240,16 +221,10 @@ func noticesWhoWent(t *testing.T, cluster *nodetest.Cluster) {
 	c, _ := tenantOf(t, cluster)
 	inside := galleryOf(t, c, "staff")
 	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("x")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list, err := erasing.Find(t.Context(), c, erasing.Person{Subjects: []string{made.ID}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := inside.Unregister(t.Context(), made.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, inside.Unregister(t.Context(), made.ID))
 	if done, err := erasing.Erase(t.Context(), list); err == nil || !strings.Contains(err.Error(), "after it was listed") || len(done) > 0 {
 		t.Errorf("got %v, %v", done, err)
 	}
@@ -260,23 +235,17 @@ func verify(t *testing.T, cluster *nodetest.Cluster, file string, ids []string) 
 	t.Helper()
 	s := cluster.Nodes[1].Node.Status(t.Context())
 	var shown bytes.Buffer
-	if err := admin.WriteCluster(&shown, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, admin.WriteCluster(&shown, s))
 	key := regexp.MustCompile(`facet-\S+`).FindString(shown.String())
 	out, err := runErase(t, "verify", file, "--key", key)
 	if err != nil || !strings.Contains(out, ids[0]) || !strings.Contains(out, ids[2]) || strings.Contains(out, ids[1]) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text[len(text)/3] ^= 4
 	changed := file + ".changed"
-	if err := os.WriteFile(changed, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(changed, text, 0o600))
 	if out, err := runErase(t, "verify", changed, "--key", key); !errors.Is(err, receipt.ErrReceipt) {
 		t.Errorf("one bit changed: %v\n%s", err, out)
 	}

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"facet/cmd/facet/config"
+	"facet/internal/must"
 )
 
 // setting changes settings of the first node.
@@ -20,13 +21,9 @@ func (m *machines) setting(t *testing.T, edit func(map[string]any)) {
 	if err == nil {
 		err = yaml.Unmarshal(b, &values)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	edit(values)
-	if err := config.Write(name, values); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, config.Write(name, values))
 }
 
 // The cluster's key comes from a credential, as systemd hands it to a service, and the
@@ -35,13 +32,9 @@ func TestKeysComeFromCredentialAndCommand(t *testing.T) {
 	m := some(t, 2)
 	m.init(t, alone...)
 	credentials := filepath.Join(m.dir, "credentials")
-	if err := os.Rename(filepath.Join(m.folder(0), "keys"), credentials); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(m.folder(0), "keys"), credentials))
 	cluster, gossip := filepath.Join(credentials, "cluster.key"), filepath.Join(m.dir, "gossip")
-	if err := os.Rename(filepath.Join(credentials, "gossip.key"), gossip); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(credentials, "gossip.key"), gossip))
 	m.setting(t, func(values map[string]any) {
 		values["cluster-key"] = "credential:cluster.key"
 		delete(values, "gossip-key")
@@ -78,9 +71,7 @@ func TestKeysComeFromCredentialAndCommand(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(name, append(b, line...), 0o400)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	m.stop(t, 0)
 	m.start(t, 0)
@@ -95,9 +86,7 @@ func TestKeysComeFromCredentialAndCommand(t *testing.T) {
 		t.Errorf("keys are %v and %v, were %v and %v", after.Cluster, after.Gossip, before.Cluster, before.Gossip)
 	}
 	for name, line := range lines { // now the old keys may go
-		if err := os.WriteFile(name, []byte(line), 0o400); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(line), 0o400))
 	}
 	m.stop(t, 0)
 	m.start(t, 0)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/authority"
+	"facet/internal/must"
 	"facet/node/sigv4"
 	"facet/node/wire"
 )
@@ -67,9 +68,7 @@ func facet(t *testing.T, args ...string) string {
 func assets(t *testing.T) []string {
 	t.Helper()
 	root, err := filepath.Abs("../../assets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return []string{
 		"--models", filepath.Join(root, "packs", "default"),
 		"--onnxruntime", filepath.Join(root, "lib", filepath.Base(assetsLibrary)),
@@ -118,15 +117,11 @@ func (m *machines) flags(t *testing.T, i int) []string {
 func (m *machines) start(t *testing.T, i int) {
 	t.Helper()
 	log, err := os.OpenFile(m.folder(i)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer log.Close()
 	cmd := command(t, "serve", "--config", filepath.Join(m.folder(i), "facet.yaml"))
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	m.process[i] = cmd
 	t.Cleanup(func() {
 		_ = m.process[i].Process.Kill() // it may have ended
@@ -141,9 +136,7 @@ func (m *machines) start(t *testing.T, i int) {
 // stop stops a node in the way of an operator.
 func (m *machines) stop(t *testing.T, i int) {
 	t.Helper()
-	if err := m.process[i].Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.process[i].Process.Signal(syscall.SIGTERM))
 	_ = m.process[i].Wait()
 }
 
@@ -173,9 +166,7 @@ func (m *machines) look(t *testing.T) (s wire.Status, err error) {
 func (m *machines) status(t *testing.T) wire.Status {
 	t.Helper()
 	s, err := m.look(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -252,9 +243,7 @@ func (m *machines) invite(t *testing.T, nodes int) string {
 	var out lockedBuffer
 	cmd := command(t, "cluster", "invite", "--dir", m.folder(0), "--nodes", strconv.Itoa(nodes))
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	var token string
 	until(t, func() (string, bool) {
@@ -296,9 +285,7 @@ type callers struct {
 func (m *machines) call(t *testing.T) *callers {
 	t.Helper()
 	var keys wire.TenantKeys
-	if err := json.Unmarshal([]byte(facet(t, "tenant", "create", "acme", "--json", "--profile", m.profile)), &keys); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(facet(t, "tenant", "create", "acme", "--json", "--profile", m.profile)), &keys))
 	c := &callers{
 		signer: sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
 		roots: func() *x509.CertPool { // as a client that is given the file anew after each step

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/cli"
+	"facet/internal/must"
 )
 
 // altered copies the files of dir and changes one of them.
@@ -18,9 +19,7 @@ func altered(t *testing.T, dir, name string, change func([]byte) []byte) (copied
 	t.Helper()
 	copied = t.TempDir()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range entries {
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err == nil && e.Name() == name {
@@ -32,9 +31,7 @@ func altered(t *testing.T, dir, name string, change func([]byte) []byte) (copied
 		if err == nil {
 			err = os.WriteFile(filepath.Join(copied, e.Name()), b, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return copied, before, after
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/cli"
+	"facet/internal/must"
 )
 
 // The test runs scripts/cluster.sh as a person does, with three nodes and with
@@ -18,9 +19,7 @@ import (
 func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	t.Parallel()
 	script, err := filepath.Abs("../../scripts/cluster.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	first := freeTens(t)
 	run := func(args ...string) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"facet/internal/must"
 	"facet/node/wire"
 )
 
@@ -35,9 +36,7 @@ func processingExample() *wire.Processing {
 func TestRecordOfProcessingIsForPeople(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	if err := writeProcessing(&b, processingExample()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeProcessing(&b, processingExample()))
 	plain := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{
 		`of the tenant "bank"`, "strict: a record of each request is on a majority", "contents are kept for 184 days", "every day; the newest 30 stay", "may be there for 30 days more",

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/cli"
+	"facet/internal/must"
 	"facet/node/wire"
 )
 
@@ -39,9 +40,7 @@ func TestQuotasArePrintedAsTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "writes", Used: 1, Most: 9, Incomplete: true}, {Name: "auditRecords", Used: 7, Most: 1e15, Unlimited: true}}, Audit: wire.Audit{Mode: "strict", Days: 184}}}
-	if err := writeTenants(&b, list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeTenants(&b, list))
 	want := "TENANT  QUOTA         USED       MOST              SET BY\n" +
 		"bank    galleries     3          5                 operator\n" +
 		"bank    writes        1 or more  9                 default\n" +

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/audit/entry"
 	"facet/node/cert"
 	"facet/node/nodetest"
@@ -33,9 +34,7 @@ func newOperator(t *testing.T, c *nodetest.Cluster) operator {
 		t.Fatal(err)
 	}
 	s, err := cert.Load(files, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return operator{c, c.Nodes[0].HTTP(s.AdminClientConfig())}
 }
 
@@ -43,17 +42,11 @@ func newOperator(t *testing.T, c *nodetest.Cluster) operator {
 func (o operator) call(t *testing.T, i int, method, path string, in any) (status int, body []byte) {
 	t.Helper()
 	text, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+o.cluster.Nodes[i].Config.AdminAddress+path, bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, err := o.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer a.Body.Close()
 	if body, err = io.ReadAll(a.Body); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/audit/entry"
 	"facet/raftfsm/metafsm"
 	"facet/shard/auditlog"
@@ -36,13 +37,9 @@ var bank = id.Tenant{UUID: id.UUID{1}}
 func newCluster(t *testing.T, mode metafsm.AuditMode) *cluster {
 	t.Helper()
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := &cluster{key: key, book: auditlog.NewBook(), mode: mode, most: metafsm.QuotaMax}
-	if err := c.book.Begin(bank, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.book.Begin(bank, nil))
 	return c
 }
 
@@ -96,14 +93,10 @@ func (c *cluster) ids(t *testing.T) map[[16]byte]int {
 	t.Helper()
 	count := map[[16]byte]int{}
 	list, err := c.book.Read(bank, 0, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range list {
 		content, err := c.key.Open(e.Sealed, bank.UUID[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r, err := entry.Decode(content)
 		if err != nil || e.Leaf != auditlog.LeafHash(content) {
 			t.Fatal(err)
@@ -117,9 +110,7 @@ func (c *cluster) ids(t *testing.T) map[[16]byte]int {
 func start(t *testing.T, c *cluster, folder string) (r *Recorder, stop func()) {
 	t.Helper()
 	r, err := New(Config{Log: c, Folder: folder, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { r.Run(ctx) })
@@ -282,12 +273,8 @@ func TestTornSpoolKeepsBatchesBefore(t *testing.T) {
 			t.Fatal(names, err)
 		}
 		info, err := os.Stat(names[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(names[0], info.Size()-3); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, os.Truncate(names[0], info.Size()-3))
 		c.set(func(c *cluster) { c.lost = false })
 		_, stop = start(t, c, folder)
 		c.once(t, 4)
@@ -322,9 +309,7 @@ func TestLostDiskLeavesMajority(t *testing.T) {
 		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
 		r, stop := start(t, c, folder)
 		defer stop()
-		if err := os.RemoveAll(folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(folder))
 		record(t, r, 0, 20)
 		c.once(t, 20)
 	})
@@ -360,9 +345,7 @@ func TestForgottenWriterGoesOn(t *testing.T) {
 		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
 		forget := func() {
 			c.book.Drop(bank)
-			if err := c.book.Begin(bank, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.book.Begin(bank, nil))
 		}
 		r, stop := start(t, c, folder)
 		record(t, r, 0, 3)

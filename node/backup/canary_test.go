@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/backup"
 	"facet/node/bucket"
 	"facet/node/nodetest"
@@ -54,17 +55,13 @@ func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 			t.Fatal("the opened backup does not name the gallery: nothing was scanned")
 		}
 		sealed := t.TempDir()
-		if err := os.WriteFile(filepath.Join(sealed, "plain"), plain, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(sealed, "plain"), plain, 0o600))
 		var list struct{ Galleries []struct{ ID string } }
 		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
 		secret := gallerySecret(t, master, plain, list.Galleries[0].ID)
 		for person, want := range map[string]int{"ann": 0, "bob": 0, "bobby": 1, "eve": 1} {
 			faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			scan := fsmtest.NewScanner(faces[0].Template, secret)
 			if got := len(scan.Files(t, sealed)); got != want {
 				t.Errorf("%s's face is in %d opened files, want %d", person, got, want)
@@ -79,9 +76,7 @@ func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 		}
 		for _, name := range files {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, text := range []string{"staff of the bank", "a bank of renown", bob} {
 				if strings.Contains(string(b), text) {
 					t.Errorf("%s holds %q in clear", filepath.Base(name), text)
@@ -95,17 +90,11 @@ func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 func masterOf(t *testing.T, cluster *nodetest.Cluster) *seal.Master {
 	t.Helper()
 	raw, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	key, err := hex.DecodeString(string(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	master, err := seal.NewMaster(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return master
 }
 
@@ -113,14 +102,10 @@ func masterOf(t *testing.T, cluster *nodetest.Cluster) *seal.Master {
 func plainOf(t *testing.T, dir, name string, master *seal.Master) []byte {
 	t.Helper()
 	f, err := bucket.OpenFolder(t.Context(), "file://"+dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	plain, err := backup.Plain(t.Context(), f, name, master)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return plain
 }
 
@@ -128,9 +113,7 @@ func plainOf(t *testing.T, dir, name string, master *seal.Master) []byte {
 func gallerySecret(t *testing.T, master *seal.Master, plain []byte, gallery string) []byte {
 	t.Helper()
 	u, err := id.Parse(gallery)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const wrapped = 1 + 4 + seal.KeyBytes + seal.Overhead
 	for i := 0; i+wrapped <= len(plain); i++ {
 		if plain[i] != 1 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"facet/internal/must"
 	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/raftfsm/shardfsm"
@@ -19,9 +20,7 @@ func TestPartRefusesAnotherKey(t *testing.T) {
 	var keys [2]*seal.Master
 	for i := range keys {
 		m, err := seal.NewMaster(bytes.Repeat([]byte{byte(i + 1)}, seal.KeyBytes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		keys[i] = m
 	}
 	arena := kernel.NewArena(0)
@@ -29,9 +28,7 @@ func TestPartRefusesAnotherKey(t *testing.T) {
 	write := func(dir string, key backup.Digest) error {
 		t.Helper()
 		state, err := shardfsm.New(nodetest.Table(), arena).Freeze()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = backup.WriteShard(t.Context(), backup.Order{URL: "file://" + dir, Backup: "b", Shard: 1, Key: key}, state, keys[0], func() error { return nil })
 		return err
 	}

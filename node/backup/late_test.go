@@ -10,6 +10,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/shardfsm"
 	"facet/shard/kernel"
 	"facet/shard/seal"
@@ -20,9 +21,7 @@ import (
 func TestUnwantedPartReplacesNothing(t *testing.T) {
 	t.Parallel()
 	master, err := seal.NewMaster(bytes.Repeat([]byte{1}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	arena := kernel.NewArena(0)
 	t.Cleanup(func() { arena.Close() })
 	self := id.NewMember(id.Node{UUID: id.Random([16]byte{1})}, 1)
@@ -32,21 +31,15 @@ func TestUnwantedPartReplacesNothing(t *testing.T) {
 	write := func(try string, during func()) error {
 		t.Helper()
 		state, err := shardfsm.New(&score.Table{}, arena).Freeze()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		o := Order{URL: "file://" + dir, Backup: "b", Shard: 1, Try: try, For: self}
 		_, err = WriteShard(t.Context(), o, state, master, func() error { during(); return s.confirm(t.Context(), o) })
 		return err
 	}
 	s.want("second", true)
-	if err := write("second", func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write("second", func() {}))
 	good, err := os.ReadFile(filepath.Join(dir, "b", PartName(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.want("first", true)
 	if err := write("first", func() { s.want("first", false) }); !errors.Is(err, errUnwanted) {
 		t.Errorf("the part that is late: %v, want errUnwanted", err)

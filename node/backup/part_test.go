@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/shard/seal"
 )
@@ -20,9 +21,7 @@ var here = place{"b", "shard-0001"}
 func testKey(t testing.TB, fill byte) *seal.Key {
 	t.Helper()
 	m, err := seal.NewMaster(bytes.Repeat([]byte{fill}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return keyOf(m, "b")
 }
 
@@ -43,13 +42,9 @@ func sealed(t testing.TB, list [][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	p, err := newPartWriter(&b, testKey(t, 1), here)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, r := range list {
-		if err := p.record(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.record(r))
 	}
 	n, _, err := p.close()
 	if err != nil || n != int64(b.Len()) {
@@ -167,9 +162,7 @@ func TestNewerBackupIsRefused(t *testing.T) {
 	f := func(h Head, want string) {
 		t.Helper()
 		raw, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		file := manifestFile{Head: raw}
 		file.Digest = file.digest()
 		if raw, err = json.Marshal(file); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/receipt"
 	"facet/node/sigv4"
@@ -56,9 +57,7 @@ func newPerson(t *testing.T, cluster *nodetest.Cluster, face string) *person {
 	t.Helper()
 	p := &person{cluster: cluster, admin: cluster.Client("bank")}
 	faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(face))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.template = faces[0].Template
 	for n := range 3 {
 		var g struct{ ID, APIKey string }
@@ -141,9 +140,7 @@ func (p *person) erase(t *testing.T, face string) (done []receipt.Subject) {
 func parse(t *testing.T, text string) id.UUID {
 	t.Helper()
 	u, err := id.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return u
 }
 
@@ -160,9 +157,7 @@ func (p *person) onDisks(t *testing.T) (found []string) {
 func (p *person) inBackup(t *testing.T, dir, name string) bool {
 	t.Helper()
 	opened := t.TempDir()
-	if err := os.WriteFile(filepath.Join(opened, "plain"), plainOf(t, dir, name, masterOf(t, p.cluster)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(opened, "plain"), plainOf(t, dir, name, masterOf(t, p.cluster)), 0o600))
 	return len(fsmtest.NewScanner(p.template, p.secrets...).Files(t, opened)) > 0
 }
 
@@ -171,13 +166,9 @@ func (p *person) order(t *testing.T, node int, o receipt.Order) (*receipt.Receip
 	t.Helper()
 	port := p.cluster.Nodes[node].Node.Admin()
 	a, err := port.Receipts().Receipt(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := receipt.Open(a.Signed, port.Status(t.Context()).ReceiptKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r, a.Signed
 }
 
@@ -264,9 +255,7 @@ func TestReceiptIsTrue(t *testing.T) {
 		if p.inBackup(t, dir, "after") {
 			t.Error("a backup after the erasure has the person")
 		}
-		if err := os.RemoveAll(filepath.Join(dir, "before")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(dir, "before")))
 		r, _ = p.order(t, 2, receipt.Order{Signed: signed})
 		if got := r.Backups; len(got) != 1 || got[0].Name != "after" {
 			t.Errorf("a backup that was begun within a minute of the erasure is not listed as one that may hold it: %v", got)

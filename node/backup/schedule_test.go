@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"facet/internal/must"
 )
 
 func TestStoreDecidesIfBackupIsDue(t *testing.T) {
@@ -18,26 +20,20 @@ func TestStoreDecidesIfBackupIsDue(t *testing.T) {
 		defer s.Close()
 		add := func(name string, finished bool) {
 			t.Helper()
-			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 			part := filepath.Join(dir, name, "part")
 			if finished {
 				part = filepath.Join(dir, name, manifestName)
 			}
 			head, err := json.Marshal(Head{Format: Format, Name: name, Created: time.Now()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			file := manifestFile{Head: head}
 			file.Digest = file.digest()
 			raw, err := json.Marshal(file)
 			if err == nil {
 				err = os.WriteFile(part, raw, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		now := func() string { return scheduledPrefix + time.Now().UTC().Format(backupNameFormat) }
 		var last time.Time

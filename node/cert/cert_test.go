@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/transport/memnet"
 )
 
@@ -28,9 +29,7 @@ func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 func newCA(t *testing.T, name string) *CA {
 	t.Helper()
 	ca, err := NewCA(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return ca
 }
 
@@ -44,9 +43,7 @@ func source(t *testing.T, ca *CA, issue func() (Pair, error)) (*Source, Files) {
 		t.Fatalf("ensure: %v, %v", issued, err)
 	}
 	s, err := Load(files, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s, files
 }
 
@@ -62,19 +59,13 @@ func talk(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, 
 	t.Helper()
 	host := memnet.New(1).Host("10.0.0.1")
 	l, err := host.Listen(t.Context(), "10.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	b, err := host.Dial(t.Context(), "10.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer b.Close()
 	a, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer a.Close()
 	deadline := time.Now().Add(5 * time.Second)
 	_, _ = a.SetDeadline(deadline), b.SetDeadline(deadline)
@@ -268,9 +259,7 @@ func TestCertificateIsNotSelfIssued(t *testing.T) {
 		f := func(p Pair, err error) {
 			t.Helper()
 			parsed, err2 := p.parse()
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(err, err2))
 			if c := parsed.Leaf; bytes.Equal(c.RawIssuer, c.RawSubject) || len(c.AuthorityKeyId) == 0 {
 				t.Errorf("authority %s: got subject %s, issuer %s, authority's key %x", name, c.Subject, c.Issuer, c.AuthorityKeyId)
 			}
@@ -333,20 +322,14 @@ func TestWholeFilesAreTaken(t *testing.T) {
 		ca := newCA(t, "one")
 		s, files := source(t, ca, func() (Pair, error) { return ca.IssueNode(nodeID(1), nil) })
 		old := s.Leaf()
-		if err := os.WriteFile(files.Cert, []byte("rubbish that is not a certificate"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(files.Cert, []byte("rubbish that is not a certificate"), 0o600))
 		time.Sleep(2 * recheckInterval)
 		if s.Leaf() != old {
 			t.Error("rubbish replaced a good certificate")
 		}
 		fresh, err := ca.IssueNode(nodeID(1), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fresh.Save(files.Cert, files.Key); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, fresh.Save(files.Cert, files.Key))
 		time.Sleep(2 * recheckInterval)
 		for range 3 {
 			if s.Leaf() == old {
@@ -363,21 +346,15 @@ func saveCA(t *testing.T, ca *CA, certFile, keyFile string) {
 	if err == nil {
 		err = p.Save(certFile, keyFile)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func loadCA(t *testing.T, certFile, keyFile string) *CA {
 	t.Helper()
 	p, err := LoadPair(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ca, err := ParseCA(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return ca
 }
 
@@ -400,12 +377,8 @@ func TestAuthorityFileIsPrivate(t *testing.T) {
 		t.Errorf("nodes of the authority before and after: server %v, client %v", serverErr, clientErr)
 	}
 	p, err := ca.IssueNode(nodeID(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Save(certFile, keyFile); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, p.Save(certFile, keyFile))
 	if _, err := ParseCA(p); err == nil {
 		t.Error("a node's certificate was loaded as an authority")
 	}

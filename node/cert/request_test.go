@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // The certificate is issued for a key that never leaves its machine.
@@ -20,13 +22,9 @@ func TestRequestKeepsKeyLocal(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	request, key, err := Request()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signed, err := ca.SignNode(request, nodeID(1), []string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s, _ := source(t, ca, func() (Pair, error) { return Pair{Cert: signed, Key: key}, nil })
 	state, serverErr, clientErr := talk(t, s.PeerConfig(), nodeSource(t, ca, 2).PeerConfig())
 	if serverErr != nil || clientErr != nil {
@@ -36,9 +34,7 @@ func TestRequestKeepsKeyLocal(t *testing.T) {
 		t.Errorf("got %v, %v", who, err)
 	}
 	server, err := ca.SignServer(request, []string{"n1.example.org", "10.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	parsed, err := Pair{Cert: server, Key: key}.parse()
 	if err != nil || !slices.Equal(Hosts(parsed.Leaf), []string{"10.0.0.1", "n1.example.org"}) || len(parsed.Leaf.URIs) != 0 {
 		t.Errorf("server certificate: %v, hosts %v, names %v", err, Hosts(parsed.Leaf), parsed.Leaf.URIs)
@@ -52,9 +48,7 @@ func TestForeignRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	request, _, err := Request()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := func(name string, b []byte) {
 		t.Helper()
 		if _, err := ca.SignNode(b, nodeID(1), nil); !errors.Is(err, ErrRequest) {
@@ -68,13 +62,9 @@ func TestForeignRequestIsRefused(t *testing.T) {
 	f("nothing", nil)
 	f("a certificate", ca.CertPEM())
 	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f("another curve", pem.EncodeToMemory(&pem.Block{Type: blockRequest, Bytes: der}))
 }
 
@@ -105,23 +95,15 @@ func TestAuthoritiesRotateWithoutPause(t *testing.T) {
 		t.Helper()
 		f := files(t.TempDir())
 		p, err := by.IssueNode(nodeID(n), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(p.Save(f.Cert, f.Key), os.WriteFile(f.CA, trust, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, errors.Join(p.Save(f.Cert, f.Key), os.WriteFile(f.CA, trust, 0o600)))
 		s, err := Load(f, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return s
 	}
 	onlyOld := load(old, old.CertPEM(), 1)
 	next, err := old.Successor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	both := old.CertPEM()
 	steps := []*Source{onlyOld, load(old, both, 2), load(next, next.CertPEM(), 3), load(next, next.Alone().CertPEM(), 4)}
 	for i, a := range steps {

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // sizeMax is the most bytes that all files of the console have compressed.
@@ -87,9 +89,7 @@ func TestFileIsRevalidatedAndCompressed(t *testing.T) {
 		}
 		if zipped {
 			r, err := gzip.NewReader(bytes.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if body, err = io.ReadAll(r); err != nil {
 				t.Fatal(err)
 			}
@@ -124,13 +124,9 @@ type lock struct {
 func TestVendoredFilesHaveTheirHashes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("vendor.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var l lock
-	if err := json.Unmarshal(text, &l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &l))
 	var known []string
 	for _, p := range l.Packages {
 		if p.Version == "" || !strings.HasPrefix(p.Integrity, "sha512-") {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/internal/tiles"
 	"facet/node/audit/entry"
 )
@@ -64,30 +65,22 @@ func (m *memory) ReadHashes(indexes []int64) (list []tlog.Hash, err error) {
 func (m *memory) add(t *testing.T, text string) {
 	t.Helper()
 	hashes, err := tlog.StoredHashes(m.size, []byte(text), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m.size, m.hashes = m.size+1, append(m.hashes, hashes...)
 }
 
 func (m *memory) sign(t *testing.T, origin string, size int64, key ed25519.PrivateKey) []byte {
 	t.Helper()
 	root, err := tlog.TreeHash(size, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signed, err := tiles.Checkpoint{Origin: origin, Tree: tlog.Tree{N: size, Hash: root}}.Sign(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return signed
 }
 
 func vector[P ~[]tlog.Hash](t *testing.T, at int64, proof P, err error) proofVector {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	v := proofVector{At: at, Hashes: [][]byte{}}
 	for _, h := range proof {
 		v.Hashes = append(v.Hashes, h[:])
@@ -162,14 +155,10 @@ func TestVectorsAreCurrent(t *testing.T) {
 	v.Swapped = changed(t, map[int64]string{500: "entry 501", 501: "entry 500"}).sign(t, origin, 1000, key)
 	const name = "test/testdata/audit.json"
 	got, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got = append(got, '\n')
 	if *rewrite {
-		if err := os.WriteFile(name, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, got, 0o600))
 	}
 	if want, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the code makes, %v: go test ./node/console -run Vectors -rewrite", name, err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/holder"
 )
 
@@ -214,9 +215,9 @@ func TestDamagedPlaceIsRefused(t *testing.T) {
 		first.kill()
 		file := filepath.Join(first.dir, "place")
 		raw, err := os.ReadFile(file)
-		must(t, err)
+		must.Do(t, err)
 		raw[len(raw)/2] ^= 1
-		must(t, os.WriteFile(file, raw, 0o600))
+		must.Do(t, os.WriteFile(file, raw, 0o600))
 		if _, err := holder.Open(holder.Config{Dir: first.dir, Address: first.address, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "place") {
 			t.Errorf("a damaged file: got %v", err)
 		}

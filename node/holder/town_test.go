@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/holder"
 	"facet/node/loop"
 )
@@ -58,7 +59,7 @@ func newTown(t *testing.T, n int) *town {
 
 func (w *town) add(number int, dir, address string) *process {
 	p := &process{town: w, number: number, dir: dir, address: address}
-	must(w.t, os.MkdirAll(dir, 0o700))
+	must.Do(w.t, os.MkdirAll(dir, 0o700))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = append(w.all, p)
@@ -68,7 +69,7 @@ func (w *town) add(number int, dir, address string) *process {
 // copyOf adds a process on a copy of p's directory.
 func (w *town) copyOf(p *process, address string) *process {
 	dir := filepath.Join(w.t.TempDir(), "copy")
-	must(w.t, os.CopyFS(dir, os.DirFS(p.dir)))
+	must.Do(w.t, os.CopyFS(dir, os.DirFS(p.dir)))
 	return w.add(p.number, dir, address)
 }
 
@@ -85,7 +86,7 @@ func (p *process) start() {
 		},
 		Log: slog.New(slog.DiscardHandler),
 	})
-	must(w.t, err)
+	must.Do(w.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	w.mu.Lock()
@@ -210,11 +211,4 @@ func virtual(t *testing.T, n int, f func(t *testing.T, w *town)) {
 		defer w.close()
 		f(t, w)
 	})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

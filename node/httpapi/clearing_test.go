@@ -19,6 +19,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/must"
 	"facet/node/transport/memnet"
 	"facet/router"
 )
@@ -113,9 +114,7 @@ func TestClosingConnectionReadsNoMore(t *testing.T) {
 	c := &clearingConn{Conn: tls.Server(&recordConn{Conn: server}, &tls.Config{Certificates: []tls.Certificate{certificate}})}
 	shaken := make(chan error, 1)
 	go func() { shaken <- tls.Client(client, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
-	if err := c.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Handshake())
 	if err := c.stopReading(); err != nil { // as Close does first
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // documentOfAnswers is where each answer of the interface has a row:
@@ -46,9 +48,7 @@ var (
 func rows(t *testing.T) (list []row) {
 	t.Helper()
 	text, err := os.ReadFile(documentOfAnswers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n, line := range strings.Split(string(text), "\n") {
 		m := rowCells.FindStringSubmatch(line)
 		if m != nil && (testName.MatchString(m[3]) || stepTitle.MatchString(m[3])) {
@@ -71,9 +71,7 @@ func shown(t *testing.T) map[string][]shownAnswer {
 	steps := map[string][]shownAnswer{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, rest, _ := strings.Cut(string(text), "== ")
 		for step := range strings.SplitSeq(rest, "\n== ") {
 			request, got, _ := strings.Cut(step, "\n--\n")
@@ -102,20 +100,14 @@ var sentence = regexp.MustCompile(`^([A-Z]|[a-z]+[A-Za-z]* (must|is required|is 
 func TestMessagesAreSentences(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	message, seen := regexp.MustCompile(`"message":("(?:[^"\\]|\\.)*")`), map[string]bool{}
 	for _, file := range append(files, "openapi/openapi.json") {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, m := range message.FindAllSubmatch(text, -1) {
 			var plain string
-			if err := json.Unmarshal(m[1], &plain); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(m[1], &plain))
 			if !seen[plain] && !sentence.MatchString(plain) && !plainMessages.MatchString(plain) {
 				t.Errorf("%s: %q is no sentence", file, plain)
 			}
@@ -160,9 +152,7 @@ func tests(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return names
 }
 
@@ -207,15 +197,11 @@ func TestEveryAnswerHasARow(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("openapi/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var document struct {
 		Paths map[string]map[string]struct{ Responses map[string]any }
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &document))
 	documented := 0
 	for path, methods := range document.Paths {
 		for method, op := range methods {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/engine/enginetest"
+	"facet/internal/must"
 	"facet/node/httpapi/openapi"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -120,9 +121,7 @@ func documented(t *testing.T) map[string][2]float64 {
 			Parameters map[string]struct{ Schema schema }
 		}
 	}
-	if err := json.Unmarshal(openapi.Document(), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(openapi.Document(), &document))
 	all := map[string][2]float64{}
 	add := func(name string, s schema) {
 		if b, ok := s.bounds(); ok {
@@ -140,9 +139,7 @@ func documented(t *testing.T) map[string][2]float64 {
 		add(name, s)
 		for member, raw := range s.Properties {
 			var p schema
-			if err := json.Unmarshal(raw, &p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(raw, &p))
 			add(name+"."+member, p)
 		}
 	}
@@ -370,9 +367,7 @@ func tags(t *testing.T, n tenant) {
 func crowd(t *testing.T) string {
 	t.Helper()
 	portrait, err := jpeg.Decode(bytes.NewReader(sample(t, "obama.jpg")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	head := image.Rect(360, 60, 640, 380)
 	picture := image.NewRGBA(image.Rect(0, 0, 5*head.Dx(), 5*head.Dy()))
 	for i := range 25 {
@@ -380,9 +375,7 @@ func crowd(t *testing.T) string {
 		draw.Draw(picture, image.Rectangle{at, at.Add(head.Size())}, portrait, head.Min, draw.Src)
 	}
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, picture, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&b, picture, nil))
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 

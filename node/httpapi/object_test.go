@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/sigv4"
 	"facet/router"
 )
@@ -84,9 +85,7 @@ func TestTagsAreStringsWithoutRepeats(t *testing.T) {
 	f := func(text string, want []string, ok bool) {
 		t.Helper()
 		o, err := readObject([]byte(`{"tags":`+text+`}`), "tags")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := o.tags()
 		if (err == nil) != ok || !cmp.Equal(got, want) {
 			t.Errorf("%.80s: got %q, %v; want %q", text, got, err, want)
@@ -107,9 +106,7 @@ func TestTagsAreStringsWithoutRepeats(t *testing.T) {
 		many[i] = strings.Repeat("a", i+1)
 	}
 	text, err := json.Marshal(many[:tagsMax])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f(string(text), many[:tagsMax], true)
 	text = append(text[:len(text)-1], []byte(`,"one more"]`)...)
 	f(string(text), nil, false)
@@ -154,9 +151,7 @@ func TestBase64IsTakenInEveryForm(t *testing.T) {
 func TestImageMayBeEscapedInItsJSON(t *testing.T) {
 	t.Parallel()
 	o, err := readObject([]byte(`{"face":"data:image\/png;base64,\n\u002b\/+\/","x":1}`), "face")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := o.image("face"); err != nil || string(got) != "\xfb\xff\xbf" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -168,17 +163,11 @@ func TestTwoImagesOfABodyDoNotOverlap(t *testing.T) {
 	first, second := bytes.Repeat([]byte("first"), 1000), bytes.Repeat([]byte("second"), 1000)
 	body := `{"face":"` + base64.StdEncoding.EncodeToString(first) + `","probe":"` + base64.RawURLEncoding.EncodeToString(second) + `"}`
 	o, err := readObject([]byte(body), "face", "probe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	probe, err := o.image("probe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	face, err := o.image("face")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !bytes.Equal(face, first) || !bytes.Equal(probe, second) {
 		t.Errorf("got %.20q and %.20q", face, probe)
 	}
@@ -229,9 +218,7 @@ func TestOperationIdentityFollowsD8(t *testing.T) {
 		c := base()
 		change(c)
 		w, err := c.write()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if w.Keyed != strings.Contains(name, "key") || w.Request[0] != 3 {
 			t.Errorf("%s: %+v", name, w)
 		}
@@ -358,13 +345,9 @@ func TestImageAliasesTheBody(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"probe":"` + strings.Repeat("A", 1<<20) + `"}`)
 	o, err := readObject(body, "probe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	image, err := o.image("probe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if &image[0] != &body[len(`{"probe":"`)] {
 		t.Error("the image was copied")
 	}

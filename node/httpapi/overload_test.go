@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // crowdedFor starts a server whose engine has no room for images of tenantA.
@@ -169,9 +170,7 @@ func TestOverloadedNodeSendsNo100Continue(t *testing.T) {
 		}
 		from := bufio.NewReader(c)
 		line, err := from.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return line, from
 	}
 	if a := r.send(image); a.status != 200 { // the node knows its key

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 // The page names the limits that the decoders keep.
 func TestPageNamesLimitsOfImages(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/interface.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	thousands := fmt.Sprintf("%d,%03d", imaging.MaxSide/1000, imaging.MaxSide%1000)
 	for _, limit := range []string{
 		fmt.Sprintf("%d to %s pixels a side", imaging.MinSide, thousands), fmt.Sprintf("%d million in all", imaging.MaxPixels/1_000_000),

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // probesBody returns a body with so many photos.
@@ -61,9 +63,7 @@ func paced(t *testing.T, rules Rules, target string, bodies ...string) string {
 				break
 			}
 			wait, err := time.ParseDuration(a.header.Get("Retry-After") + "s")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			clock.move(wait)
 			got = append(got, wait.String())
 		}

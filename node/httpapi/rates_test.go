@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/sigv4"
 	"facet/router"
 )
@@ -217,9 +218,7 @@ func TestTooFastIs429WithRetryAfter(t *testing.T) {
 		t.Errorf("an unknown access key: %d %s", a.status, a.body)
 	}
 	seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	clock.move(time.Duration(seconds) * time.Second)
 	if a := ask(r, clock, "biometric", "app", "GET", "/v1.1/tags", ""); a.status != 200 {
 		t.Errorf("after Retry-After: %d %s", a.status, a.body)

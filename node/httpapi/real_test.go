@@ -19,6 +19,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
@@ -151,9 +152,7 @@ func (s *service) tenant(t *testing.T, name string, n int) tenant {
 	allow(t, m.Node, who, metafsm.QuotaValue{Quota: metafsm.QuotaSubjects, Most: metafsm.QuotaMax})
 	key := func(role router.Role) router.AccessKey {
 		k, err := m.Node.Router().CreateAccessKey(t.Context(), who, router.KeyTerms{Role: role})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return k
 	}
 	files := filepath.Join(s.bucket, who.String())
@@ -193,9 +192,7 @@ func (n tenant) gallery(t *testing.T, name string, size int) *nodetest.Client {
 // put puts an image into the tenant's folder of the object store.
 func (n tenant) put(t *testing.T, name string, image []byte) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(n.files, 0o700), os.WriteFile(filepath.Join(n.files, name), image, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(n.files, 0o700), os.WriteFile(filepath.Join(n.files, name), image, 0o600)))
 }
 
 // sample returns the bytes of a sample photo.
@@ -212,9 +209,7 @@ func sample(t *testing.T, photo string) []byte {
 		t.Fatalf("there is no photo %s: %v", photo, err)
 	}
 	raw, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return raw
 }
 

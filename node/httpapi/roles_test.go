@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/httpapi"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
@@ -22,9 +23,7 @@ import (
 func (n tenant) keyed(t *testing.T, s *service, c *nodetest.Client, terms router.KeyTerms) *nodetest.Client {
 	t.Helper()
 	k, err := s.Nodes[0].Node.Router().CreateAccessKey(t.Context(), n.key.Tenant, terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	keyed := c.Keyed(k)
 	keyed.APIKey = c.APIKey
 	return keyed
@@ -68,9 +67,7 @@ func TestRolesDoTheirPart(t *testing.T) {
 		clients := map[string]*nodetest.Client{}
 		for _, name := range router.Roles {
 			role, err := router.ParseRole(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			clients[name] = own.keyed(t, s, app, router.KeyTerms{Role: role, Holder: "matrix"})
 		}
 		var b strings.Builder
@@ -93,14 +90,10 @@ func TestRolesDoTheirPart(t *testing.T) {
 		}
 		name := filepath.Join("testdata", "roles.md")
 		if *rewrite {
-			if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte(b.String()), 0o600))
 		}
 		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := b.String(); got != string(want) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}

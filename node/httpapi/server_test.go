@@ -27,6 +27,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/must"
 	"facet/node/sigv4"
 	"facet/node/transport"
 	"facet/node/transport/memnet"
@@ -118,14 +119,10 @@ func startOn(t testing.TB, network transport.Network, change func(*Config), edit
 		change(&cfg)
 	}
 	server, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r.server = server
 	ln, err := network.Listen(context.Background(), ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r.addr = ln.Addr().String()
 	if edit != nil {
 		ln = edit(server, ln)
@@ -149,22 +146,16 @@ func startOn(t testing.TB, network transport.Network, change func(*Config), edit
 func selfSigned(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "facet.test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"facet.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(leaf)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots
@@ -222,9 +213,7 @@ func (q signed) raw(t testing.TB) string {
 		}
 		more, err := sigv4.Signer{Region: regionDefault, Service: service, AccessKey: q.as, SecretKey: "secret of " + q.as}.
 			Sign(r, sha256.Sum256([]byte(q.body)), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r.Headers = append(r.Headers, more...)
 	}
 	var b strings.Builder

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"facet/internal/must"
 	"facet/router"
 )
 
@@ -70,16 +71,12 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 		var silent []net.Conn
 		for range 8 {
 			c, err := r.network.Dial(t.Context(), r.addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer c.Close()
 			silent = append(silent, c)
 		}
 		for _, c := range silent[5:] { // connections beyond the address's share are closed at once
-			if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
 			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
 				t.Errorf("a connection too many: read %d, %v", n, err)
 			}
@@ -207,16 +204,10 @@ func TestCloseCutsLateRequests(t *testing.T) {
 func TestCloseBeforeServeEndsServe(t *testing.T) {
 	t.Parallel()
 	server, err := New(Config{Service: newStandIn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, server.Close(context.Background()))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := server.Serve(ln); err != nil {
 		t.Errorf("serve: %v", err)
 	}

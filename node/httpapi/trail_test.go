@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/httpapi"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
@@ -29,9 +30,7 @@ func startTrail(t *testing.T) *trail {
 	t.Helper()
 	s := startFaces(t)
 	own := s.tenant(t, "trail", 0)
-	if err := s.Nodes[0].Node.Router().SetAudit(t.Context(), own.key.Tenant, metafsm.AuditBestEffort, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Nodes[0].Node.Router().SetAudit(t.Context(), own.key.Tenant, metafsm.AuditBestEffort, 0))
 	l := &trail{tenant: own, s: s, app: own.gallery(t, "app", 50)}
 	admin := *own.admin
 	admin.APIKey = l.app.APIKey
@@ -60,9 +59,7 @@ func (l *trail) records(t *testing.T, request string) (list []record) {
 	t.Helper()
 	for late := time.Now().Add(10 * time.Second); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		var page struct{ Records []record }
-		if err := json.Unmarshal(l.admin.Call(t, l.base, http.MethodGet, "/api/audit?reads=false&length=200", nil).Body, &page); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(l.admin.Call(t, l.base, http.MethodGet, "/api/audit?reads=false&length=200", nil).Body, &page))
 		slices.Reverse(page.Records) // the newest is first
 		list = slices.DeleteFunc(page.Records, func(r record) bool { return r["requestId"] != request })
 		if len(list) > 0 && list[len(list)-1]["kind"] == "request" {

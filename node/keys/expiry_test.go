@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/shard/seal"
 )
@@ -38,28 +39,21 @@ func openKeys(t *testing.T, log slog.Handler) *Keys {
 	dir := t.TempDir()
 	in := func(file string) string { return filepath.Join(dir, file) }
 	ca, err := cert.NewCA("test")
-	must(t, err)
+	must.Do(t, err)
 	who := id.Node{UUID: id.Random([16]byte{1})}
 	own, err := ca.IssueNode(who, []string{"127.0.0.1"})
-	must(t, err)
-	must(t, own.Save(in("node.pem"), in("node.key")))
+	must.Do(t, err)
+	must.Do(t, own.Save(in("node.pem"), in("node.key")))
 	server, err := ca.IssueServer([]string{"127.0.0.1"})
-	must(t, err)
-	must(t, server.Save(in("server.pem"), in("server.key")))
-	must(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
-	must(t, os.WriteFile(in("some.key"), []byte(hex.EncodeToString(make([]byte, seal.KeyBytes))), 0o600))
+	must.Do(t, err)
+	must.Do(t, server.Save(in("server.pem"), in("server.key")))
+	must.Do(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
+	must.Do(t, os.WriteFile(in("some.key"), []byte(hex.EncodeToString(make([]byte, seal.KeyBytes))), 0o600))
 	k, err := Open(t.Context(), Config{
 		Node: who, Self: id.NewMember(who, 1), Certificates: dir, Cluster: Source{File: in("some.key")}, Gossip: Source{File: in("some.key")}, Log: slog.New(log),
 	})
-	must(t, err)
+	must.Do(t, err)
 	return k
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestExpiryIsLoggedOnceADay(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -19,13 +20,9 @@ func hexOf(fill string) string { return strings.Repeat(fill, seal.KeyBytes) }
 func TestRingChangesOnDiskFirst(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "some.key")
-	if err := os.WriteFile(file, []byte(hexOf("01")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(hexOf("01")+"\n"), 0o600))
 	r, err := openRing(t.Context(), Source{File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var applied [][]byte
 	r.apply = func(secrets [][]byte) error {
 		onDisk, err := readRing(t.Context(), Source{File: file})

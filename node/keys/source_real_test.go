@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -22,7 +23,7 @@ func shell(text string) Source { return Source{Command: []string{"/bin/sh", "-c"
 func TestCommandPrintsKeys(t *testing.T) {
 	t.Parallel()
 	r, err := openRing(t.Context(), shell("echo "+hexOf("01")+"; echo "+hexOf("02")+"; echo not part of it >&2"))
-	must(t, err)
+	must.Do(t, err)
 	if got := r.secrets(); len(got) != 2 || got[0][0] != 1 || got[1][0] != 2 {
 		t.Errorf("got %x", got)
 	}
@@ -68,9 +69,9 @@ func TestSlowCommandEndsWithItsChildren(t *testing.T) {
 		t.Errorf("got %v after %v", err, took)
 	}
 	b, err := os.ReadFile(file)
-	must(t, err)
+	must.Do(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	must(t, err)
+	must.Do(t, err)
 	for late := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if state, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); bytes.Contains(state, []byte(") Z ")) {
 			break // ended, and nobody has asked for its exit code
@@ -101,9 +102,9 @@ func TestCredentialIsNeverRewritten(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "some.key")
 	text := hexOf("01") + " 2026-01-02T03:04:05Z\n" + hexOf("02") + "\n"
-	must(t, os.WriteFile(file, []byte(text), 0o400))
+	must.Do(t, os.WriteFile(file, []byte(text), 0o400))
 	r, err := openRing(t.Context(), SourceOf(file, dir, nil))
-	must(t, err)
+	must.Do(t, err)
 	var applied string
 	r.apply = func(secrets [][]byte) error {
 		applied = ""
@@ -134,7 +135,7 @@ func TestCredentialIsNeverRewritten(t *testing.T) {
 		t.Errorf("a key that the credential lacks: %v", err)
 	}
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	b, err := os.ReadFile(file)
 	if err != nil || string(b) != text || len(entries) != 1 || !slices.Equal(r.secrets()[0], next.secret) {
 		t.Errorf("the file has %q, %v", b, err)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/transport/memnet"
 )
 
@@ -43,19 +44,13 @@ func TestGossipGarbageWarnsOnceAMinute(t *testing.T) {
 		const minutes, perMinute = 3, 1000
 		for i := range minutes * perMinute {
 			from, err := network.Host("10.0.0.9").ListenPacket(t.Context(), fmt.Sprintf("10.0.0.9:%d", 1000+i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			to, err := network.Host("10.0.0.9").Resolve(t.Context(), "10.0.0.1:1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if _, err := from.WriteTo(bytes.Repeat([]byte{byte(i)}, 100), to[0]); err != nil {
 				t.Fatal(err)
 			}
-			if err := from.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, from.Close())
 			time.Sleep(time.Minute / perMinute)
 		}
 		if got := warnings.Load(); got < 1 || got > minutes {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/transport/memnet"
 )
 
@@ -20,9 +21,7 @@ func TestGossipKeyChangeLosesNoNode(t *testing.T) {
 		old, next := make([]byte, KeyBytes), bytes.Repeat([]byte{7}, KeyBytes)
 		for _, keys := range [][][]byte{{old, next}, {next, old}, {next}} {
 			for _, p := range parties {
-				if err := p.ChangeKeys(keys); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.ChangeKeys(keys))
 				for range 10 {
 					time.Sleep(time.Second)
 					await(t, time.Second, 3, parties...)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/node/transport"
 	"facet/node/transport/memnet"
@@ -61,9 +62,7 @@ type world struct {
 func newWorld(t *testing.T, seeds ...string) *world {
 	t.Helper()
 	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return &world{ca: ca, dir: t.TempDir(), seeds: seeds, label: "test"}
 }
 
@@ -77,13 +76,9 @@ func (w *world) join(t *testing.T, network transport.Network, n byte, epoch uint
 	}
 	log := slog.New(slog.DiscardHandler)
 	source, err := cert.Load(files, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	mux, err := transport.Open(t.Context(), transport.Config{Network: network, Addr: address, TLS: source.PeerConfig(), Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cfg := Config{
 		Mux: mux, Seeds: w.seeds, Keys: [][]byte{make([]byte, KeyBytes)}, Label: w.label, Log: log,
 		File: base + ".addresses",
@@ -93,9 +88,7 @@ func (w *world) join(t *testing.T, network transport.Network, n byte, epoch uint
 		e(&cfg)
 	}
 	m, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return &party{m, mux}
 }
 
@@ -277,9 +270,7 @@ func TestUpdateReachesAllInASecond(t *testing.T) {
 		meta := parties[0].Self()
 		meta.Cluster, meta.Version = cluster, "v2"
 		meta.MetaVoters = []id.Node{nodeID(1), nodeID(2), nodeID(3)}
-		if err := parties[0].Update(meta); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, parties[0].Update(meta))
 		time.Sleep(time.Second)
 		for _, p := range parties {
 			got, ok := p.Node(nodeID(1))

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // full returns a node with long names and the five voters of a large cluster.
@@ -41,9 +42,7 @@ func TestLongMetadataFits(t *testing.T) {
 	t.Parallel()
 	want := full()
 	b, err := want.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Logf("%d bytes", len(b))
 	got, err := decodeMeta(b)
 	if err != nil || !cmp.Equal(got, want) {
@@ -151,9 +150,7 @@ func TestBookKeepsTheLatestAddresses(t *testing.T) {
 func TestDamagedBookIsReplaced(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")
-	if err := os.WriteFile(file, []byte(`[{"member":"x","address":"y"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(`[{"member":"x","address":"y"}`), 0o600))
 	var out bytes.Buffer
 	b := openBook(file, slog.New(slog.NewTextHandler(&out, nil)))
 	if got := b.addresses(); len(got) != 0 || !strings.Contains(out.String(), "not read") {

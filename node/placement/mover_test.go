@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 )
@@ -21,16 +22,12 @@ func (loopback) Dial(ctx context.Context, address string) (net.Conn, error) {
 func TestFailedTransferIsRememberedUntilOneSucceeds(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	group, err := raftfsm.Open(raftfsm.Config{
 		Group: 1, Self: "a", Dir: t.TempDir(), Stream: loopback{l}, Log: slog.New(slog.DiscardHandler),
 		Resolve: func(id.Member) (string, error) { return l.Addr().String(), nil },
 	}, metafsm.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() {
 		if err := group.Close(); err != nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/loop"
 	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
@@ -20,9 +21,7 @@ import (
 func settled(t *testing.T, m *shardfsm.Machine) {
 	t.Helper()
 	f, err := m.Freeze()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Release()
 	stored := f.(raftfsm.Stored)
 	if _, err := stored.Settle(segment.Share); err != nil {
@@ -38,17 +37,13 @@ func settled(t *testing.T, m *shardfsm.Machine) {
 func TestRoundKeepsCodesOfOneSegment(t *testing.T) {
 	t.Parallel()
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	arena := kernel.NewArena(0)
 	r := &Replicas{shards: map[id.Shard]hosted{}}
 	dirs := []string{t.TempDir(), t.TempDir()}
 	for i, dir := range dirs {
 		store, err := segment.Open(dir, segment.Options{Bytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m := shardfsm.New(table, arena)
 		m.Keep(store)
 		newOffice(t, m, byte(i+1))
@@ -63,9 +58,7 @@ func TestRoundKeepsCodesOfOneSegment(t *testing.T) {
 	files := func() (n int) {
 		for _, dir := range dirs {
 			names, err := filepath.Glob(filepath.Join(dir, "*.codes.seg"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			n += len(names)
 		}
 		return n

@@ -6,6 +6,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
@@ -18,13 +19,9 @@ import (
 func TestMemoryCountsMeansAtOnce(t *testing.T) {
 	t.Parallel()
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tenant, gallery := id.Tenant{UUID: id.UUID{1}}, id.Gallery{UUID: id.UUID{2}}
 	r := &Replicas{state: metafsm.New(), shards: map[id.Shard]hosted{1: {state: shardfsm.New(table, kernel.NewArena(0))}}}
 	index := uint64(0)
@@ -40,9 +37,7 @@ func TestMemoryCountsMeansAtOnce(t *testing.T) {
 		Application: metafsm.Application{ID: id.Application{UUID: id.UUID{3}}, Tenant: tenant, Gallery: gallery, Name: "app", KeyMAC: [32]byte{1}, SealedKey: []byte{1}},
 	}))
 	s := r.shards[1].state.Shard()
-	if err := s.Slots().Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: 100}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Slots().Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: 100}))
 	for n := range byte(100) {
 		e := shard.Event{Gallery: gallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{1 + n/2}}, Event: id.Event{UUID: id.UUID{1 + n}}, Time: int64(n)}
 		face := engine.Face{Template: make(engine.Template, 192)}
@@ -53,9 +48,7 @@ func TestMemoryCountsMeansAtOnce(t *testing.T) {
 		} else {
 			err = s.Add(e, shard.FreeSlots)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	without := r.Memory()
 	apply(metafsm.UpdateGalleryOp.Encode(metafsm.UpdateGallery{Write: metafsm.Write{Op: id.Operation{3}}, Tenant: tenant, Gallery: gallery, SubjectTemplates: new(true)}))

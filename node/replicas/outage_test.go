@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 )
@@ -20,9 +21,7 @@ import (
 func outagesIn(t *testing.T, dir string) *outages {
 	t.Helper()
 	o, err := openOutages(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return o
 }
 
@@ -61,16 +60,10 @@ func TestDamagedReplicaStaysOut(t *testing.T) {
 func TestOlderOutageEndsNoNewer(t *testing.T) {
 	t.Parallel()
 	o := outagesIn(t, t.TempDir())
-	if err := o.note(1, raftfsm.ErrCorrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.note(1, raftfsm.ErrCorrupt))
 	first, _ := o.get(1)
-	if err := o.note(1, ErrDiverged); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.end(1, first); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.note(1, ErrDiverged))
+	must.Do(t, o.end(1, first))
 	if why, out := o.get(1); !out || why.Reason != ErrDiverged.Error() {
 		t.Errorf("out %v because of %q", out, why.Reason)
 	}
@@ -81,13 +74,9 @@ func TestSetAsideFolderIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		o, group := outagesIn(t, dir), Folder(dir, 1)
-		if err := os.Mkdir(group, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(group, 0o700))
 		aside, err := o.setAside(group, outage{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f := func(wait time.Duration, want int) {
 			t.Helper()
 			time.Sleep(wait)
@@ -116,9 +105,7 @@ func TestRewrittenFolderIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		o, group := outagesIn(t, dir), Folder(dir, 1)
-		if err := o.note(1, &raftfsm.RewriteError{From: 5, Commit: 9}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.note(1, &raftfsm.RewriteError{From: 5, Commit: 9}))
 		kept := ""
 		for i := range 2 {
 			if got := o.rewritten(); got != 1 {
@@ -127,9 +114,7 @@ func TestRewrittenFolderIsKept(t *testing.T) {
 			why, _ := o.get(1)
 			err := os.Mkdir(group, 0o700)
 			aside, failed := o.setAside(group, why)
-			if err := errors.Join(err, failed); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(err, failed))
 			if i == 0 {
 				kept = aside
 			}
@@ -137,18 +122,14 @@ func TestRewrittenFolderIsKept(t *testing.T) {
 		}
 		why, _ := o.get(1)
 		time.Sleep(1000 * time.Hour)
-		if err := errors.Join(o.end(1, why), o.clear(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(o.end(1, why), o.clear(time.Hour)))
 		if got, err := Rewritten(kept); err != nil || *got != (raftfsm.RewriteError{From: 5, Commit: 9}) {
 			t.Errorf("the folder says %v, %v", got, err)
 		}
 		if got := o.rewritten(); got != 1 || len(o.alarms(shared)) != 1 || !strings.Contains(o.alarms(shared)[0], "entries 5 to 9") {
 			t.Errorf("%d groups were rewritten, alarms %q; want 1", got, o.alarms(shared))
 		}
-		if err := os.RemoveAll(kept); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(kept))
 		if got := o.rewritten(); got != 0 || len(o.alarms(shared)) != 0 {
 			t.Errorf("the folder is gone: %d groups, alarms %q", got, o.alarms(shared))
 		}

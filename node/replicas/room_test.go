@@ -14,6 +14,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/loop"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
@@ -35,13 +36,9 @@ const officeEvents = 1000
 func newOffice(t *testing.T, machine *shardfsm.Machine, n byte) *office {
 	t.Helper()
 	key, err := seal.NewKey(slices.Repeat([]byte{n}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := &office{Shard: machine.Shard(), gallery: id.Gallery{UUID: id.UUID{n}}, key: key}
-	if err := o.Slots().Grant(shard.Grant{Gallery: o.gallery, Generation: 1, Total: officeEvents}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Slots().Grant(shard.Grant{Gallery: o.gallery, Generation: 1, Total: officeEvents}))
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := range officeEvents {
 		template, square := make(engine.Template, 192), 0.
@@ -56,9 +53,7 @@ func newOffice(t *testing.T, machine *shardfsm.Machine, n byte) *office {
 		binary.BigEndian.PutUint32(u[:], uint32(i+1))
 		e := shard.Event{Gallery: o.gallery, Generation: 1, Subject: id.Subject{UUID: u}, Event: id.Event{UUID: u}, Time: int64(i)}
 		e.Sealed = shard.SealFace(key, shard.FaceRef{Gallery: o.gallery, Generation: 1, Subject: e.Subject, Event: e.Event}, engine.Face{Template: template})
-		if err := o.Put(e, shard.FreeSlots); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Put(e, shard.FreeSlots))
 		o.probe = template
 	}
 	o.want = o.search(t)
@@ -80,9 +75,7 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		arena := kernel.NewArena(0)
 		machines := []*shardfsm.Machine{shardfsm.New(table, arena), shardfsm.New(table, arena), shardfsm.New(table, arena)}
 		r := &Replicas{shards: map[id.Shard]hosted{}}
@@ -114,9 +107,7 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 		}
 		step := func() {
 			t.Helper()
-			if err := room.step(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, room.step(context.Background()))
 			for i, o := range offices {
 				time.Sleep(2 * time.Millisecond) // the searches have different times
 				if got := o.search(t); !slices.Equal(got, o.want) {

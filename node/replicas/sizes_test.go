@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestSizesDistinguishFiles(t *testing.T) {
@@ -13,12 +15,8 @@ func TestSizesDistinguishFiles(t *testing.T) {
 		"raft.db": 100, "snapshots/2-5-7/state.bin": 30, "snapshots/2-5-7/meta.json": 3, "segments/a": 500, "segments/b": 50,
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	got, err := filesOf(dir)
 	if err != nil || got.Log != 100 || got.Snapshots != 33 || got.Segments != 550 || got.SnapshotAt.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 )
 
@@ -20,9 +21,7 @@ const (
 func openTable(t *testing.T, dir string) *Table {
 	t.Helper()
 	table, err := Open(dir, self, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return table
 }
 
@@ -61,19 +60,13 @@ func TestRolledBackDirectoryIsRefuted(t *testing.T) {
 	file := filepath.Join(dir, File)
 	told(openTable(t, dir), to)
 	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	told(openTable(t, dir), to)
-	if err := os.WriteFile(file, before, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, before, 0o600))
 	if !told(openTable(t, dir), to) {
 		t.Error("a directory that was copied before the last start was accepted")
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	if !told(openTable(t, dir), to) {
 		t.Error("a directory without the file was accepted")
 	}
@@ -101,22 +94,16 @@ func TestDamagedFileContinuesRun(t *testing.T) {
 	dir, to := t.TempDir(), openTable(t, t.TempDir())
 	for range 3 {
 		from := openTable(t, dir)
-		if err := from.Begin(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, from.Begin(1))
 		from.Marks(1).Add(self, raftfsm.Mark{Life: from.Life(1), Term: 1})
 		told(from, to)
 	}
 	file := filepath.Join(dir, File)
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := func(what string, b []byte) {
 		t.Helper()
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, b, 0o600))
 		var log strings.Builder
 		from, err := Open(dir, self, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
@@ -156,9 +143,7 @@ func TestTableKeepsHighestMark(t *testing.T) {
 	f(raftfsm.Mark{Term: 3}, raftfsm.Mark{Term: 3})
 	f(raftfsm.Mark{Life: 5, Term: 1}, raftfsm.Mark{Life: 5, Term: 1})
 	f(raftfsm.Mark{Term: 9, Index: 9}, raftfsm.Mark{Life: 5, Term: 1})
-	if err := table.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Save())
 	if got, _ := openTable(t, dir).Marks(3).Known(them); got != (raftfsm.Mark{Life: 5, Term: 1}) {
 		t.Errorf("after a restart: %+v", got)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // job is a request for testdata/sign.py.
@@ -34,16 +36,12 @@ type signedJob struct {
 func botocore(t *testing.T, jobs []job) []signedJob {
 	t.Helper()
 	python, err := filepath.Abs(filepath.Join("..", "..", "assets", "venv", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := os.Stat(python); err != nil {
 		t.Fatalf("botocore signs for this test, and is not set up: run make setup (%v)", err)
 	}
 	input, err := json.Marshal(jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	command := exec.Command(python, filepath.Join("testdata", "sign.py"))
 	command.Stdin = bytes.NewReader(input)
 	var problems bytes.Buffer

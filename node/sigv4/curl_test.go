@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // curlServer starts a TLS server that checks signatures and answers with the text
@@ -42,9 +44,7 @@ func curlServer(t *testing.T, v *Verifier) (url, ca string) {
 	t.Cleanup(server.Close)
 	ca = filepath.Join(t.TempDir(), "ca.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(ca, block, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(ca, block, 0o600))
 	return server.URL, ca
 }
 
@@ -72,9 +72,7 @@ func TestCurlIsAcceptedInBothDialects(t *testing.T) {
 	t.Parallel()
 	url, ca := curlServer(t, New(Config{Region: "ap-southeast-2", Service: "execute-api", MustSign: []string{"idempotency-key"}}))
 	big := filepath.Join(t.TempDir(), "big")
-	if err := os.WriteFile(big, []byte(`{"face":"`+strings.Repeat("A", 3<<20)+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(big, []byte(`{"face":"`+strings.Repeat("A", 3<<20)+`"}`), 0o600))
 	now := time.Now().UTC().Format(dateFormat)
 	for _, spelling := range []string{"aws:cloud", "cloud:cloud", "aws:amz"} {
 		for _, args := range [][]string{

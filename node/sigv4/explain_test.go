@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // disagreement returns how an explanation contradicts the outcome of a verification, or "".
@@ -43,9 +45,7 @@ func TestEveryRefusalHasFix(t *testing.T) {
 	found := 0
 	for _, name := range []string{"verify.go", "canonical.go"} {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, m := range literal.FindAllStringSubmatch(string(text), -1) {
 			found++
 			if fixes[m[1]] == "" && !slices.Contains([]string{"expired", "not yet current", "signature differs, or the stated hash is not the body's"}, m[1]) {

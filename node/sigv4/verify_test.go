@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 var (
@@ -26,9 +28,7 @@ func example(t testing.TB, dialect Dialect, dateHeader string) Request {
 		Region: "ap-southeast-2", Service: "execute-api", Dialect: dialect, DateHeader: dateHeader,
 		AccessKey: "AKID", SecretKey: "SECRET",
 	}.Sign(r, sha256.Sum256([]byte("body")), signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r.Headers = append(r.Headers, more...)
 	return r
 }
@@ -91,9 +91,7 @@ func TestSignatureMatchesSpec(t *testing.T) {
 		Region: "us-east-1", Service: "service", DateHeader: AmzDate,
 		AccessKey: "AKIDEXAMPLE", SecretKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
 	}.Sign(r, sha256.Sum256(nil), time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, " +
 		"SignedHeaders=host;x-amz-date, Signature=5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"
 	if got := more[1].Value; got != want {
@@ -195,9 +193,7 @@ func TestWrongBodyHashIsRefused(t *testing.T) {
 		r := Request{Method: "POST", Target: "/", Headers: []Header{{"Host", "h"}, {"X-Cloud-Content-Sha256", stated}}}
 		// The signature is right, over the true hash and over this header.
 		more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "AKID", SecretKey: "SECRET"}.Sign(r, sum, signedAt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r.Headers = append(r.Headers, more...)
 		if err := verify(verifier, r, "body", signedAt); (err == nil) != ok {
 			t.Errorf("%q: %v", stated, err)
@@ -259,9 +255,7 @@ func TestUnknownKeyIsNotRevealed(t *testing.T) {
 	t.Parallel()
 	r := example(t, AWS4, CloudDate)
 	c, err := verifier.Parse(r, signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if c.AccessKey != "AKID" || len(c.Signature) != 64 {
 		t.Errorf("claim: %q %q", c.AccessKey, c.Signature)
 	}
@@ -269,13 +263,9 @@ func TestUnknownKeyIsNotRevealed(t *testing.T) {
 	// A client that signs with the dummy secret is refused as well.
 	more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "NOBODY", SecretKey: dummySecret}.
 		Sign(Request{Method: "GET", Target: "/", Headers: []Header{{"Host", "h"}}}, sha256.Sum256(nil), signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c, err = verifier.Parse(Request{Method: "GET", Target: "/", Headers: append([]Header{{"Host", "h"}}, more...)}, signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	wantMessage(t, "dummy secret", c.Verify("", sha256.Sum256(nil)), messageMismatch)
 }
 
@@ -324,9 +314,7 @@ func TestConfiguredHeadersMustBeSigned(t *testing.T) {
 	}
 	bare, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "AKID", SecretKey: "SECRET"}.
 		Sign(Request{Method: "GET", Target: "/", Headers: []Header{{"Host", "h"}}}, sha256.Sum256(nil), signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	q := Request{Method: "GET", Target: "/", Headers: append([]Header{{"Host", "h"}}, bare...)}
 	if err := verify(v, q, "", signedAt); err != nil {
 		t.Errorf("absent: %v", err)
@@ -395,23 +383,17 @@ func TestRefusalsTakeTheSameMACs(t *testing.T) {
 	stating.Headers = append(slices.Clone(r.Headers[:3]), Header{"X-Cloud-Content-Sha256", strings.Repeat("0", 64)})
 	more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "AKID", SecretKey: "SECRET"}.
 		Sign(stating, sha256.Sum256([]byte("body")), signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	stating.Headers = append(stating.Headers, more...)
 	// count returns the MACs of verifying q with secret, after the key SECRET was used.
 	count := func(q Request, secret string, used bool) (n int) {
 		t.Helper()
 		v := New(verifier.cfg)
 		if used {
-			if err := verify(v, r, "body", signedAt); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, verify(v, r, "body", signedAt))
 		}
 		c, err := v.Parse(q, signedAt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		v.mac = func(key []byte, text string) signingKey { n++; return mac(key, text) }
 		for range 2 { // the second refusal finds what the first one left
 			n = 0
@@ -439,9 +421,7 @@ func TestQueryIsSortedByKeyNotByPair(t *testing.T) {
 	f := func(raw, want string) {
 		t.Helper()
 		pairs, err := readPairs(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := range pairs {
 			pairs[i] = pairs[i].normalise()
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func nothing(int) error { return nil }
@@ -56,9 +58,7 @@ func FuzzRequest(f *testing.F) {
 			q.timeout = time.Millisecond // a writer turns no time into this
 		}
 		var w bytes.Buffer
-		if err := writeRequest(&w, q); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeRequest(&w, q))
 		frame, err := readFrame(&w, BodyBytesMax+frameExtraMax, nothing)
 		if err != nil {
 			t.Fatalf("read back: %v", err)

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/node/transport/memnet"
 )
@@ -31,9 +32,7 @@ func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 func newCA(t testing.TB, name string) *cert.CA {
 	t.Helper()
 	ca, err := cert.NewCA(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return ca
 }
 
@@ -46,18 +45,14 @@ func nodeTLS(t testing.TB, ca *cert.CA, n byte) *tls.Config {
 		t.Fatal(err)
 	}
 	s, err := cert.Load(files, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s.PeerConfig()
 }
 
 func openMux(t testing.TB, network Network, address string, config *tls.Config) *Mux {
 	t.Helper()
 	m, err := Open(t.Context(), Config{Network: network, Addr: address, TLS: config, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return m
 }
 
@@ -133,9 +128,7 @@ func TestStreamReachesItsRegistration(t *testing.T) {
 		var waits []func()
 		for _, r := range all {
 			s, err := r.open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if _, err := r.open(); err == nil {
 				t.Errorf("%c %d was registered twice", r.kind, r.shard)
 			}
@@ -143,9 +136,7 @@ func TestStreamReachesItsRegistration(t *testing.T) {
 		}
 		for _, r := range all {
 			c, err := a.Dial(t.Context(), r.kind, r.shard, b.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			expect(t, c, fmt.Sprintf("%c %d", r.kind, r.shard))
 			if c.Node() != nodeID(2) {
 				t.Errorf("far end: got %v, want node 2", c.Node())
@@ -166,22 +157,16 @@ func TestGroupRegistersLateOrAgain(t *testing.T) {
 		b := openMux(t, network(2), address, nodeTLS(t, ca, 2))
 		defer closeAll(t, a, b)
 		from, err := a.Group(5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for round := range 3 {
 			c, err := from.Dial(t.Context(), b.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if _, err := c.Read(make([]byte, 1)); err == nil {
 				t.Error("a stream for nobody stays open")
 			}
 			_ = c.Close()
 			s, err := b.Group(5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			wait := say(t, s, "hello")
 			if c, err = from.Dial(t.Context(), b.Advertise()); err != nil {
 				t.Fatal(err)
@@ -210,15 +195,11 @@ func TestClosedGroupEndsItsStreams(t *testing.T) {
 		var conns []net.Conn
 		for shard := range id.Shard(2) {
 			s, err := b.Group(shard)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			streams = append(streams, s)
 			for range 2 { // one of them waits for Accept
 				c, err := a.Dial(t.Context(), KindRaft, shard, b.Advertise())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				conns = append(conns, c)
 			}
 			if _, err := s.Accept(); err != nil {
@@ -246,9 +227,7 @@ func TestStrangerReachesNoNode(t *testing.T) {
 		m := openMux(t, network(1), address, nodeTLS(t, ca, 1))
 		defer closeAll(t, m)
 		s, err := m.Peers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		go func() {
 			if c, err := s.Accept(); err == nil {
 				t.Errorf("accepted %v", c.(*Conn).Node())
@@ -261,9 +240,7 @@ func TestStrangerReachesNoNode(t *testing.T) {
 			"another protocol":  {InsecureSkipVerify: true, NextProtos: []string{"h2"}},
 		} {
 			raw, err := network(2).Dial(t.Context(), m.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			config.VerifyConnection = nil // it accepts any server
 			c := tls.Client(raw, config)
 			_, _ = c.Write([]byte{'P', 0, 0})
@@ -301,9 +278,7 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 		evil := n.Host("10.0.0.66")
 		for i := range 2 * handshakesMax {
 			raw, err := evil.Dial(t.Context(), m.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer raw.Close()
 			switch i % 3 {
 			case 1:
@@ -315,9 +290,7 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 		// Whole handshakes without a first frame, or with rubbish.
 		for i := range 4 {
 			raw, err := n.Host("10.0.0.2").Dial(t.Context(), m.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer raw.Close()
 			c := tls.Client(raw, b.tls)
 			if i%2 == 1 {
@@ -331,9 +304,7 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 			t.Errorf("%d connections, %d handshakes, want at most %d", conns, handshakes, handshakesMax)
 		}
 		s, err := m.Peers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		wait := say(t, s, "open")
 		c, err := b.Dial(t.Context(), KindPeer, 0, m.Advertise())
 		if err != nil {
@@ -362,9 +333,7 @@ func TestUnacceptedStreamIsClosed(t *testing.T) {
 		}
 		for range backlogMax + 3 {
 			c, err := a.Dial(t.Context(), KindPeer, 0, b.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer c.Close()
 		}
 		synctest.Wait()
@@ -413,9 +382,7 @@ func TestRefusedNodeGetsNoStream(t *testing.T) {
 		m, err := Open(t.Context(), Config{
 			Network: OS{}, Addr: "127.0.0.1:0", TLS: nodeTLS(t, ca, n), Refuse: refuse, Log: slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return m
 	}
 	var refusal atomic.Pointer[error]
@@ -429,9 +396,7 @@ func TestRefusedNodeGetsNoStream(t *testing.T) {
 	b := open(2, nil)
 	defer closeAll(t, a, b)
 	peers, err := a.Peers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	server := OpenServer(ServerConfig{Listener: peers, Log: slog.New(slog.DiscardHandler), Handler: func(context.Context, string, []byte) ([]byte, error) {
 		return []byte("removed"), nil
 	}})
@@ -444,21 +409,15 @@ func TestRefusedNodeGetsNoStream(t *testing.T) {
 	dial := func(from *Mux, kind Kind, to *Mux) net.Conn {
 		t.Helper()
 		c, err := from.Dial(t.Context(), kind, 0, to.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
 	ask := func(c net.Conn) string {
 		t.Helper()
-		if err := writeRequest(c, request{number: 1, timeout: time.Second, method: "x"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeRequest(c, request{number: 1, timeout: time.Second, method: "x"}))
 		answer, err := readFrame(c, BodyBytesMax, func(int) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return string(answer)
 	}
 	if _, err := b.Gossip(); err != nil { // so that b keeps out open

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/transport/memnet"
 )
 
@@ -55,9 +56,7 @@ func newPair(t testing.TB, network func(byte) Network, address string) *pair {
 func (p *pair) serve(t testing.TB) {
 	t.Helper()
 	s, err := p.b.Peers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.server = OpenServer(ServerConfig{
 		Listener: s, Log: slog.New(slog.DiscardHandler),
 		Handler: func(ctx context.Context, method string, body []byte) ([]byte, error) {
@@ -392,14 +391,10 @@ func TestSlowRequestIsNotIdle(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(echo)
 		c, err := p.a.Dial(t.Context(), KindPeer, 0, p.b.Advertise())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer c.Close()
 		var frame bytes.Buffer
-		if err := writeRequest(&frame, request{number: 1, timeout: time.Minute, method: "m", body: []byte("body")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeRequest(&frame, request{number: 1, timeout: time.Minute, method: "m", body: []byte("body")}))
 		for _, half := range [][]byte{frame.Bytes()[:8], frame.Bytes()[8:]} {
 			if _, err := c.Write(half); err != nil {
 				t.Fatal(err)
@@ -422,9 +417,7 @@ func TestHalfARequestIsDropped(t *testing.T) {
 		p.handle(echo)
 		for _, rubbish := range []string{"", "\x00", "\x00\x01\x00\x00half", "\xff\xff\xff\xff", "\x00\x00\x00\x01x"} {
 			c, err := p.a.Dial(t.Context(), KindPeer, 0, p.b.Advertise())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer c.Close()
 			if _, err := c.Write([]byte(rubbish)); err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/transport/memnet"
 )
 
@@ -48,9 +49,7 @@ func inTriangle(t *testing.T, f func(t *testing.T, r *triangle)) {
 				}
 			}
 			m, err := Open(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer closeAll(t, m)
 			r.muxes[n] = m
 		}
@@ -63,9 +62,7 @@ func inTriangle(t *testing.T, f func(t *testing.T, r *triangle)) {
 func (r *triangle) server(t *testing.T, n int) *Server {
 	t.Helper()
 	listener, err := r.muxes[n].Peers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return OpenServer(ServerConfig{Listener: listener, Log: slog.New(slog.DiscardHandler), Handler: func(ctx context.Context, method string, body []byte) ([]byte, error) {
 		who, _ := Caller(ctx)
 		if method == "wait" {

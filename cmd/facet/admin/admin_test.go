@@ -19,6 +19,7 @@ import (
 
 	"facet/cmd/facet/authority"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/node/wire"
 )
@@ -27,20 +28,14 @@ import (
 func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address string) {
 	t.Helper()
 	_, err := f.Ensure(authority.NodeCertificates{Name: "n1", ID: id.Node{UUID: id.Random([16]byte{1})}, Hosts: []string{"127.0.0.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := f.Node("n1")
 	source, err := cert.Load(cert.Files{
 		CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"),
 	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := &httptest.Server{
 		Listener: tls.NewListener(l, source.AdminServerConfig()),
 		Config:   &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)},
@@ -53,9 +48,7 @@ func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address 
 func folder(t *testing.T, name string) *authority.Folder {
 	t.Helper()
 	f, err := authority.OpenPlain(t.TempDir(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -63,9 +56,7 @@ func folder(t *testing.T, name string) *authority.Folder {
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -82,9 +73,7 @@ func TestNextNodeIsAskedWhenOneIsDown(t *testing.T) {
 		json.NewEncoder(w).Encode(wire.TenantKeys{Name: in.Name, AccessKey: "A", SecretKey: "S"})
 	})
 	c, err := NewClient(Target{Addresses: []string{nobody(t), up}, Certificates: f.Admin()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := c.CreateTenant(t.Context(), "acme")
 	want := wire.TenantKeys{Name: "acme", AccessKey: "A", SecretKey: "S"}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
@@ -103,9 +92,7 @@ func TestRefusalIsFinal(t *testing.T) {
 		w.Write([]byte(`{"message":"a tenant needs a name"}`))
 	})
 	c, err := NewClient(Target{Addresses: []string{refuse, refuse}, Certificates: f.Admin()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = c.CreateTenant(t.Context(), "")
 	var answer *AnswerError
 	if !errors.As(err, &answer) || answer.Status != 400 || err.Error() != "a tenant needs a name" || calls.Load() != 1 {
@@ -116,9 +103,7 @@ func TestRefusalIsFinal(t *testing.T) {
 func TestUnreachableClusterIsReported(t *testing.T) {
 	t.Parallel()
 	c, err := NewClient(Target{Addresses: []string{nobody(t), nobody(t)}, Certificates: folder(t, "one").Admin()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = c.Status(t.Context())
 	var unreachable *UnreachableError
 	if !errors.As(err, &unreachable) || len(unreachable.Errs) != 2 {
@@ -130,9 +115,7 @@ func TestNodeOfAnotherClusterIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	foreign := port(t, folder(t, "two"), func(http.ResponseWriter, *http.Request) { t.Error("the request got through") })
 	c, err := NewClient(Target{Addresses: []string{foreign}, Certificates: folder(t, "one").Admin()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if c.Ready(t.Context(), foreign) == nil {
 		t.Error("ready")
 	}
@@ -158,9 +141,7 @@ func TestTableShowsLeadersLagAndDownNodes(t *testing.T) {
 		Warnings: []string{"one more death would stop writes"},
 	}
 	var b bytes.Buffer
-	if err := Write(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, s))
 	want := []string{
 		"n1    up     east  https://a  1       1      4       0    v",
 		"n3    down   -     https://c  -       -      -       -",
@@ -205,9 +186,7 @@ func TestTableShowsPartsThatFail(t *testing.T) {
 		{Name: "checks"},
 	}}}}
 	var b strings.Builder
-	if err := Write(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, s))
 	want := "~ n1: the last round of sizes, at 2026-11-23T12:00:00Z, failed: no such folder\n~ n1: checks does not run\n"
 	if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "controller") || strings.Contains(got, "no warnings") {
 		t.Errorf("got %s, want lines %q, none of the controller, and no word of no warnings", got, want)

@@ -11,6 +11,7 @@ import (
 
 	"facet/cmd/facet/table"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/wire"
 )
 
@@ -51,9 +52,7 @@ func TestStatusFitsHundredColumns(t *testing.T) {
 	f := func(n, length int, s wire.Status, write func(io.Writer, wire.Status) error) {
 		t.Helper()
 		var b strings.Builder
-		if err := write(&b, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(&b, s))
 		for line := range strings.Lines(b.String()) {
 			line = strings.TrimSuffix(line, "\n")
 			if got := utf8.RuneCountInString(line); got > table.Columns || strings.HasSuffix(line, " ") {
@@ -80,9 +79,7 @@ func TestStatusFitsHundredColumns(t *testing.T) {
 func TestLongNamesLoseTheirMiddle(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	if err := Write(&b, wide("node-1", "node-2", "node-3")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, wide("node-1", "node-2", "node-3")))
 	for _, want := range []string{
 		"node-3  up     europe-north-node-3  https://nod…e.org:7420", "shard 3   node-1  12345  5       1234567890  12345678  node-1 leader (123456),\n",
 		"! node node-1: a damaged", "! member node-2 has lost", "> shard 1 moves to node-2 (7 entries behind), away from node-1",

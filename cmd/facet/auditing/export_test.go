@@ -13,6 +13,7 @@ import (
 
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
+	"facet/internal/must"
 	"facet/node/audit/entry"
 )
 
@@ -28,18 +29,14 @@ func filled(t testing.TB, n int) (*audittest.Log, string, *audittest.Server) {
 func source(t testing.TB, where, ca string) auditing.Source {
 	t.Helper()
 	src, err := auditing.OpenSource(t.Context(), where, ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return src
 }
 
 func folder(t testing.TB, dir string) *auditing.Folder {
 	t.Helper()
 	f, err := auditing.MakeFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(f.Close)
 	return f
 }
@@ -47,18 +44,14 @@ func folder(t testing.TB, dir string) *auditing.Folder {
 func export(t testing.TB, src auditing.Source, to, key string) auditing.Exported {
 	t.Helper()
 	sum, err := auditing.Export(t.Context(), src, folder(t, to), key, func(int64) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return sum
 }
 
 func verified(t testing.TB, dir, key string, witnessed ...auditing.Witnessed) auditing.Verified {
 	t.Helper()
 	v, err := auditing.Verify(t.Context(), folder(t, dir), key, witnessed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v
 }
 
@@ -75,9 +68,7 @@ func files(t testing.TB, dir string) map[string]string {
 		all[rel] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }
 
@@ -156,9 +147,7 @@ func TestInterruptedExportContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"tile/entries/003", "tile/0/004"} { // as a crash may leave them
-		if err := os.Truncate(filepath.Join(to, name), 100); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Truncate(filepath.Join(to, name), 100))
 	}
 	server.Requests.Store(0)
 	export(t, src, to, l.Key)
@@ -237,9 +226,7 @@ func TestMissingContentsAreFound(t *testing.T) {
 		t.Helper()
 		to := t.TempDir()
 		export(t, source(t, server.URL, server.CA), to, l.Key)
-		if err := os.RemoveAll(filepath.Join(to, missing)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(to, missing)))
 		v := verified(t, to, l.Key)
 		if got := strings.Join(v.Faults, "\n"); !strings.Contains(got, want) || (status == 0) != (got == "") {
 			t.Errorf("without %s: got %q, want %q", missing, got, want)

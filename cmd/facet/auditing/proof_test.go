@@ -8,6 +8,7 @@ import (
 
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
+	"facet/internal/must"
 	"facet/internal/tiles"
 )
 
@@ -18,9 +19,7 @@ func TestProofsOfEntriesHold(t *testing.T) {
 		for _, index := range []int{0, n / 3, n / 2, n - 1} {
 			for _, src := range []auditing.Source{source(t, dir, ""), source(t, server.URL, server.CA)} {
 				text, err := auditing.Prove(t.Context(), src, l.Key, int64(index))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				p, err := auditing.CheckProof(text, l.Key, nil)
 				if err != nil || p.Index != int64(index) || p.Checkpoint.Tree != l.Tree(t) || !bytes.Equal(p.Entry, l.Entries()[index]) {
 					t.Errorf("entry %d of %d: %+v, %v", index, n, p, err)
@@ -39,9 +38,7 @@ func TestChangedProofIsRefused(t *testing.T) {
 	t.Parallel()
 	l, dir, _ := filled(t, 300)
 	text, err := auditing.Prove(t.Context(), source(t, dir, ""), l.Key, 77)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for bit := range 8 * len(text) {
 		b := bytes.Clone(text)
 		b[bit/8] ^= 1 << (bit % 8)
@@ -70,9 +67,7 @@ func TestProofTakesEntryFromElsewhere(t *testing.T) {
 	server.Gone = func(path string) bool { return path == "tile/entries/000" }
 	for index, entry := range map[int64][]byte{4: l.Entries()[4], 300: long} {
 		text, err := auditing.Prove(t.Context(), source(t, server.URL, server.CA), l.Key, index)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := auditing.CheckProof(text, l.Key, nil); !errors.Is(err, auditing.ErrProof) || !strings.Contains(err.Error(), "--entry") {
 			t.Errorf("entry %d without it: %v", index, err)
 		}
@@ -89,9 +84,7 @@ func TestProofsOfOlderStatesHold(t *testing.T) {
 	for _, n := range []int{0, 1, 256, 300, 512, 699, 700} {
 		older := l.First(t, n)
 		text, err := auditing.ProveOlder(t.Context(), src, l.Key, older.Signed(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		before, now, err := auditing.CheckOlder(text, older.Signed(t), l.Key)
 		if err != nil || before.Tree != older.Tree(t) || now.Tree != l.Tree(t) || !auditing.IsOlder(text) {
 			t.Errorf("%d: %v, %v, %v", n, before, now, err)

@@ -17,6 +17,7 @@ import (
 
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
+	"facet/internal/must"
 	"facet/internal/tiles"
 )
 
@@ -24,9 +25,7 @@ import (
 func python(t testing.TB, status int, want, dir, key string, more ...string) {
 	t.Helper()
 	interpreter, err := filepath.Abs(filepath.Join("..", "..", "..", "assets", "venv", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := os.Stat(interpreter); err != nil {
 		t.Fatalf("another verifier runs beside facet in this test, and is not set up: run make venv (%v)", err)
 	}
@@ -104,9 +103,7 @@ func TestChangedByteIsFound(t *testing.T) {
 
 func put(t testing.TB, dir, name string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
 }
 
 func TestFaultsNameEntryOrFile(t *testing.T) {
@@ -130,17 +127,13 @@ func TestFaultsNameEntryOrFile(t *testing.T) {
 		put(t, dir, "tile/entries/000", b)
 	})
 	f("tile/0/000", 400, func(_ *audittest.Log, dir string) {
-		if err := os.Remove(filepath.Join(dir, "tile/0/000")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, "tile/0/000")))
 	})
 	f("tile/1/000.p/2: its hash 1 is not that of tile/0/001", 600, func(_ *audittest.Log, dir string) { // two bundles in the other order, with their hashes
 		for _, level := range []string{"0", "entries"} {
 			a, b := filepath.Join(dir, "tile", level, "000"), filepath.Join(dir, "tile", level, "001")
 			for _, move := range [][2]string{{a, a + ".x"}, {b, a}, {a + ".x", b}} {
-				if err := os.Rename(move[0], move[1]); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Rename(move[0], move[1]))
 			}
 		}
 	})
@@ -174,29 +167,17 @@ func TestFaultsAreBounded(t *testing.T) {
 func cosign(t testing.TB, l *audittest.Log, dir string) (witnessKey string) {
 	t.Helper()
 	secret, plain, err := note.GenerateKey(rand.Reader, "example.com/witness")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	witnessKey, err = cosignature.VKeyToCosignatureV1(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer, err := cosignature.NewSignerForCosignatureV1(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, n, err := tiles.Open(l.Signed(t), l.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text, err := note.Sign(n, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	name := auditing.WitnessedPath(l.Origin)
-	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
 	put(t, dir, name, text)
 	return witnessKey
 }
@@ -209,9 +190,7 @@ func TestWitnessShowsCutsAndForks(t *testing.T) {
 		now.Write(t, dir)
 		key := cosign(t, seen, witness)
 		w, err := auditing.ReadWitnessed(witness, seen.Key, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		v := verified(t, dir, now.Key, w)
 		if want == "" && len(v.Faults) > 0 || want != "" && (len(v.Faults) != 1 || !strings.Contains(v.Faults[0], want)) {
 			t.Errorf("got the faults %q, want %q", v.Faults, want)
@@ -262,9 +241,7 @@ func TestForeignCosignaturesAreRefused(t *testing.T) {
 	python(t, 1, "the key 'PRIVATE'+… can't be read", dir, l.Key, "--witness", witness, "--witness-key", secret)
 	name := auditing.WitnessedPath(l.Origin)
 	b, err := os.ReadFile(filepath.Join(witness, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for bit := range 8 * len(b) {
 		changed := bytes.Clone(b)
 		changed[bit/8] ^= 1 << (bit % 8)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	ascii "filippo.io/age/armor" //nolint:misspell // the library spells it so
+
+	"facet/internal/must"
 )
 
 const (
@@ -28,18 +30,11 @@ func access(dir, passphrase string) Access {
 	return Access{Dir: dir, Flag: "authority", Passphrase: Passphrase{Text: passphrase, Flag: PassphraseFlag}}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // bytesIn returns the bytes of the files in dir and its folders, by name.
 func bytesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	must(t, filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			all[name] = bytesOf(t, name)
 		}
@@ -73,7 +68,7 @@ func TestNewAuthorityKeyIsEncrypted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")
 	f, err := access(dir, first).OpenOrCreate(t.Context(), "test")
-	must(t, err)
+	must.Do(t, err)
 	key := bytesOf(t, f.key())
 	if !strings.HasPrefix(key, "-----BEGIN AGE ENCRYPTED FILE-----") {
 		t.Errorf("the key starts with %.40q", key)
@@ -93,8 +88,8 @@ func TestWrongPassphraseChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, err := access(dir, first).OpenOrCreate(t.Context(), "test")
-	must(t, err)
-	must(t, os.Remove(filepath.Join(f.Admin(), "admin.pem"))) // opening would renew it
+	must.Do(t, err)
+	must.Do(t, os.Remove(filepath.Join(f.Admin(), "admin.pem"))) // opening would renew it
 	before := bytesIn(t, dir)
 	fails := func(a Access, want string) {
 		t.Helper()
@@ -116,7 +111,7 @@ func TestWrongPassphraseChangesNothing(t *testing.T) {
 	a.Passphrase.File = filepath.Join(dir, "none")
 	fails(a, "read the passphrase of --passphrase-file")
 	empty := filepath.Join(t.TempDir(), "empty")
-	must(t, os.WriteFile(empty, []byte("\nsecond line\n"), 0o600))
+	must.Do(t, os.WriteFile(empty, []byte("\nsecond line\n"), 0o600))
 	a.Passphrase.File = empty
 	fails(a, "must be a passphrase")
 }
@@ -125,7 +120,7 @@ func TestTerminalHasThreeAttempts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, err := access(dir, first).OpenOrCreate(t.Context(), "test")
-	must(t, err)
+	must.Do(t, err)
 	a := access(dir, "")
 	a.Passphrase.Ask = typed("wrong", "", first)
 	if _, err := a.Open(t.Context()); err != nil {
@@ -158,9 +153,9 @@ func TestChangeOverwritesOldKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plain, err := OpenPlain(dir, "test")
-	must(t, err)
+	must.Do(t, err)
 	old, err := os.Open(plain.key())
-	must(t, err)
+	must.Do(t, err)
 	defer old.Close()
 	var notices bytes.Buffer
 	a := access(dir, "")
@@ -169,7 +164,7 @@ func TestChangeOverwritesOldKey(t *testing.T) {
 		t.Errorf("a key without a passphrase: %v, %q", err, notices.String())
 	}
 	_, err = a.ChangePassphrase(t.Context(), Passphrase{Text: first})
-	must(t, err)
+	must.Do(t, err)
 	b, err := io.ReadAll(old)
 	if err != nil || len(b) == 0 || bytes.Trim(b, "\x00") != nil {
 		t.Errorf("the old file has %q, %v", b, err)
@@ -190,15 +185,15 @@ func TestOtherHardLinkOfOldKeyIsReported(t *testing.T) {
 	t.Parallel()
 	dir, copies := t.TempDir(), t.TempDir()
 	plain, err := OpenPlain(dir, "test")
-	must(t, err)
+	must.Do(t, err)
 	link := filepath.Join(copies, "ca.key")
-	must(t, os.Link(plain.key(), link))
+	must.Do(t, os.Link(plain.key(), link))
 	before := bytesOf(t, link)
 	var notices bytes.Buffer
 	a := access(dir, "")
 	a.Notices = &notices
 	_, err = a.ChangePassphrase(t.Context(), Passphrase{Text: first})
-	must(t, err)
+	must.Do(t, err)
 	if bytesOf(t, link) != before || !strings.Contains(notices.String(), "another name") {
 		t.Errorf("notices %q", notices.String())
 	}
@@ -209,12 +204,12 @@ func TestSuccessorIsEncryptedToo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := access(dir, first).OpenOrCreate(t.Context(), "test")
-	must(t, err)
+	must.Do(t, err)
 	passphrase := first
 	for step := range 3 {
 		f, err := access(dir, passphrase).Open(t.Context())
-		must(t, err)
-		must(t, f.Advance())
+		must.Do(t, err)
+		must.Do(t, f.Advance())
 		for name, text := range bytesIn(t, dir) {
 			if filepath.Dir(name) == dir && strings.Contains(text, "PRIVATE KEY") {
 				t.Errorf("step %d: %s has a key in clear", step+1, filepath.Base(name))
@@ -222,7 +217,7 @@ func TestSuccessorIsEncryptedToo(t *testing.T) {
 		}
 		if step == 0 { // in the middle of the rotation
 			_, err := access(dir, first).ChangePassphrase(t.Context(), Passphrase{Text: second})
-			must(t, err)
+			must.Do(t, err)
 			passphrase = second
 		}
 	}
@@ -233,24 +228,24 @@ func TestInterruptedChangeIsCompleted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := access(dir, first).OpenOrCreate(t.Context(), "test")
-	must(t, err)
+	must.Do(t, err)
 	f, err := access(dir, first).Open(t.Context())
-	must(t, err)
-	must(t, f.Advance())
+	must.Do(t, err)
+	must.Do(t, f.Advance())
 	key := bytesOf(t, f.key())
 	_, err = access(dir, first).ChangePassphrase(t.Context(), Passphrase{Text: second})
-	must(t, err)
-	must(t, os.WriteFile(f.key(), []byte(key), 0o600))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(f.key(), []byte(key), 0o600))
 
 	f, err = access(dir, first).Open(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	if err := f.Advance(); err == nil || !strings.Contains(err.Error(), "complete the change") {
 		t.Errorf("the next step of the rotation: %v", err)
 	}
 	_, err = access(dir, first).ChangePassphrase(t.Context(), Passphrase{Text: second})
-	must(t, err)
+	must.Do(t, err)
 	f, err = access(dir, second).Open(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	if err := f.Advance(); err != nil || f.Phase() != PhaseTakenOver {
 		t.Errorf("after the change: %v, phase %d", err, f.Phase())
 	}
@@ -262,25 +257,25 @@ func TestInterruptedTakeoverIsRepeated(t *testing.T) {
 	for _, passphrase := range []string{"", first} {
 		dir := t.TempDir()
 		f, err := access(dir, passphrase).create("test", passphrase)
-		must(t, err)
-		must(t, f.Advance())
+		must.Do(t, err)
+		must.Do(t, f.Advance())
 		old, half := bytesOf(t, f.CA()), bytesIn(t, dir)
 		successor, err := f.loadNext("")
-		must(t, err)
-		must(t, f.Advance())
+		must.Do(t, err)
+		must.Do(t, f.Advance())
 		half[f.key()] = bytesOf(t, f.key())
 		for name, text := range half {
-			must(t, os.WriteFile(name, []byte(text), 0o600))
+			must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 		}
 
 		f, err = access(dir, passphrase).Open(t.Context())
-		must(t, err)
+		must.Do(t, err)
 		if !f.ca.Certificate().Equal(successor.Certificate()) || f.Phase() != PhaseTrusted || bytesOf(t, f.CA()) != old {
 			t.Errorf("opened: %v, phase %d", f.ca.Certificate().SerialNumber, f.Phase())
 		}
-		must(t, f.Advance())
+		must.Do(t, f.Advance())
 		f, err = access(dir, passphrase).Open(t.Context())
-		must(t, err)
+		must.Do(t, err)
 		if !f.ca.Certificate().Equal(successor.Certificate()) || f.Phase() != PhaseTakenOver || f.ca.Trusted() != 2 {
 			t.Errorf("after the same step again: phase %d", f.Phase())
 		}
@@ -292,23 +287,23 @@ func TestCostlyKeyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, err := OpenPlain(dir, "test")
-	must(t, err)
+	must.Do(t, err)
 	key := []byte(bytesOf(t, f.key()))
 	file, err := encrypt(key, first)
-	must(t, err)
+	must.Do(t, err)
 	file, err = io.ReadAll(ascii.NewReader(bytes.NewReader(file)))
-	must(t, err)
-	must(t, os.WriteFile(f.key(), file, 0o600))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(f.key(), file, 0o600))
 	if _, err = access(dir, first).Open(t.Context()); err != nil {
 		t.Errorf("the binary form: %v", err)
 	}
-	must(t, os.WriteFile(f.key(), bytes.Replace(file, []byte(" 10\n"), []byte(" 19\n"), 1), 0o600))
+	must.Do(t, os.WriteFile(f.key(), bytes.Replace(file, []byte(" 10\n"), []byte(" 19\n"), 1), 0o600))
 	began := time.Now()
 	_, err = access(dir, first).Open(t.Context())
 	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "work factor too large") || took > time.Second || !strings.Contains(err.Error(), "19") {
 		t.Errorf("got %v after %v", err, took)
 	}
-	must(t, os.WriteFile(f.key(), bytes.Replace(key, []byte("PRIVATE"), []byte("ENCRYPTED PRIVATE"), 2), 0o600))
+	must.Do(t, os.WriteFile(f.key(), bytes.Replace(key, []byte("PRIVATE"), []byte("ENCRYPTED PRIVATE"), 2), 0o600))
 	if _, err = access(dir, first).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "encrypted by another program") {
 		t.Errorf("a key of another program: %v", err)
 	}
@@ -317,11 +312,11 @@ func TestCostlyKeyFileIsRefused(t *testing.T) {
 func TestAdminCertificateOfOthersIsKept(t *testing.T) {
 	t.Parallel()
 	other, err := OpenPlain(t.TempDir(), "test")
-	must(t, err)
+	must.Do(t, err)
 	before := bytesIn(t, other.Admin())
 	dir := t.TempDir()
 	_, err = OpenPlain(dir, "test")
-	must(t, err)
+	must.Do(t, err)
 	a := access(dir, "")
 	a.Admin = other.Admin()
 	if _, err := a.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is not of the authority in") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/cert"
 )
 
@@ -17,18 +18,14 @@ func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 func open(t *testing.T, dir string) *Folder {
 	t.Helper()
 	f, err := OpenPlain(dir, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
 func bytesOf(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(b)
 }
 
@@ -58,9 +55,7 @@ func TestHalfAnAuthorityIsAnError(t *testing.T) {
 	for _, lost := range []string{caFile, caKeyFile} {
 		dir := t.TempDir()
 		open(t, dir)
-		if err := os.Remove(filepath.Join(dir, lost)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, lost)))
 		_, err := OpenPlain(dir, "test")
 		if err == nil {
 			t.Fatalf("without %s: no error", lost)
@@ -150,16 +145,12 @@ func TestIssuedCertificatesOpenTheirPorts(t *testing.T) {
 	source, err := cert.Load(cert.Files{
 		CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"),
 	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := source.Leaf().URIs[0].String(); got != "facet://test/node/"+nodeID(1).String() {
 		t.Errorf("node certificate names %s", got)
 	}
 	server, err := leafOf(cert.Files{Cert: filepath.Join(dir, "server.pem"), Key: filepath.Join(dir, "server.key")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(bytesOf(t, f.CA())))
 	if _, err := server.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"}); err != nil {

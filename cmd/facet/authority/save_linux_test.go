@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"facet/internal/must"
 )
 
 const nobody = 65534
@@ -21,10 +23,10 @@ func ownFolder(t *testing.T) string {
 	if os.Geteuid() != 0 {
 		return dir
 	}
-	must(t, os.Chown(filepath.Dir(dir), nobody, nobody))
-	must(t, os.Chown(dir, nobody, nobody))
+	must.Do(t, os.Chown(filepath.Dir(dir), nobody, nobody))
+	must.Do(t, os.Chown(dir, nobody, nobody))
 	runtime.LockOSThread() // the file system's user belongs to the thread
-	must(t, syscall.Setfsuid(nobody))
+	must.Do(t, syscall.Setfsuid(nobody))
 	t.Cleanup(func() {
 		if err := syscall.Setfsuid(0); err != nil {
 			t.Error(err) // the thread ends with this goroutine
@@ -41,18 +43,18 @@ func TestUnsyncedFolderKeepsOldKey(t *testing.T) {
 	t.Parallel()
 	dir := ownFolder(t)
 	f, err := OpenPlain(dir, "test")
-	must(t, err)
+	must.Do(t, err)
 	var notices bytes.Buffer
 	f.notices = &notices
 	before := bytesOf(t, f.key())
 	old, err := os.Open(f.key())
-	must(t, err)
+	must.Do(t, err)
 	defer old.Close()
-	must(t, os.Chmod(dir, 0o300))
+	must.Do(t, os.Chmod(dir, 0o300))
 	f.passphrase = first
 	err = f.save(f.ca, f.files())
-	must(t, os.Chmod(dir, 0o700))
-	must(t, err)
+	must.Do(t, os.Chmod(dir, 0o700))
+	must.Do(t, err)
 	b, err := io.ReadAll(old)
 	if err != nil || string(b) != before {
 		t.Errorf("the old file has %.40q, %v", b, err)
@@ -69,13 +71,13 @@ func TestReadOnlyKeyIsReplacedAndWiped(t *testing.T) {
 	t.Parallel()
 	dir := ownFolder(t)
 	f, err := OpenPlain(dir, "test")
-	must(t, err)
-	must(t, os.Chmod(f.key(), 0o400))
+	must.Do(t, err)
+	must.Do(t, os.Chmod(f.key(), 0o400))
 	old, err := os.Open(f.key())
-	must(t, err)
+	must.Do(t, err)
 	defer old.Close()
 	_, err = access(dir, "").ChangePassphrase(t.Context(), Passphrase{Text: first})
-	must(t, err)
+	must.Do(t, err)
 	b, err := io.ReadAll(old)
 	if err != nil || len(b) == 0 || bytes.Trim(b, "\x00") != nil {
 		t.Errorf("the old file has %.40q, %v", b, err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestAdviceKeepsToTheWantedAlarms(t *testing.T) {
@@ -28,9 +30,7 @@ func TestAdviceKeepsToTheWantedAlarms(t *testing.T) {
 		t.Errorf("a gallery of a thousand million persons: %+v", s)
 	}
 	var out bytes.Buffer
-	if err := d.print(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.print(&out))
 	for _, part := range []string{"100 searches a day of people who are not enrolled, of which at most 20 may find somebody", "these photographs", "1,000,000,000", "none"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("the output has no %q:\n%s", part, &out)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/engine/accuracy"
+	"facet/internal/must"
 )
 
 func TestPacksSideBySide(t *testing.T) {
@@ -17,13 +18,9 @@ func TestPacksSideBySide(t *testing.T) {
 	save := func(name string, d *Document) string {
 		t.Helper()
 		text, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, text, 0o600))
 		return file
 	}
 	measured := func(pack string, eer float64, photos int) *Document {
@@ -41,9 +38,7 @@ func TestPacksSideBySide(t *testing.T) {
 	first, second := save("a.json", measured("a", .01, 20)), save("b.json", measured("b <&", .02, 20))
 	var out bytes.Buffer
 	plot := filepath.Join(dir, "packs.svg")
-	if err := Compare(&out, []string{first, second}, plot); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Compare(&out, []string{first, second}, plot))
 	for _, part := range []string{"a  ", "b <&", "1.00 %", "2.00 %", "FNMR at 7000", "members: 20 photographs of 9 persons"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("the output has no %q:\n%s", part, &out)

@@ -10,15 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/engine/accuracy"
+	"facet/internal/must"
 )
 
 func TestGroupsAreRead(t *testing.T) {
 	t.Parallel()
 	persons := []string{"Ann", "Bob", "Cem", "Di, Eve"}
 	got, err := parseGroups([]byte("\ufeffperson,age,sex\nCem,old,m\n\"Di, Eve\",young,\nAnn,young,f\n"), persons)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []accuracy.Partition{
 		{Attribute: "age", Groups: []accuracy.Group{{Name: "old", Persons: []int{2}}, {Name: "young", Persons: []int{3, 0}}}},
 		{Attribute: "sex", Groups: []accuracy.Group{{Name: "f", Persons: []int{0}}, {Name: "m", Persons: []int{2}}}},
@@ -57,12 +56,8 @@ func TestGroupsAreMeasured(t *testing.T) {
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
 	cfg.Groups = filepath.Join(t.TempDir(), "groups.csv")
-	if err := os.WriteFile(cfg.Groups, []byte("person,office\nBarack_Obama,president\nJoe_Biden,president\nEileen_Collins,astronaut\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Accuracy(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(cfg.Groups, []byte("person,office\nBarack_Obama,president\nJoe_Biden,president\nEileen_Collins,astronaut\n"), 0o600))
+	must.Do(t, Accuracy(t.Context(), cfg))
 	d := document(t, cfg.JSON)
 	if len(d.Groups) != 1 || len(d.Groups[0].Groups) != 2 {
 		t.Fatalf("%+v", d.Groups)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestPlotPlacesValuesOnItsAxes(t *testing.T) {
@@ -14,13 +16,9 @@ func TestPlotPlacesValuesOnItsAxes(t *testing.T) {
 	p.addCurve("nothing", orange, nil)
 	p.Series = append(p.Series, series{Name: "dots", Colour: blue, Dots: true, Points: []point{{X: 100, Y: 0, Label: "corner"}}})
 	file := filepath.Join(t.TempDir(), "plot.svg")
-	if err := p.write(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.write(file))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	picture := string(text)
 	for _, want := range []string{
 		` points="56,304 245,155 434,6"/>`, `<circle cx="434" cy="304" r="3"/>`, `<text x="434" y="304" dx="5" dy="-5">corner</text>`,

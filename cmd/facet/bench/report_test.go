@@ -16,6 +16,7 @@ import (
 	"facet/engine/accuracy"
 	"facet/engine/models"
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 // simulated returns a document of made-up persons. There are as many photographs as
@@ -32,9 +33,7 @@ func tableOf(t testing.TB, m *models.Manifest) *score.Table {
 		points = append(points, score.Point(p))
 	}
 	table, err := score.NewTable(points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return table
 }
 
@@ -42,9 +41,7 @@ func tableOf(t testing.TB, m *models.Manifest) *score.Table {
 func simulatedAs(t testing.TB, cfg Config) *Document {
 	t.Helper()
 	manifest, err := models.Parse(models.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var samples []accuracy.Sample
 	for person := range 120 {
 		for n := range 1 + person%4 {
@@ -79,9 +76,7 @@ func simulatedAs(t testing.TB, cfg Config) *Document {
 		func() error { return m.all(t.Context(), d) },
 		func() error { return m.identify(t.Context(), cfg, d) },
 	} {
-		if err := measure(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, measure())
 	}
 	return d
 }
@@ -90,13 +85,9 @@ func TestReportHasItsTablesAndPictures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "accuracy.md")
-	if err := report(file, simulated(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report(file, simulated(t)))
 	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text := string(page)
 	for _, want := range []string{
 		"There is no liveness check", "ISO/IEC 30107-3", "1 − (1 − FMR)^N", "pictures/det.svg", "pictures/discard.svg",
@@ -114,9 +105,7 @@ func TestReportHasItsTablesAndPictures(t *testing.T) {
 	}
 	for _, name := range []string{"det.svg", "discard.svg"} {
 		picture, err := os.ReadFile(filepath.Join(dir, "pictures", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var drawn struct {
 			XMLName xml.Name `xml:"svg"`
 			Curves  []struct {
@@ -137,9 +126,7 @@ func TestSameMeasurementMakesTheSamePage(t *testing.T) {
 	var pages [2][]byte
 	for i := range pages {
 		file := filepath.Join(t.TempDir(), "a.md")
-		if err := report(file, simulated(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report(file, simulated(t)))
 		var err error
 		if pages[i], err = os.ReadFile(file); err != nil {
 			t.Fatal(err)

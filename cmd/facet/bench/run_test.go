@@ -10,6 +10,7 @@ import (
 
 	packs "facet/cmd/facet/models"
 	"facet/engine/enginetest"
+	"facet/internal/must"
 )
 
 // sampleFolder returns the sample photographs by person: six of one man, one each
@@ -19,12 +20,8 @@ func sampleFolder(t *testing.T) string {
 	dir := t.TempDir()
 	add := func(person string, n int, photo string) {
 		name := filepath.Join(dir, person, person+"_000"+string(rune('0'+n))+filepath.Ext(photo))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, enginetest.Photo(t, photo), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Do(t, os.WriteFile(name, enginetest.Photo(t, photo), 0o600))
 	}
 	for i, photo := range enginetest.Obama {
 		add("Barack_Obama", i+1, photo)
@@ -49,13 +46,9 @@ func sampleConfig(t *testing.T, out *bytes.Buffer) Config {
 func document(t *testing.T, file string) Document {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var d Document
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &d))
 	return d
 }
 
@@ -65,9 +58,7 @@ func TestNoOtherPersonReaches7000(t *testing.T) {
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
 	cfg.Plot = filepath.Join(t.TempDir(), "det.svg")
-	if err := Accuracy(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Accuracy(t.Context(), cfg))
 	d := document(t, cfg.JSON)
 	if d.Data.Persons != 5 || d.Data.Photos != 10 || d.Data.Faceless != 1 || d.Data.FTA.Value != .1 {
 		t.Errorf("data: %+v, want 5 persons, 10 photographs, one without a face", d.Data)
@@ -99,12 +90,8 @@ func TestPairListIsMeasuredWithItsFailures(t *testing.T) {
 	cfg.Pairs = filepath.Join(t.TempDir(), "pairs.txt")
 	list := "2\t2\nBarack_Obama\t1\t2\nBarack_Obama\t1\t3\nBarack_Obama\t1\tJoe_Biden\t1\nJoe_Biden\t1\tCup\t1\n" +
 		"Barack_Obama\t2\t3\nBarack_Obama\t3\t4\nEileen_Collins\t1\tJoe_Biden\t1\nWoman\t1\tEileen_Collins\t1\n"
-	if err := os.WriteFile(cfg.Pairs, []byte(list), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Accuracy(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(cfg.Pairs, []byte(list), 0o600))
+	must.Do(t, Accuracy(t.Context(), cfg))
 	d := document(t, cfg.JSON)
 	if d.All != nil || d.Data.Photos != 8 {
 		t.Errorf("%d photographs, all pairs %v: want those of the list only", d.Data.Photos, d.All != nil)
@@ -112,9 +99,7 @@ func TestPairListIsMeasuredWithItsFailures(t *testing.T) {
 	if d.List.MatedPairs != 4 || d.List.NonMatedPairs != 3 || d.List.NonMatedFailed != 1 || d.List.Folds.N != 2 || d.List.Folds.Mean != 1 {
 		t.Errorf("list: %+v, folds %+v", d.List.Verification, d.List.Folds)
 	}
-	if err := os.WriteFile(cfg.Pairs, []byte("1\t1\nCup\t1\t2\nCup\t1\tWoman\t1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(cfg.Pairs, []byte("1\t1\nCup\t1\t2\nCup\t1\tWoman\t1\n"), 0o600))
 	if err := Accuracy(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `photograph 2 of "Cup"`) {
 		t.Errorf("a pair that is not in the folder: %v", err)
 	}
@@ -124,9 +109,7 @@ func TestSamplesAreIdentified(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
-	if err := Identify(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Identify(t.Context(), cfg))
 	id := document(t, cfg.JSON).Identification
 	if id.Persons != 5 || id.NotEnrolled.Events != 1 || len(id.Sizes) != 1 {
 		t.Fatalf("got %+v, want five persons of whom one is not enrolled, one size", id)
@@ -176,21 +159,15 @@ func TestEndToEndCountsRefusals(t *testing.T) {
 		"Pair/1.jpg":         enginetest.Alike(t),
 	} {
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, photo, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.WriteFile(file, photo, 0o600))
 	}
 	f := func(faces string, several, chosen int, found int64) {
 		t.Helper()
 		var out bytes.Buffer
 		cfg := sampleConfig(t, &out)
 		cfg.Images, cfg.Faces = dir, faces
-		if err := Identify(t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Identify(t.Context(), cfg))
 		d := document(t, cfg.JSON)
 		r := d.EndToEnd
 		if d.Data.Several != several || d.Data.Chosen != chosen || d.Data.Aside != 1 || r == nil || r.NotEnrolled.Events != 1 || r.NotEnrolled.Trials != 3 || r.Rank1.Events != found || r.Rank1.Trials != 3 {

@@ -7,15 +7,14 @@ import (
 	"facet/engine"
 	"facet/engine/models"
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 // A photograph between two others is more like their mean than like either.
 func TestMeansCountBesideTheBestPhotograph(t *testing.T) {
 	t.Parallel()
 	manifest, err := models.Parse(models.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := func(degrees float64) engine.Template {
 		sin, cos := math.Sincos(degrees * math.Pi / 180)
 		return engine.Template{float32(cos), float32(sin)}

@@ -17,6 +17,7 @@ import (
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/config"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/internal/ports"
 	"facet/node/cert"
 	"facet/node/datadir"
@@ -27,25 +28,17 @@ import (
 func pack(t *testing.T, edit func(map[string]any)) config.Assets {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	raw, err := os.ReadFile(filepath.Join(root, "assets", "packs", "default", "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var manifest map[string]any
-	if err := json.Unmarshal(raw, &manifest); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &manifest))
 	edit(manifest)
 	if raw, err = json.Marshal(manifest); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "manifest.json"), raw, 0o600))
 	return config.Assets{Models: dir, ONNXRuntime: filepath.Join(dir, "lib.so")}
 }
 
@@ -56,9 +49,7 @@ func port(t *testing.T) int {
 	t.Helper()
 	for {
 		taken, err := ports.Take(inviteOffset + 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if taken[inviteOffset] == taken[0]+inviteOffset {
 			return taken[0]
 		}
@@ -82,9 +73,7 @@ func invited(t *testing.T, nodes int, good time.Duration) (*Inviter, Machine, co
 		t.Fatal(err)
 	}
 	i, err := Invite(t.Context(), Invitation{Dir: m.Dir, Nodes: nodes, For: good})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -98,9 +87,7 @@ func invited(t *testing.T, nodes int, good time.Duration) (*Inviter, Machine, co
 func bytesOf(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return b
 }
 
@@ -111,9 +98,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	m := machine(t, "n2", assets)
 	m.Hosts, m.Zone = []string{"n2.example.org"}, "east"
 	made, err := Join(t.Context(), m, i.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if all, err := i.Wait(t.Context()); !all || err != nil {
 		t.Errorf("the invitation: %t, %v", all, err)
 	}
@@ -132,24 +117,18 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 		t.Error("the authority was copied")
 	}
 	s, err := config.LoadFile(made.Config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s.Name != "n2" || s.Zone != "east" || s.Expect != 0 || len(s.Seeds) != 1 || s.Seeds[0] != first.at(peerOffset) {
 		t.Errorf("settings: %+v", s)
 	}
 	pair, err := tls.LoadX509KeyPair(f.in("certificates", "node.pem"), f.in("certificates", "node.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	who, err := datadir.Identify(s.Dir)
 	if named, err2 := cert.NodeIn(pair.Leaf); err != nil || err2 != nil || named != who {
 		t.Errorf("the certificate names %v, the data directory %v; %v, %v", named, who, err, err2)
 	}
 	looks, err := tls.LoadX509KeyPair(f.in("certificates", "status.pem"), f.in("certificates", "status.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if named, err := cert.StatusIn(looks.Leaf); err != nil || named != who {
 		t.Errorf("the certificate for facet status names %v, %v", named, err)
 	}
@@ -158,9 +137,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 		t.Errorf("the certificate for clients: %v, hosts %v", err, cert.Hosts(server.Leaf))
 	}
 	p, err := admin.ReadProfile(made.Profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := admin.NewClient(p.Target()); err != nil {
 		t.Errorf("the profile: %v", err)
 	}
@@ -171,9 +148,7 @@ func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 1, time.Hour)
 	request, _, err := cert.Request()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	token := i.Token()
 	a, _, err := i.admit(t.Context(), joinRequest{
 		Secret: token.Secret[:], Node: id.Node{UUID: id.Random([16]byte{2})}, Name: "old", Hosts: []string{"h"},
@@ -215,9 +190,7 @@ func TestRefusedMachineLearnsWhy(t *testing.T) {
 	f("there is no model pack", machine(t, "n2", config.Assets{Models: t.TempDir()}), i.Token())
 	busy := machine(t, "n2", assets)
 	l, err := net.Listen("tcp", busy.at(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	f("another process has the port", busy, i.Token())
 	f("there is a node in", first, i.Token())
@@ -243,9 +216,7 @@ func TestUnfitJoinRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 3, time.Hour)
 	request, _, err := cert.Request()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	token := i.Token()
 	n := byte(1)
 	valid := func() joinRequest {

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func someToken(t testing.TB) Token {
 	t.Helper()
 	token, err := NewToken([]string{"10.0.0.1:7423", "n1.example.org:7423"}, sha256.Sum256([]byte("ca")), time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return token
 }
 
@@ -22,9 +22,7 @@ func TestTokenReadsBack(t *testing.T) {
 	t.Parallel()
 	want := someToken(t)
 	got, err := ParseToken("  " + want.String() + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"facet/internal/must"
 	"facet/node/httpapi"
 	"facet/node/sigv4"
 )
@@ -26,14 +27,10 @@ func load(t *testing.T, file string, environ []string, args ...string) (Settings
 	Flags(f)
 	if file != "" {
 		name := filepath.Join(t.TempDir(), "n.yaml")
-		if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(file), 0o600))
 		args = append(args, "--config", name)
 	}
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Parse(args))
 	return Load(f, append(environ, needed...))
 }
 
@@ -65,9 +62,7 @@ func TestEveryValueKindComesFromEveryPlace(t *testing.T) {
 	f := func(file string, environ []string, args ...string) {
 		t.Helper()
 		s, err := load(t, file, environ, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := Settings{Seeds: s.Seeds, Shards: s.Shards, Heartbeat: s.Heartbeat, LogLevel: s.LogLevel}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
@@ -86,9 +81,7 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 		"--admin-address=:4", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9", "--search-bound=probable",
 		"--health=open", "--console=off", "--signature-forms=strict", "--must-sign=x-api-key,accept", "--body-limit=7",
 		"--cors=https://o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=2s", "--raft-election=3s", "--raft-lease=1s", "--raft-stall=4s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := s.Node()
 	got := []any{
 		c.Name, c.Dir, c.PeerAddress, c.PeerAdvertise, c.PublicAddress, c.PublicURL, c.AdminAddress, c.Seeds, c.Expect,
@@ -199,12 +192,8 @@ func TestKeyIsCredentialOrCommand(t *testing.T) {
 		fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 		Flags(fs)
 		name := filepath.Join(t.TempDir(), "n.yaml")
-		if err := os.WriteFile(name, []byte("dir: /d\ncertificates: /c\n"+file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := fs.Set(FileFlag, name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte("dir: /d\ncertificates: /c\n"+file), 0o600))
+		must.Do(t, fs.Set(FileFlag, name))
 		s, err := Load(fs, environ)
 		if strings.HasPrefix(want, "/") {
 			c := s.Node()
@@ -234,18 +223,12 @@ func TestWrittenFileIsLoaded(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "n.yaml")
 	values := map[string]any{"dir": "/data with space", "seeds": []string{"a:1", "b:2"}, "shards": 4, "name": "on"}
-	if err := Write(name, values); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(name, values))
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	Flags(f)
-	if err := f.Parse([]string{"--config", name}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Parse([]string{"--config", name}))
 	s, err := Load(f, needed[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s.Dir != "/data with space" || s.Shards != 4 || s.Name != "on" || !cmp.Equal(s.Seeds, []string{"a:1", "b:2"}) {
 		t.Errorf("got %+v", s)
 	}
@@ -257,9 +240,7 @@ func TestWrittenFileIsLoaded(t *testing.T) {
 func TestSettingsPageListsEverySetting(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	Flags(f)
 	listed := map[string]bool{FileFlag: true}

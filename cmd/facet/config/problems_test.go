@@ -10,20 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"facet/internal/must"
 )
 
 // wrong loads settings from a file, variables and flags, and returns the lines of the error.
 func wrong(t *testing.T, file string, environ []string, args ...string) []string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "facet.yaml")
-	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(file), 0o600))
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	Flags(f)
-	if err := f.Parse(append(args, "--config", name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Parse(append(args, "--config", name)))
 	_, err := Load(f, environ)
 	if err == nil {
 		return nil
@@ -112,9 +110,7 @@ func TestLiveSettingsAreDocumented(t *testing.T) {
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	Flags(f)
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var marked []string
 	for line := range strings.Lines(string(page)) {
 		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"facet/internal/must"
 )
 
 func TestSharedSettingsHaveNoSecrets(t *testing.T) {
@@ -16,13 +18,9 @@ func TestSharedSettingsHaveNoSecrets(t *testing.T) {
 	}
 	s.ClusterKeyCommand = []string{"/bin/vault", "--token", "canary4"}
 	shared, err := s.Shareable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text, err := json.Marshal(shared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if strings.Contains(string(text), "canary") || !strings.Contains(string(text), "/bin/vault") || shared["raft-lease"] != "1s" || shared["backup-every"] != "24h0m0s" {
 		t.Errorf("%s", text)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"facet.internal/client"
+	"facet/internal/must"
 	"facet/node/console"
 	"facet/node/wire"
 )
@@ -34,9 +35,7 @@ func open(t *testing.T, node http.HandlerFunc) *browser {
 		server := httptest.NewTLSServer(node)
 		t.Cleanup(server.Close)
 		ca := filepath.Join(t.TempDir(), "ca.pem")
-		if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 		var err error
 		cfg.AccessKey, cfg.Nodes = "AK", []string{server.URL}
 		if cfg.Tenant, err = client.New(client.Config{BaseURLs: cfg.Nodes, AccessKey: "AK", SecretKey: "SK", CAFile: ca, Tries: 1}); err != nil {
@@ -44,9 +43,7 @@ func open(t *testing.T, node http.HandlerFunc) *browser {
 		}
 	}
 	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -59,9 +56,7 @@ func open(t *testing.T, node http.HandlerFunc) *browser {
 func anotherBrowser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 

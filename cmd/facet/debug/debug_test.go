@@ -8,6 +8,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/doctor"
+	"facet/internal/must"
 	"facet/node/nodetest"
 )
 
@@ -24,22 +25,16 @@ func TestWhatCantBeReadIsListed(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(in("ca.pem"), c.Authority.CertPEM(), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	collect := func(addresses ...string) (*Bundle, error) {
 		t.Helper()
 		client, err := admin.NewClient(admin.Target{Addresses: addresses, Certificates: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return Collect(t.Context(), doctor.Config{Client: client})
 	}
 	const nobody = "127.0.0.1:1"
 	b, err := collect(c.Nodes[0].Config.AdminAddress, nobody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	all := strings.Join(b.Manifest.Missing, "\n")
 	if refused := strings.Count(all, "this needs the cluster's admin certificate"); refused != 7 || strings.Count(all, "127.0.0.1-1/") != 1 {
 		t.Errorf("missing:\n%s", all)

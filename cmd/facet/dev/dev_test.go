@@ -15,20 +15,17 @@ import (
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/table"
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // founded writes a folder like a first start, but starts no node.
 func founded(t *testing.T, cfg Config) (*Cluster, folder) {
 	t.Helper()
 	f := folder(filepath.Join(t.TempDir(), "cluster"))
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(string(f), 0o700))
 	cfg.Dir, cfg.Out = string(f), io.Discard
 	c := &Cluster{cfg: cfg, f: f}
-	if err := c.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.prepare())
 	return c, f
 }
 
@@ -37,9 +34,7 @@ func TestClusterKeepsItsShapeAndPorts(t *testing.T) {
 	first, f := founded(t, Config{Nodes: 2, Shards: 3})
 	again := &Cluster{cfg: first.cfg, f: f}
 	again.cfg.Nodes, again.cfg.Shards = 0, 0
-	if err := again.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.prepare())
 	if d := cmp.Diff(first.state, again.state); d != "" {
 		t.Error(d)
 	}
@@ -67,9 +62,7 @@ func TestForeignFolderIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "thesis.txt")
-	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(precious, []byte("x"), 0o600))
 	if _, err := Open(t.Context(), Config{Dir: dir, Out: io.Discard}); !errors.Is(err, ErrNoCluster) {
 		t.Errorf("open: got %v", err)
 	}
@@ -87,14 +80,10 @@ func TestPortInUseIsReplaced(t *testing.T) {
 	c, _ := founded(t, Config{Nodes: 2})
 	before := append([]nodeState{}, c.state.Nodes...)
 	l, err := net.Listen("tcp", before[1].Public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	p, err := net.ListenPacket("udp", before[0].Peer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer p.Close()
 	replaced, err := settlePorts(c.state)
 	if err != nil || len(replaced) != 2 {
@@ -118,13 +107,9 @@ func TestEveryNodesConfigurationLoads(t *testing.T) {
 		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 		config.Flags(flags)
 		args := c.command(n.Name)[2:]
-		if err := flags.Parse(args); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, flags.Parse(args))
 		s, err := config.Load(flags, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := []any{s.Name, s.Dir, s.PeerAddress, s.PublicAddress, s.AdminAddress, len(s.Seeds), s.Expect, s.Shards, s.Replicas, s.Models, s.ONNXRuntime}
 		want := []any{nodeName(i), f.data(n.Name), n.Peer, n.Public, n.Admin, 3, 3, ShardsDefault, replicas, "/m", "/o"}
 		if d := cmp.Diff(want, got); d != "" {
@@ -150,17 +135,13 @@ func TestDevJSONHasTheFieldsOfClients(t *testing.T) {
 	c, f := founded(t, Config{Nodes: 2, Binary: "/bin/facet"})
 	c.state.Tenant = &tenant{Name: "dev", AccessKey: "A", SecretKey: "S"}
 	c.members[1].pid = 42
-	if err := c.writeInfo(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.writeInfo())
 	info, err := os.Stat(f.info())
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode: %v, %v", info, err)
 	}
 	got, err := ReadInfo(string(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	url := "https://" + c.state.Nodes[1].Public
 	want := NodeInfo{
 		ID: c.ids["n2"], PID: 42, URL: url, Dir: f.data("n2"), Cmd: []string{"/bin/facet", "serve", "--config", f.config("n2")},
@@ -182,9 +163,7 @@ func TestOperatorsFindTheNodesOfAFolder(t *testing.T) {
 	t.Parallel()
 	c, f := founded(t, Config{Nodes: 2})
 	got, err := Admin(string(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff([]string{c.state.Nodes[0].Admin, c.state.Nodes[1].Admin}, got.Addresses); d != "" {
 		t.Error(d)
 	}
@@ -197,12 +176,8 @@ func TestRemoveTakesOnlyTheCluster(t *testing.T) {
 	t.Parallel()
 	_, f := founded(t, Config{Nodes: 2})
 	mine := f.path("notes.txt")
-	if err := os.WriteFile(mine, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Remove(string(f)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(mine, []byte("x"), 0o600))
+	must.Do(t, Remove(string(f)))
 	entries, err := os.ReadDir(string(f))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "notes.txt" {
 		t.Errorf("left: %v, %v", entries, err)
@@ -213,16 +188,12 @@ func TestRemoveTakesOnlyTheCluster(t *testing.T) {
 func TestLongLogIsMovedAside(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "n1.log")
-	if err := os.WriteFile(name, append(make([]byte, logBytesMax), []byte("the end")...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, append(make([]byte, logBytesMax), []byte("the end")...), 0o600))
 	if got := tail(name); !strings.HasSuffix(got, "the end") || len(got) > 2000 {
 		t.Errorf("tail: got %d bytes", len(got))
 	}
 	l, err := openLog(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	if info, err := l.Stat(); err != nil || info.Size() != 0 {
 		t.Errorf("new log: %v, %v", info.Size(), err)
@@ -238,9 +209,7 @@ func FuzzStateNeverPanics(f *testing.F) {
 	f.Add(`{}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := folder(t.TempDir())
-		if err := os.WriteFile(dir.state(), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(dir.state(), []byte(text), 0o600))
 		s, err := readState(dir)
 		if err == nil && (len(s.Nodes) == 0 || s.Nodes[0].Name != "n1") {
 			t.Errorf("%q: got %+v", text, s)

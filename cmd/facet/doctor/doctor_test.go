@@ -17,6 +17,7 @@ import (
 	"facet/cmd/facet/table"
 	"facet/engine/models"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/internal/ports"
 	"facet/node/cert"
 	"facet/node/datadir"
@@ -27,15 +28,11 @@ import (
 func healthy(t *testing.T) (*config.Settings, *cert.CA) {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	open, err := ports.Take(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := func(i int) string { return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: open[i]}).String() }
 	s := &config.Settings{
 		Name: "n1", Dir: in("data"), Certificates: dir, ClusterKey: in("cluster.key"), GossipKey: in("gossip.key"),
@@ -45,13 +42,9 @@ func healthy(t *testing.T) (*config.Settings, *cert.CA) {
 	}
 	s.ONNXRuntime = filepath.Join(root, "assets", "lib", filepath.Base(s.ONNXRuntime))
 	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	who, err := datadir.Identify(s.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	own, err1 := ca.IssueNode(who, nil)
 	server, err2 := ca.IssueServer([]string{"127.0.0.1"})
 	for _, err := range []error{
@@ -59,9 +52,7 @@ func healthy(t *testing.T) (*config.Settings, *cert.CA) {
 		os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600),
 		os.WriteFile(s.ClusterKey, []byte(strings.Repeat("ab", 32)), 0o600), os.WriteFile(s.GossipKey, []byte(strings.Repeat("cd", 32)), 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return s, ca
 }
@@ -84,9 +75,7 @@ func examine(t *testing.T, s *config.Settings) Report {
 func shown(t *testing.T, r Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, r))
 	return b.String()
 }
 
@@ -133,9 +122,7 @@ func TestEachFaultIsFound(t *testing.T) {
 	f := func(level Level, check, text string, spoil func(s *config.Settings, ca *cert.CA) error) {
 		t.Helper()
 		s, ca := healthy(t)
-		if err := spoil(s, ca); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(s, ca))
 		if r := examine(t, s); !found(r, level, check, text) || level == Problem && r.Worst() != Problem {
 			t.Errorf("no %s of %s with %q in\n%s", level, check, text, shown(t, r))
 		}
@@ -194,14 +181,10 @@ func TestTakenPortNamesProcess(t *testing.T) {
 	t.Parallel()
 	s, _ := healthy(t)
 	l, err := net.Listen("tcp", s.PublicAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	p, err := net.ListenPacket("udp", s.PeerAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer p.Close()
 	want := "is taken by process"
 	if runtime.GOOS != "linux" {
@@ -224,13 +207,9 @@ func TestSeedOfOtherClusterIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		source, err := cert.Load(files, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		l, err := tls.Listen("tcp", "127.0.0.1:0", source.PeerConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -245,9 +224,7 @@ func TestSeedOfOtherClusterIsNamed(t *testing.T) {
 		return l.Addr().String()
 	}
 	other, err := cert.NewCA("other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	friend, stranger := listen(ca), listen(other)
 	s.Seeds = []string{friend, stranger, "127.0.0.1:1"}
 	r := examine(t, s)

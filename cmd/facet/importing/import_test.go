@@ -19,6 +19,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/importing/list"
+	"facet/internal/must"
 )
 
 // load sends requests through a gate for a time. The service takes so many at once and
@@ -77,9 +78,7 @@ func TestReportKeepsTheOrderOfRows(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "report.csv")
 	r, err := createReport(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, place := range []int{2, 0, 1, 4} { // row 3 is never finished
 		r.slots <- struct{}{}
 		r.add(place, line{row: list.Row{Number: place + 2, File: "a,\"b\".jpg"}, outcome: Failed, reason: "no; face"})
@@ -87,13 +86,9 @@ func TestReportKeepsTheOrderOfRows(t *testing.T) {
 	if s := r.counts(); s.Rows != 4 || s.Failed != 4 {
 		t.Errorf("counts %+v", s)
 	}
-	if err := r.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.close())
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(rows) != 5 {
 		t.Fatalf("%d rows, %v", len(rows), err)
@@ -254,15 +249,11 @@ func TestEqualRowsHaveKeysOfTheirOwn(t *testing.T) {
 	dir := t.TempDir()
 	text := "external_id,file\n,a.jpg\n,a.jpg\nE,a.jpg\n,b.jpg\n,c.jpg\n"
 	for name, content := range map[string]string{"list.csv": text, "a.jpg": "a", "b.jpg": "b", "c.jpg": "a"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	keys := func(gallery uint64) (all []string) {
 		s, err := list.Open([]string{filepath.Join(dir, "list.csv")}, list.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer s.Close()
 		equal := map[uint64]uint32{}
 		for row, err := range s.Rows() {
@@ -270,9 +261,7 @@ func TestEqualRowsHaveKeysOfTheirOwn(t *testing.T) {
 			if err == nil {
 				err = t1.identify(gallery, equal)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			all = append(all, fmt.Sprintf("%x", t1.key))
 		}
 		return all

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"facet/engine"
+	"facet/internal/must"
 )
 
 // What the photographs of two parts of the persons look like does not change the fit that scores
@@ -15,9 +16,7 @@ func TestCrossFitHasNotSeenThePersons(t *testing.T) {
 	x := vectors(persons, 24)
 	fold := foldsOf(persons)
 	before, err := CrossFitted(t.Context(), x, persons, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var scores [][]int
 	for i := range x.Samples {
 		scores = append(scores, nil)
@@ -32,9 +31,7 @@ func TestCrossFitHasNotSeenThePersons(t *testing.T) {
 		}
 	}
 	after, err := CrossFitted(t.Context(), x, persons, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	same, others, counted := 0, 0, 0
 	for i := 0; i < len(x.Samples); i += 2 {
 		for j := 0; j < i; j += 2 {

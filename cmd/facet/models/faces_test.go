@@ -16,6 +16,7 @@ import (
 	"facet/engine/imaging"
 	"facet/engine/models"
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 const drawnCosine = .5
@@ -69,9 +70,7 @@ func drawnSpecimens(scale, tells float64) *specimens {
 func fitted(t *testing.T, s *specimens) *faceFit {
 	t.Helper()
 	f, err := fitFaces(s, drawnCosine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -149,9 +148,7 @@ func TestQualityFitOrdersFaces(t *testing.T) {
 	t.Parallel()
 	s := drawnSpecimens(1, 1)
 	q, err := fitQuality(s, drawnCosine, fitted(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if q.auc < .85 || q.photographs != 400 || q.faces <= 400 || q.faces > 800 {
 		t.Errorf("AUC %.3f on %d faces, %d as photographed", q.auc, q.faces, q.photographs)
 	}
@@ -170,29 +167,19 @@ func TestQualityFitOrdersFaces(t *testing.T) {
 func TestCalibrateWritesAllFits(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), models.ManifestName)
-	if err := os.WriteFile(file, models.Default(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, models.Default(), 0o600))
 	var out bytes.Buffer
 	c := Calibration{Dataset: "drawn faces", Write: file, Out: &out}
 	measured := &models.Fit{Calibration: &models.Calibration{FMR7000: 1e-5, Data: "drawn", Points: []models.CalibrationPoint{
 		{Cosine: -1}, {Cosine: drawnCosine, Score: score7000}, {Cosine: .999, Score: 9999}, {Cosine: 1, Score: 9999},
 	}}}
 	s := drawnSpecimens(1, 1)
-	if err := c.faces(s, measured); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.save(measured); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.faces(s, measured))
+	must.Do(t, c.save(measured))
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m, err := models.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if f := fitted(t, s); float32(f.minNorm) != m.Detector.MinNorm || m.OwnEvidence == nil || m.OwnEvidence.Face != f.evidence.Face {
 		t.Errorf("least norm %v and evidence %+v, fitted %v and %+v", m.Detector.MinNorm, m.OwnEvidence, f.minNorm, f.evidence)
 	}
@@ -213,19 +200,13 @@ func sampleFolder(t *testing.T) *photos.Folder {
 	t.Helper()
 	dir := t.TempDir()
 	for who, names := range map[string][]string{"Biden": {"face_recognition/biden.jpg"}, "Obama": enginetest.Obama[1:3]} {
-		if err := os.MkdirAll(filepath.Join(dir, who), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, who), 0o700))
 		for _, name := range names {
-			if err := os.WriteFile(filepath.Join(dir, who, filepath.Base(name)), enginetest.Photo(t, name), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, who, filepath.Base(name)), enginetest.Photo(t, name), 0o600))
 		}
 	}
 	f, err := photos.Read(context.Background(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -233,13 +214,9 @@ func TestSpecimensAreOfPersonsWithMates(t *testing.T) {
 	t.Parallel()
 	e, folder := enginetest.Shared(t), sampleFolder(t)
 	x, err := photos.Extract(t.Context(), e, folder.Photos, photos.Choice{Middle: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s, err := measure(t.Context(), e, folder.Photos, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if n := s.photographs(); n != 2 {
 		t.Errorf("%d photographs, want the two of one person", n)
 	}
@@ -255,9 +232,7 @@ func TestSpecimensAreOfPersonsWithMates(t *testing.T) {
 		}
 	}
 	again, err := measure(t.Context(), e, folder.Photos, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range again.faces {
 		if again.faces[i].Norm != s.faces[i].Norm || again.faces[i].kind != s.faces[i].kind {
 			t.Errorf("a second time face %d differs", i)
@@ -271,17 +246,11 @@ func TestSpoilingsSpoil(t *testing.T) {
 	e, folder := enginetest.Shared(t), sampleFolder(t)
 	photo := folder.Photos[1] // of one man
 	x, err := photos.Extract(t.Context(), e, folder.Photos[1:2], photos.Choice{Middle: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	data, err := photo.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	seen, err := e.Sightings(t.Context(), data, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	one := source{e: e, face: x.Templates[0]}
 	checkSpoilings(t, &one, data, one.nearest(seen, sameFace))
 }
@@ -289,13 +258,9 @@ func TestSpoilingsSpoil(t *testing.T) {
 func checkSpoilings(t *testing.T, one *source, data []byte, own *engine.Sighting) {
 	t.Helper()
 	photo, err := imaging.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	plain, err := one.sightings(t.Context(), copyOf(photo, own))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	whole := middle(plain, copySide)
 	if whole == nil || score.Dot(whole.Template, one.face) < .9 {
 		t.Fatal("a copy that is not spoilt does not show the face")
@@ -305,9 +270,7 @@ func checkSpoilings(t *testing.T, one *source, data []byte, own *engine.Sighting
 		for seed := uint64(0); seed < 4 && least > .97; seed++ {
 			spoilt := kind.spoil(copyOf(photo, own), rand.New(rand.NewPCG(seed, 9)))
 			seen, err := one.sightings(t.Context(), spoilt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if f := middle(seen, spoilt.Width); f == nil {
 				least = 0
 			} else {
@@ -319,9 +282,7 @@ func checkSpoilings(t *testing.T, one *source, data []byte, own *engine.Sighting
 		}
 	}
 	seen, err := one.sightings(t.Context(), scrambled(copyOf(photo, own), rand.New(rand.NewPCG(1, 1))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if f := one.nearest(seen, .5); f != nil {
 		t.Error("a shuffled copy shows the face")
 	}

@@ -17,6 +17,7 @@ import (
 	"facet/engine/accuracy"
 	"facet/engine/enginetest"
 	"facet/engine/models"
+	"facet/internal/must"
 )
 
 func packs(t *testing.T) string { return filepath.Dir(enginetest.PackDir(enginetest.Assets(t))) }
@@ -25,25 +26,17 @@ func packs(t *testing.T) string { return filepath.Dir(enginetest.PackDir(enginet
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "mine"), os.DirFS(enginetest.PackDir(enginetest.Assets(t)))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(dir, "mine"), os.DirFS(enginetest.PackDir(enginetest.Assets(t)))))
 	return dir
 }
 
 func TestListExplainsUnusablePacks(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
-	if err := os.MkdirAll(filepath.Join(dir, "torn"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "torn", models.ManifestName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "torn"), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "torn", models.ManifestName), []byte("{"), 0o600))
 	var out bytes.Buffer
-	if err := List(&out, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, List(&out, dir))
 	pack := enginetest.Pack(t)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[1], pack.ID[:shortID]) || !strings.Contains(lines[1], pack.Manifest.ModelID().String()) ||
@@ -59,9 +52,7 @@ func TestListExplainsUnusablePacks(t *testing.T) {
 func TestInfoShowsTheManifest(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Info(&out, Find(packs(t), "default")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Info(&out, Find(packs(t), "default")))
 	m := enginetest.Pack(t).Manifest
 	wants := []string{m.Calibration.Data, m.Quality.Data, m.Note, "has score 7000"}
 	for _, f := range m.Files {
@@ -117,13 +108,9 @@ func TestVerifyFindsADamagedPack(t *testing.T) {
 	}
 	name := filepath.Join(dir, "mine", enginetest.Pack(t).Manifest.Files[0].Name)
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, data, 0o600))
 	out.Reset()
 	if err := check.Verify(t.Context(), &out, Find(dir, "mine")); !errors.Is(err, ErrDamaged) || !strings.Contains(out.String(), "has SHA-256") {
 		t.Errorf("one bit flipped: %v\n%s", err, out.String())
@@ -160,9 +147,7 @@ func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	t.Parallel()
 	x := vectors(900, 24)
 	held, _, err := crossTest(t.Context(), x, 900)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, h := range held {
 		if h.persons != 450 {
 			t.Errorf("half %d: fitted on %d persons, want 450", i, h.persons)
@@ -176,9 +161,7 @@ func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	}
 	// A cosine of random directions in 24 dimensions: its square is Beta(1/2, 23/2).
 	all, err := fitOn(x.Samples, x.Templates)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, want := range []float64{.4622, .5879, .6773, .7442} { // P(cosine > want) = 1e-2, 1e-3, 1e-4, 1e-5
 		if got := all.cosines[i]; math.Abs(got-want) > .012 {
 			t.Errorf("score %d has cosine %v, want %v", anchors[i].score, got, want)
@@ -192,9 +175,7 @@ func TestMeanAddsOneComparison(t *testing.T) {
 	t.Parallel()
 	x := manyVectors(200, heldPhotos, 24)
 	_, rule, err := crossTest(t.Context(), x, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range rule.rule {
 		n := float64(i + 1)
 		if got, best := rule.rule[i].FMR(6000), rule.best[i].FMR(6000); best < n*.6e-4 || best > n*1.6e-4 || got < best || got > best+1.6e-4 {
@@ -203,9 +184,7 @@ func TestMeanAddsOneComparison(t *testing.T) {
 	}
 	strict := &fit{cosines: []float64{.1, .2, .3, .9, .95}}
 	fits, err := fitSubjects(x.Samples, x.Templates, strict)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for kind, f := range fits {
 		if f == nil || f.cosines[0] < .4 || f.cosines[3] < .9 || f.cosines[4] < .95 {
 			t.Errorf("kind %d: %+v, want no point laxer than %v", kind, f, strict.cosines)
@@ -217,30 +196,20 @@ func TestMeanAddsOneComparison(t *testing.T) {
 func TestCalibrateKeepsTheManifestsRest(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), models.ManifestName)
-	if err := os.WriteFile(file, models.Default(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, models.Default(), 0o600))
 	var out bytes.Buffer
 	c := Calibration{Dataset: "random directions", Write: file, Out: &out}
 	fit, err := c.calibrate(t.Context(), vectors(300, 192), 300)
 	if err == nil {
 		err = c.save(fit)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := models.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want, err := models.Parse(models.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if cmp.Equal(got.Calibration, want.Calibration) || !strings.HasPrefix(got.Calibration.Data, "random directions: 600 of 600") {
 		t.Errorf("the calibration is %+v", got.Calibration)
 	}
@@ -272,12 +241,8 @@ func TestTooFewPersonsAreNotFitted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "Biden", "b.jpg")
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, enginetest.Photo(t, "face_recognition/biden.jpg"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	must.Do(t, os.WriteFile(name, enginetest.Photo(t, "face_recognition/biden.jpg"), 0o600))
 	var out bytes.Buffer
 	err := Calibration{Images: dir, Out: &out}.Calibrate(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "too few") {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"facet/engine/models"
+	"facet/internal/must"
 )
 
 // stretched returns vectors whose last values are a hundredth of the others, and whose projection has
@@ -35,9 +36,7 @@ func TestProjectionKeepsLongestAxes(t *testing.T) {
 	const dim, long = 40, 24
 	f := stretched(300, dim, long, long)
 	values, kept, err := f.fit(none, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if kept < .999 {
 		t.Errorf("the projection keeps %v of the squared norm", kept)
 	}
@@ -68,9 +67,7 @@ func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 	t.Parallel()
 	f := stretched(300, 40, 24, 24)
 	fit, err := f.fitted(1, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	fold := make(map[int]int)
 	for i, s := range f.Samples {
 		if of, ok := fold[s.Person]; ok && of != f.of[i] {
@@ -82,9 +79,7 @@ func TestProjectionIsTestedOnOtherPersons(t *testing.T) {
 		}
 	}
 	tested, err := f.test(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if want := int64(600*598) / 2; tested.all.NonMatedPairs != want || tested.all.MatedPairs != 300 {
 		t.Errorf("%d non-mated and %d mated pairs, want %d and 300", tested.all.NonMatedPairs, tested.all.MatedPairs, want)
 	}
@@ -111,9 +106,7 @@ func twoEmbedders(t *testing.T) string {
 	}
 	type object = map[string]any
 	var m object
-	if err := json.Unmarshal(manifest, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(manifest, &m))
 	joined := m["joined"].(object)
 	m["embedder"].(object)["dim"], joined["embedder"].(object)["dim"] = 32, 32
 	size := models.Projection{Rows: 24, Cols: 64}
@@ -125,13 +118,9 @@ func twoEmbedders(t *testing.T) string {
 	}
 	joined["spectrum"] = slices.Repeat([]float64{1. / 24}, 24)
 	manifest, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	name := filepath.Join(t.TempDir(), "mine.json")
-	if err := os.WriteFile(name, manifest, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, manifest, 0o600))
 	return name
 }
 
@@ -139,18 +128,12 @@ func TestProjectWritesFileAndHash(t *testing.T) {
 	t.Parallel()
 	name := twoEmbedders(t)
 	before, err := models.Parse(readAll(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var out bytes.Buffer
 	p := Calibration{Write: name, Out: &out}
-	if err := p.project(t.Context(), vectors(240, before.Joined.Projection.Cols), 240, before.Joined.Projection); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.project(t.Context(), vectors(240, before.Joined.Projection.Cols), 240, before.Joined.Projection))
 	after, err := models.Parse(readAll(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, _ := after.File(models.RoleProjection)
 	file := readAll(t, filepath.Join(filepath.Dir(name), f.Name))
 	if _, err := after.Joined.Projection.Decode(file); err != nil {
@@ -172,9 +155,7 @@ func TestProjectWritesFileAndHash(t *testing.T) {
 func readAll(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -193,9 +174,7 @@ func TestProjectRefusesUnfitPack(t *testing.T) {
 			f("1 persons are too few")
 		}
 		name := filepath.Join(images, strconv.Itoa(person), "x.jpg")
-		if err := errors.Join(os.Mkdir(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Mkdir(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)))
 	}
 	f("has one embedder")
 }

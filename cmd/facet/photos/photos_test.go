@@ -13,6 +13,7 @@ import (
 
 	"facet/engine/accuracy"
 	"facet/engine/enginetest"
+	"facet/internal/must"
 )
 
 // tree creates a folder of files with contents.
@@ -21,12 +22,8 @@ func tree(t *testing.T, files map[string][]byte) string {
 	dir := t.TempDir()
 	for name, data := range files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.WriteFile(file, data, 0o600))
 	}
 	return dir
 }
@@ -38,9 +35,7 @@ func TestFolderIsReadByPersonAndName(t *testing.T) {
 		"README.md": nil, ".cache/x.jpg": nil, "Bo/.hidden.jpg": nil, "Bo/deeper/Bo_0003.jpg": nil,
 	})
 	f, err := Read(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff([]string{"Ann", "Bo"}, f.Persons); diff != "" {
 		t.Errorf("persons: −want +got\n%s", diff)
 	}
@@ -59,9 +54,7 @@ func TestPairsSelectTheirPhotographs(t *testing.T) {
 	f, err := Read(t.Context(), tree(t, map[string][]byte{
 		"A/A_0001.jpg": nil, "B/B_0001.jpg": nil, "B/B_0002.jpg": nil, "C/C_0001.jpg": nil, "C/C_0007.jpg": nil,
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	pair := func(a string, i int, b string, j int) accuracy.Pair {
 		return accuracy.Pair{A: accuracy.Photo{Person: a, Number: i}, B: accuracy.Photo{Person: b, Number: j}}
 	}
@@ -112,14 +105,10 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 		"Large/l.png":   append([]byte(huge.String()), make([]byte, photoBytesMax)...),
 	})
 	f, err := Read(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e := enginetest.Shared(t)
 	x, err := Extract(t.Context(), e, f.Photos, Choice{Middle: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if x.Faceless != 1 || x.Unreadable != 3 || x.Poor != 0 || x.Failed() != 4 {
 		t.Errorf("%d without face, %d unreadable, %d poor, want 1, 3, 0", x.Faceless, x.Unreadable, x.Poor)
 	}
@@ -152,15 +141,9 @@ func TestFaceNearestToTheMiddleIsTaken(t *testing.T) {
 	paste(right, l.X)
 	file := filepath.Join(t.TempDir(), "wide.png")
 	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := png.Encode(out, wide); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, png.Encode(out, wide))
+	must.Do(t, out.Close())
 	e := enginetest.Shared(t)
 	x, err := Extract(t.Context(), e, []Photo{{File: file}}, Choice{Middle: true}, nil)
 	if err != nil || !x.Samples[0].Acquired {
@@ -169,9 +152,7 @@ func TestFaceNearestToTheMiddleIsTaken(t *testing.T) {
 	f := func(name string, low, high int) {
 		t.Helper()
 		faces, err := e.Extract(t.Context(), enginetest.Photo(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if s := e.Compare(x.Templates[0], faces[0].Template); s < low || s > high {
 			t.Errorf("score with %s is %d, want %d to %d", name, s, low, high)
 		}
@@ -183,9 +164,7 @@ func TestFaceNearestToTheMiddleIsTaken(t *testing.T) {
 func decoded(t *testing.T, name string) image.Image {
 	t.Helper()
 	im, _, err := image.Decode(strings.NewReader(string(enginetest.Photo(t, name))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return im
 }
 
@@ -194,18 +173,14 @@ func TestProbesNeedLessQuality(t *testing.T) {
 	t.Parallel()
 	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
 	f, err := Read(t.Context(), tree(t, map[string][]byte{"a/1.jpg": photo, "a/2.jpg": photo, "b/1.jpg": photo}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e := enginetest.Shared(t)
 	for c, want := range map[Choice][3]bool{
 		{QualityMin: 1}:               {false, true, false},
 		{QualityMin: 1, Middle: true}: {false, false, false},
 	} {
 		x, err := Extract(t.Context(), e, f.Photos, c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := [3]bool{x.Samples[0].Acquired, x.Samples[1].Acquired, x.Samples[2].Acquired}; got != want {
 			t.Errorf("%+v: acquired %v, want %v", c, got, want)
 		}

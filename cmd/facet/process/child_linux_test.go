@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 func TestChildrenDieWithTheirParent(t *testing.T) {
@@ -11,9 +13,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "node.pid")
 	parent := role("parent", name)
 	in, err := parent.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	start(t, parent)
 	if _, ok := Holder(name); !ok {
 		t.Fatal("the child does not hold its file")

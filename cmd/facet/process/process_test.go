@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // The test binary plays the other processes, because locks are between processes.
@@ -58,12 +60,8 @@ func role(name, arg string) *exec.Cmd {
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if line != "ready\n" {
@@ -106,9 +104,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	if err != nil {
 		t.Fatalf("lock after SIGKILL: %v", err)
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Close())
 	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after Close: got %v, want no file", err)
 	}
@@ -118,9 +114,7 @@ func TestNumberWithoutALockNamesNobody(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	// The parent of this test is certainly alive, and certainly not ours to stop.
-	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getppid())+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(strconv.Itoa(os.Getppid())+"\n"), 0o644))
 	if pid, ok := Holder(name); ok {
 		t.Errorf("holder: got %d", pid)
 	}

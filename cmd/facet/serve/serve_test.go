@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/config"
+	"facet/internal/must"
 )
 
 // settings returns the settings of a node that lacks nothing. Each case removes
@@ -41,12 +42,8 @@ func TestMissingModelsErrorNamesTheCure(t *testing.T) {
 func TestBrokenPackIsExplained(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
-	if err := os.MkdirAll(s.Models, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.Models, "manifest.json"), []byte(`{"format":1}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(s.Models, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(s.Models, "manifest.json"), []byte(`{"format":1}`), 0o600))
 	refused(t, s, "the model pack in "+s.Models+" can't be used")
 }
 
@@ -54,9 +51,7 @@ func TestMissingRuntimeErrorNamesTheCure(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.Models = filepath.Join(root, "assets", "packs", "default") // the test binary lies elsewhere
 	refused(t, s, "ONNX Runtime is not at "+s.ONNXRuntime)
 }

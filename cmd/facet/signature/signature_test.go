@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/sigv4"
 )
 
@@ -22,9 +23,7 @@ func wire(t *testing.T, body string) string {
 	}
 	more, err := sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: "AKID", SecretKey: "SECRET"}.
 		Sign(r, sha256.Sum256([]byte(body)), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text := r.Method + " " + r.Target + " HTTP/1.1\r\n"
 	for _, h := range append(r.Headers, more...) {
 		text += h.Name + ": " + h.Value + "\r\n"
@@ -36,9 +35,7 @@ func wire(t *testing.T, body string) string {
 func explained(t *testing.T, text string, body []byte) sigv4.Explanation {
 	t.Helper()
 	s, err := Read(strings.NewReader(text), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.Secret = "SECRET"
 	return sigv4.New(sigv4.Config{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault}).Explain(s, at)
 }
@@ -79,9 +76,7 @@ func TestPartsMakeRequest(t *testing.T) {
 	lines := strings.Split(head, "\r\n")
 	p := Parts{Method: "POST", URL: "https://facet.test:8443/v1.1/tags/a%20b?b=1&a=2#part", Headers: lines[2:]} // the URL has the host
 	s, err := p.Request([]byte("body"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.Secret = "SECRET"
 	v := sigv4.New(sigv4.Config{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault})
 	if e := v.Explain(s, at); !e.Accepted {
@@ -101,9 +96,7 @@ func TestWriteMarksWhatDiffers(t *testing.T) {
 	t.Parallel()
 	e := explained(t, strings.Replace(wire(t, "body"), "X-Two: 2", "X-Two: 3", 1), nil)
 	var b bytes.Buffer
-	if err := Write(&b, e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, e))
 	for _, want := range []string{"ok       date ", "refused  signature ", "refused with \"The request signature"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)

@@ -12,6 +12,7 @@ import (
 	"facet/cmd/facet/auditing"
 	"facet/cmd/facet/auditing/audittest"
 	"facet/cmd/facet/witness"
+	"facet/internal/must"
 	"facet/internal/tiles"
 )
 
@@ -32,9 +33,7 @@ func serve(t *testing.T, tenant byte) *served {
 func (s *served) source(t *testing.T) auditing.Source {
 	t.Helper()
 	src, err := auditing.OpenSource(t.Context(), s.server.URL, s.server.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return src
 }
 
@@ -48,17 +47,13 @@ func (s *served) grow(t *testing.T, n int) {
 func open(t *testing.T, state string, logs ...*served) (*witness.Witness, witness.Config) {
 	t.Helper()
 	key, err := witness.OpenKey(filepath.Join(t.TempDir(), "w", "witness.key"), "example.com/w1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cfg := witness.Config{State: state, Key: key, Interval: 10 * time.Millisecond, Out: slog.New(slog.DiscardHandler)}
 	for _, l := range logs {
 		cfg.Logs = append(cfg.Logs, witness.Log{Key: l.Key, From: l.source(t)})
 	}
 	w, err := witness.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w, cfg
 }
@@ -71,18 +66,14 @@ func seen(t *testing.T, cfg witness.Config, l *audittest.Log) string {
 		t.Errorf("got %+v, %v, want %v", w, err, l.Tree(t))
 	}
 	b, err := os.ReadFile(filepath.Join(cfg.State, auditing.WitnessedPath(l.Origin)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(b)
 }
 
 func stat(t *testing.T, cfg witness.Config, l *audittest.Log) os.FileInfo {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(cfg.State, auditing.WitnessedPath(l.Origin)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return info
 }
 
@@ -115,9 +106,7 @@ func TestWitnessRefusesOtherHistory(t *testing.T) {
 		l := serve(t, 1)
 		l.grow(t, 1000)
 		w, cfg := open(t, t.TempDir(), l)
-		if err := w.Once(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Once(t.Context()))
 		text, changed := seen(t, cfg, l.Log), other(l.Log)
 		changed.Write(t, l.dir)
 		for range 2 {
@@ -157,9 +146,7 @@ func TestUncheckedLogIsNotCosigned(t *testing.T) {
 	l := serve(t, 1)
 	l.grow(t, 1000)
 	w, cfg := open(t, t.TempDir(), l)
-	if err := w.Once(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Once(t.Context()))
 	text, before := seen(t, cfg, l.Log), l.First(t, 1000)
 	l.grow(t, 2000)
 	f := func(tamper func()) {
@@ -178,24 +165,18 @@ func TestUncheckedLogIsNotCosigned(t *testing.T) {
 	f(func() { write(t, filepath.Join(l.dir, "tile", "1", "000.p", "7"), make([]byte, 7*32)) })
 	f(func() { write(t, filepath.Join(l.dir, "checkpoint"), []byte("nothing")) })
 	f(func() { write(t, filepath.Join(l.dir, "checkpoint"), audittest.New(t, 2).Signed(t)) })
-	if err := w.Once(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Once(t.Context()))
 	seen(t, cfg, l.Log)
 }
 
 func remove(t *testing.T, name string) {
 	t.Helper()
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(name))
 }
 
 func write(t *testing.T, name string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, b, 0o600))
 }
 
 func TestDamagedStateIsNotReplaced(t *testing.T) {
@@ -203,9 +184,7 @@ func TestDamagedStateIsNotReplaced(t *testing.T) {
 	l := serve(t, 1)
 	l.grow(t, 100)
 	w, cfg := open(t, t.TempDir(), l)
-	if err := w.Once(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Once(t.Context()))
 	name := filepath.Join(cfg.State, auditing.WitnessedPath(l.Origin))
 	write(t, name, []byte("damaged"))
 	if err := w.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "own checkpoint can't be read") {
@@ -223,9 +202,7 @@ func TestKeyIsMadeOnce(t *testing.T) {
 		t.Errorf("without a name: %v", err)
 	}
 	made, err := witness.OpenKey(name, "example.com/w1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if again, err := witness.OpenKey(name, ""); err != nil || again.Public != made.Public {
 		t.Errorf("%q, %v, want %q", again.Public, err, made.Public)
 	}
@@ -233,13 +210,9 @@ func TestKeyIsMadeOnce(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	other, err := witness.OpenKey(filepath.Join(t.TempDir(), "k"), "example.com/w1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	secret, _, _ := strings.Cut(string(b), "\n")
 	for _, text := range []string{"", "x", secret + "\n", secret + "\n" + other.Public + "\n", "x\n" + made.Public + "\n"} {
 		write(t, name, []byte(text))

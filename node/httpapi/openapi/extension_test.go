@@ -14,6 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"facet/internal/must"
 	"facet/node/httpapi/openapi"
 )
 
@@ -31,9 +32,7 @@ type document struct{ root node }
 func readDocument(t *testing.T) document {
 	t.Helper()
 	var d document
-	if err := json.Unmarshal(openapi.Document(), &d.root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(openapi.Document(), &d.root))
 	return d
 }
 
@@ -94,16 +93,10 @@ func stripped(t *testing.T) (document, *openapi3.T) {
 	d := readDocument(t)
 	plain := document{d.strip(d.root).(node)}
 	text, err := json.Marshal(plain.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, doc.Validate(t.Context()))
 	return plain, doc
 }
 
@@ -224,9 +217,7 @@ func (d document) text(t *testing.T) string {
 	var lines []string
 	add := func(name string, v any) {
 		text, err := json.Marshal(bare(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		lines = append(lines, name+" "+string(text))
 	}
 	for path, item := range d.root["paths"].(node) {
@@ -257,14 +248,10 @@ func TestPlainDocumentIsUnchanged(t *testing.T) {
 func unchanged(t *testing.T, name, got string) {
 	t.Helper()
 	if *rewrite {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(got), 0o600))
 	}
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := strings.Split(string(text), "\n")
 	for line := range strings.SplitSeq(got, "\n") {
 		if at := slices.Index(want, line); at >= 0 {
@@ -347,9 +334,7 @@ func TestTranscriptsKeepToTheInterface(t *testing.T) {
 			continue // a status beyond the interface; TestTranscriptsSatisfyTheDocument has it
 		}
 		var value any
-		if err := json.Unmarshal([]byte(s.answer), &value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(s.answer), &value))
 		described := full.root["paths"].(node)[op.path].(node)[strings.ToLower(op.method)].(node)["responses"].(node)
 		schema := full.resolved(described[fmt.Sprint(s.status)].(node))["content"].(node)["application/json"].(node)["schema"].(node)
 		plain := full.drop(t, s.where, schema, value)
@@ -421,18 +406,14 @@ func kinds(v any) string {
 func TestPageKeepsExtensionsApart(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/interface.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	interfaces, beyond, ok := strings.Cut(string(text), "\n# Beyond the interface\n")
 	if !ok {
 		t.Fatal("docs/interface.md has no half beyond the interface")
 	}
 	d := readDocument(t)
 	plain, err := json.Marshal(d.strip(d.root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	names := []string{"/openapi.json", "ServerError"}
 	for _, row := range regexp.MustCompile(`(?m)^\| ((?:[A-Z][a-z]+){2,}(?:, (?:[A-Z][a-z]+)+)*) \|`).FindAllStringSubmatch(beyond, -1) {
 		names = append(names, strings.Split(row[1], ", ")...) // reasons

@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"facet/internal/must"
 	"facet/node/httpapi/openapi"
 )
 
@@ -17,9 +18,7 @@ import (
 func load(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return doc
 }
 
@@ -146,9 +145,7 @@ func TestEveryComponentIsUsed(t *testing.T) {
 	var doc struct {
 		Components map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &doc))
 	for kind, all := range doc.Components {
 		for name := range all {
 			used := strings.Contains(text, `"#/components/`+kind+`/`+name+`"`)
@@ -171,9 +168,7 @@ func TestGeneratorsFindItemsAndTitles(t *testing.T) {
 		names[name] = true
 	}
 	var document any
-	if err := json.Unmarshal(openapi.Document(), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(openapi.Document(), &document))
 	arrays, alternatives := 0, 0
 	walk(document, "", func(where string, node map[string]any) {
 		if node["type"] == "array" {

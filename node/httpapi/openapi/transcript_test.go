@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"facet/internal/must"
 )
 
 // step is one request of a transcript and its answer.
@@ -36,9 +38,7 @@ func transcripts(t *testing.T) []step {
 	var all []step
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, rest, _ := strings.Cut(string(text), "== ")
 		for part := range strings.SplitSeq(rest, "\n== ") {
 			part = substitution.ReplaceAllStringFunc(part, func(s string) string {
@@ -91,15 +91,11 @@ func readStep(t *testing.T, file, text string) step {
 func served(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table := map[string]bool{}
 	for _, file := range files {
 		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ast.Inspect(syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || spec.Names[0].Name != "operations" || len(spec.Values) != 1 {

@@ -11,15 +11,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"facet/internal/must"
 )
 
 // streams opens a stream between two hosts.
 func streams(t *testing.T, n *Network) (near, far net.Conn) {
 	t.Helper()
 	l, err := n.Host("10.0.0.2").Listen(t.Context(), ":7000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	if near, err = n.Host("10.0.0.1").Dial(t.Context(), "10.0.0.2:7000"); err != nil {
 		t.Fatal(err)
@@ -132,13 +132,9 @@ func TestDelayKeepsTheOrder(t *testing.T) {
 func TestPacketsNeverWait(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		a, err := n.Host("10.0.0.1").ListenPacket(t.Context(), ":1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b, err := n.Host("10.0.0.2").ListenPacket(t.Context(), ":2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		to := &net.UDPAddr{IP: net.ParseIP("10.0.0.2"), Port: 2}
 		count := func(l Link, send int) (got int) {
 			t.Helper()
@@ -186,18 +182,14 @@ func TestCloseFreesAddress(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		h := n.Host("10.0.0.1")
 		l, err := h.Listen(t.Context(), "10.0.0.1:80")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := h.Listen(t.Context(), "0.0.0.0:80"); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("twice: got %v", err)
 		}
 		if _, err := h.Listen(t.Context(), "10.0.0.2:80"); !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			t.Errorf("another's address: got %v", err)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Close())
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("accept after close: got %v", err)
 		}

@@ -12,18 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"facet/internal/must"
 )
 
 // write creates a file below dir and returns its path.
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -161,9 +159,7 @@ func TestListNamesNothingOutsideItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	secret := write(t, dir, "secret.jpg", "secret")
 	write(t, dir, "in/photos/a.jpg", "photo")
-	if err := os.Symlink(secret, filepath.Join(dir, "in", "link.jpg")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(secret, filepath.Join(dir, "in", "link.jpg")))
 	list := write(t, dir, "in/list.csv", "file\n../secret.jpg\n"+secret+"\nlink.jpg\nphotos/a.jpg\nphotos\nmissing.jpg\n/dev/zero\n")
 	for _, outside := range []bool{false, true} {
 		_, got, err := rows(t, Options{Outside: outside}, list)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 const gallery = 7
@@ -20,9 +21,7 @@ func row(n byte, k Kind) Record {
 func open(t *testing.T, name string) *State {
 	t.Helper()
 	s, err := Open(name, gallery)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -31,16 +30,12 @@ func TestStateKnowsRowsAndPersonsAfterRestart(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state")
 	s := open(t, name)
 	for _, r := range []Record{row(1, Registered), row(2, Added), row(3, Began), row(4, Began), row(3, Ended)} {
-		if err := s.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add(r))
 	}
 	if got, _, err := s.Find(Key{2, 1}); err != nil || got.Earlier {
 		t.Errorf("%v: a record of this run is of an earlier one", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	s = open(t, name)
 	defer s.Close()
 	got, ok, err := s.Find(Key{2, 1})
@@ -65,33 +60,23 @@ func TestDamagedRecordCountsAsMissing(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state")
 	s := open(t, name)
 	for n := range byte(3) {
-		if err := s.Add(row(n+1, Registered)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add(row(n+1, Registered)))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text[headerBytes+recordBytes+5] ^= 1                                   // the second record
 	if err := os.WriteFile(name, text[:len(text)-20], 0o600); err != nil { // the third one is torn
 		t.Fatal(err)
 	}
 	s = open(t, name)
-	if err := s.Add(row(4, Registered)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Add(row(4, Registered)))
 	for n, want := range []bool{true, false, false, true} {
 		if _, ok, err := s.Find(Key{byte(n + 1), 1}); ok != want || err != nil {
 			t.Errorf("row %d: found %v, %v, want %v", n+1, ok, err, want)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 }
 
 func TestStateIsForOneGalleryAndOneRun(t *testing.T) {
@@ -105,13 +90,9 @@ func TestStateIsForOneGalleryAndOneRun(t *testing.T) {
 		}
 	}
 	refused(gallery, "the same import is running")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	refused(gallery+1, "another gallery")
-	if err := os.WriteFile(name, []byte(strings.Repeat("external_id,file\n", 10)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(strings.Repeat("external_id,file\n", 10)), 0o600))
 	refused(gallery, "is no state of an import")
 }
 
@@ -120,21 +101,15 @@ func FuzzState(f *testing.F) {
 	f.Add(append(encode(row(1, Began)), encode(row(1, Ended))...))
 	f.Fuzz(func(t *testing.T, records []byte) {
 		name := filepath.Join(t.TempDir(), "state")
-		if err := os.WriteFile(name, append([]byte("facet import 1 0000000000000007\n"), records...), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, append([]byte("facet import 1 0000000000000007\n"), records...), 0o600))
 		s := open(t, name)
 		if s.Len() != len(records)/recordBytes {
 			t.Fatalf("%d records of %d bytes", s.Len(), len(records))
 		}
-		if err := s.Add(row(9, Registered)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add(row(9, Registered)))
 		if _, ok, err := s.Find(Key{9, 1}); !ok || err != nil {
 			t.Fatalf("the added record is missing: %v", err)
 		}
-		if err := s.file.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.file.Close())
 	})
 }
