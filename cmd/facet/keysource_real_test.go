@@ -18,10 +18,8 @@ func (m *machines) setting(t *testing.T, edit func(map[string]any)) {
 	name := filepath.Join(m.folder(0), "facet.yaml")
 	values := map[string]any{}
 	b, err := os.ReadFile(name)
-	if err == nil {
-		err = yaml.Unmarshal(b, &values)
-	}
 	must.Do(t, err)
+	must.Do(t, yaml.Unmarshal(b, &values))
 	edit(values)
 	must.Do(t, config.Write(name, values))
 }
@@ -68,10 +66,8 @@ func TestKeysComeFromCredentialAndCommand(t *testing.T) {
 	lines := map[string]string{cluster: strings.Repeat("5a", 32) + "\n", gossip: strings.Repeat("6b", 32) + "\n"}
 	for name, line := range lines {
 		b, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(name, append(b, line...), 0o400)
-		}
 		must.Do(t, err)
+		must.Do(t, os.WriteFile(name, append(b, line...), 0o400))
 	}
 	m.stop(t, 0)
 	m.start(t, 0)

@@ -28,10 +28,8 @@ func altered(t *testing.T, dir, name string, change func([]byte) []byte) (copied
 			sum := sha256.Sum256(b)
 			before, after = hex.EncodeToString(old[:]), hex.EncodeToString(sum[:])
 		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(copied, e.Name()), b, 0o600)
-		}
 		must.Do(t, err)
+		must.Do(t, os.WriteFile(filepath.Join(copied, e.Name()), b, 0o600))
 	}
 	return copied, before, after
 }

@@ -30,10 +30,8 @@ func TestStoreDecidesIfBackupIsDue(t *testing.T) {
 			file := manifestFile{Head: head}
 			file.Digest = file.digest()
 			raw, err := json.Marshal(file)
-			if err == nil {
-				err = os.WriteFile(part, raw, 0o600)
-			}
 			must.Do(t, err)
+			must.Do(t, os.WriteFile(part, raw, 0o600))
 		}
 		now := func() string { return scheduledPrefix + time.Now().UTC().Format(backupNameFormat) }
 		var last time.Time

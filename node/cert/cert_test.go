@@ -343,10 +343,8 @@ func TestWholeFilesAreTaken(t *testing.T) {
 func saveCA(t *testing.T, ca *CA, certFile, keyFile string) {
 	t.Helper()
 	p, err := ca.Pair()
-	if err == nil {
-		err = p.Save(certFile, keyFile)
-	}
 	must.Do(t, err)
+	must.Do(t, p.Save(certFile, keyFile))
 }
 
 func loadCA(t *testing.T, certFile, keyFile string) *CA {
@@ -404,13 +402,9 @@ func TestNameUnfitForAURIIsRefused(t *testing.T) {
 // All authorities of the result have one name.
 func FuzzParseAuthorities(f *testing.F) {
 	one, err := NewCA("one")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	two, err := NewCA("two")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(one.CertPEM())
 	f.Add(append(one.CertPEM(), one.CertPEM()...))
 	f.Add(append(one.CertPEM(), two.CertPEM()...))

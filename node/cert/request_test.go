@@ -70,9 +70,7 @@ func TestForeignRequestIsRefused(t *testing.T) {
 
 func FuzzParseRequestTakesSignedKeysOnly(f *testing.F) {
 	request, _, err := Request()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(request)
 	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\nMA==\n-----END CERTIFICATE REQUEST-----\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {

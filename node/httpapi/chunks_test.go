@@ -38,9 +38,7 @@ func TestChunkedBodiesAreTaken(t *testing.T) {
 	from := bufio.NewReader(c)
 	f := func(q signed, status int) {
 		t.Helper()
-		if _, err := io.WriteString(c, q.raw(t)); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, q.raw(t))
 		if a := read(t, from, q.method); a.status != status || a.closed {
 			t.Fatalf("%s %s: got %d %s, closed %v; want %d", q.method, q.target, a.status, a.body, a.closed, status)
 		}
@@ -150,20 +148,14 @@ func TestChunkedBodyEndsInTime(t *testing.T) {
 		r := start(t, func(c *Config) { c.Limits.ReadTimeout = 300 * time.Millisecond })
 		c := r.dial()
 		head := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 2<<20), chunks: func(string) string { return "" }}.raw(t)
-		if _, err := io.WriteString(c, head+"100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, head+"100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n")
 		time.Sleep(600 * time.Millisecond) // within ReadTimeout and the second of the first MB
-		if _, err := io.WriteString(c, "100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n0\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, "100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n0\r\n\r\n")
 		if a := read(t, bufio.NewReader(c), "POST"); a.status != 400 || !strings.Contains(a.body, "JSON") {
 			t.Errorf("2 MB within their time: got %d %s", a.status, a.body)
 		}
 		slow := r.dial()
-		if _, err := io.WriteString(slow, head); err != nil {
-			t.Fatal(err)
-		}
+		write(t, slow, head)
 		begun := time.Now()
 		go drip(slow, strings.Repeat("1\r\nA\r\n", 1<<10), 50*time.Millisecond)
 		if a := read(t, bufio.NewReader(slow), "POST"); a.status != 408 || !a.closed || time.Since(begun) > time.Second {
@@ -187,9 +179,7 @@ func TestRefusalDrainsChunks(t *testing.T) {
 		if q.method == "GET" {
 			want = 200
 		}
-		if _, err := io.WriteString(c, q.raw(t)); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, q.raw(t))
 		if a := read(t, from, q.method); a.status != want || a.closed {
 			t.Fatalf("got %d %s, closed %v; want %d", a.status, a.body, a.closed, want)
 		}

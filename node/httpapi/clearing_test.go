@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -78,9 +77,7 @@ func TestConnectionForgetsBodies(t *testing.T) {
 			t.Helper()
 			for len(raw) > 0 { // in records of odd sizes
 				n := min(len(raw), 20_011)
-				if _, err := io.WriteString(c, raw[:n]); err != nil {
-					t.Fatal(err)
-				}
+				write(t, c, raw[:n])
 				raw = raw[n:]
 			}
 			if a := read(t, from, image.method); a.status != 200 {

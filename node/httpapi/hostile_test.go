@@ -127,9 +127,7 @@ func TestBareLineFeedIsFoundInPieces(t *testing.T) {
 		r := start(t, nil)
 		c := r.dial()
 		for _, piece := range []string{"GET /v1.1/health HTT", "P/1.1", "\nHost: facet.test\r\n\r\n"} {
-			if _, err := io.WriteString(c, piece); err != nil {
-				t.Fatal(err)
-			}
+			write(t, c, piece)
 			time.Sleep(50 * time.Millisecond)
 		}
 		if a := read(t, bufio.NewReader(c), "GET"); a.status != 400 {
@@ -164,9 +162,7 @@ func TestBodyIsNotReadAsARequest(t *testing.T) {
 		line("POST /v1.1/face/extract HTTP/1.1", "Host: facet.test", "Transfer-Encoding: chunked", ""),
 	} {
 		c := r.dial()
-		if _, err := io.WriteString(c, first+inner+strings.Repeat(" ", 999)); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, first+inner+strings.Repeat(" ", 999))
 		from := bufio.NewReader(c)
 		a := read(t, from, "POST")
 		if rest, err := io.ReadAll(from); len(rest) != 0 || err != nil || !a.closed {
@@ -190,9 +186,7 @@ func TestConnectionServesManyRequests(t *testing.T) {
 		{method: "GET", target: "/v1.1/health"},
 		{as: "biometric", method: "GET", target: "/v1.1/health"},
 	} {
-		if _, err := io.WriteString(c, q.raw(t)); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, q.raw(t))
 		a := read(t, from, q.method)
 		if a.closed {
 			t.Fatalf("%s %s: closes after %d", q.method, q.target, a.status)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 var long = strings.Repeat("Zm9v", outlineMin/4)
@@ -124,9 +126,7 @@ func BenchmarkBody(b *testing.B) {
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(image) // it never fails
 	body, err := json.Marshal(map[string]any{"probe": image, "limit": 5})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	text := make([]byte, len(body))
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
@@ -135,9 +135,7 @@ func BenchmarkBody(b *testing.B) {
 		copy(text, body)
 		spent[0] += took(func() {
 			o, err := readObject(text, "probe", "threshold", "limit", "tags")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			if got, err := o.image("probe"); err != nil || len(got) != len(image) {
 				b.Fatal(len(got), err)
 			}
@@ -145,9 +143,7 @@ func BenchmarkBody(b *testing.B) {
 		b.StopTimer()
 		spent[1] += took(func() {
 			var want struct{ Probe []byte }
-			if err := json.Unmarshal(body, &want); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, json.Unmarshal(body, &want))
 		})
 		b.StartTimer()
 	}

@@ -57,9 +57,7 @@ func TestRefusalKeepsTheConnection(t *testing.T) {
 	from := bufio.NewReader(c)
 	send := func(q signed, want int) {
 		t.Helper()
-		if _, err := io.WriteString(c, q.raw(t)); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, q.raw(t))
 		if a := read(t, from, q.method); a.status != want || a.closed {
 			t.Fatalf("got %d %s, closed %v; want %d", a.status, a.body, a.closed, want)
 		}
@@ -131,9 +129,7 @@ func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
 		r := start(t, func(c *Config) { c.Limits.BodiesBytes = 1 << 20 })
 		raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 700<<10)}.raw(t)
 		held := r.dial() // most of a body, and never its end
-		if _, err := io.WriteString(held, raw[:len(raw)-300<<10]); err != nil {
-			t.Fatal(err)
-		}
+		write(t, held, raw[:len(raw)-300<<10])
 		if synctest.Wait(); r.server.bodies.Used() < 512<<10 {
 			t.Fatalf("%d bytes are taken", r.server.bodies.Used())
 		}
@@ -165,9 +161,7 @@ func TestOverloadedNodeSendsNo100Continue(t *testing.T) {
 	first := func() (string, *bufio.Reader) {
 		t.Helper()
 		c := r.dial()
-		if _, err := io.WriteString(c, expecting()); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c, expecting())
 		from := bufio.NewReader(c)
 		line, err := from.ReadString('\n')
 		must.Do(t, err)

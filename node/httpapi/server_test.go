@@ -171,14 +171,10 @@ func (r *running) dial() *tls.Conn {
 func (r *running) dialOver(network transport.Network) *tls.Conn {
 	r.t.Helper()
 	raw, err := network.Dial(context.Background(), r.addr)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, err)
 	c := tls.Client(raw, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
 	r.t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, c.SetDeadline(time.Now().Add(30 * time.Second)))
 	return c
 }
 
@@ -245,6 +241,12 @@ func read(t testing.TB, from *bufio.Reader, method string) received {
 		t.Fatalf("read answer's body: %v", err)
 	}
 	return received{response.StatusCode, response.Header, string(text), response.Close}
+}
+
+func write(t testing.TB, to io.Writer, text string) {
+	t.Helper()
+	_, err := io.WriteString(to, text)
+	must.Do(t, err)
 }
 
 // exchange sends raw bytes on a new connection and reads one answer. The server may close the

@@ -11,6 +11,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"facet/internal/must"
 	"facet/internal/trace"
 	"facet/node/transport"
 )
@@ -36,9 +37,7 @@ func exchange(b *testing.B, to io.Writer, answers *bufio.Reader, raw string) {
 		b.Fatal(err)
 	}
 	response, err := http.ReadResponse(answers, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	_, err = io.Copy(io.Discard, response.Body)
 	if response.Body.Close() != nil || err != nil || response.StatusCode != http.StatusOK {
 		b.Fatal(response.Status, err)

@@ -43,9 +43,7 @@ func TestDrippedRequestsEnd(t *testing.T) {
 				const most = 300 * time.Millisecond
 				r := start(t, func(c *Config) { c.Limits.ReadTimeout = most })
 				c := r.dial()
-				if _, err := io.WriteString(c, slow.first); err != nil {
-					t.Fatal(err)
-				}
+				write(t, c, slow.first)
 				begun := time.Now()
 				go drip(c, slow.rest, 50*time.Millisecond) // ends when the connection does
 				a := read(t, bufio.NewReader(c), "POST")
@@ -106,9 +104,7 @@ func TestDeclaredBodiesPinNoMemory(t *testing.T) {
 		const clients = 50
 		for range clients {
 			c := r.dial()
-			if _, err := io.WriteString(c, q); err != nil {
-				t.Fatal(err)
-			}
+			write(t, c, q)
 		}
 		if synctest.Wait(); r.server.bodies.Used() < clients*bodyFirstBytes {
 			t.Fatalf("%d bytes counted, want %d", r.server.bodies.Used(), clients*bodyFirstBytes)

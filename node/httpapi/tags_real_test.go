@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/internal/must"
 	"facet/node/httpapi"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -41,9 +42,7 @@ type tagger struct {
 func (c *tagger) asBook(method, target string, body []byte) nodetest.Request {
 	c.t.Helper()
 	r, err := c.client.Sign(c.base, method, target, body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	return r
 }
 
@@ -78,9 +77,7 @@ func (c *tagger) asReceived(method, target string, body []byte) nodetest.Request
 func (c *tagger) send(r nodetest.Request) nodetest.Answer {
 	c.t.Helper()
 	a, err := c.client.Send(c.t.Context(), c.base, r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	return a
 }
 
@@ -135,9 +132,7 @@ func (c *tagger) takes(name, way string, sign func(method, target string, body [
 	}
 	renamed := func(name string) []byte {
 		text, err := json.Marshal(map[string]string{"newName": name})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.Do(c.t, err)
 		return text
 	}
 	ask("create", 0, http.MethodPost, nil, 200)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/raftfsm/metafsm"
@@ -114,9 +115,7 @@ func newScript(t *testing.T, s *service, n int) *script {
 // play plays a file's steps and compares or rewrites it.
 func (s *script) play(file string) {
 	text, err := os.ReadFile(file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	got, rest, _ := strings.Cut(string(text), "== ")
 	for step := range strings.SplitSeq(rest, "\n== ") {
 		request, before, _ := strings.Cut(step, "\n--\n")
@@ -128,9 +127,7 @@ func (s *script) play(file string) {
 	}
 	got = strings.TrimRight(got, "\n") + "\n"
 	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
 	if diff := cmp.Diff(string(text), got); diff != "" {

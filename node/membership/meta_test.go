@@ -84,9 +84,7 @@ func TestBadMetadataIsRefused(t *testing.T) {
 func FuzzPeerMetadataIsBounded(f *testing.F) {
 	m := full()
 	b, err := m.encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(b)
 	f.Add(b[:len(b)/2])
 	f.Add([]byte{0xbb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})

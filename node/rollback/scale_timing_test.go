@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 )
 
@@ -19,9 +20,7 @@ func BenchmarkScaleMarks(b *testing.B) {
 	for _, rows := range []int{1 << 10, rowsMax} {
 		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
 			t, err := Open(b.TempDir(), self, slog.New(slog.DiscardHandler))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			for i := range rows {
 				node := id.Node{UUID: id.Random([16]byte{byte(i % nodes)})}
 				t.Marks(id.Shard(i/nodes)).Add(id.NewMember(node, 1), raftfsm.Mark{Life: 1, Term: 17, Index: 1_000_000})
@@ -33,9 +32,7 @@ func BenchmarkScaleMarks(b *testing.B) {
 			for b.Loop() {
 				t.dirty = true
 				begin := time.Now()
-				if err := t.Save(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, t.Save())
 				saving += time.Since(begin)
 				begin = time.Now()
 				for range nodes - 1 {
@@ -44,9 +41,7 @@ func BenchmarkScaleMarks(b *testing.B) {
 				looking += time.Since(begin)
 			}
 			info, err := os.Stat(t.path)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(float64(info.Size())/float64(rows), "B/row")
 			b.ReportMetric(saving.Seconds()*1e3/float64(b.N), "save-ms")

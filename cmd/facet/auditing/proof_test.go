@@ -117,14 +117,10 @@ func FuzzCheckProof(f *testing.F) {
 	l.Fill(f, 300, "entry")
 	l.Write(f, dir)
 	text, err := auditing.Prove(f.Context(), source(f, dir, ""), l.Key, 77)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	older := l.First(f, 100).Signed(f)
 	consistency, err := auditing.ProveOlder(f.Context(), source(f, dir, ""), l.Key, older)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(text)
 	f.Add(consistency)
 	f.Fuzz(func(t *testing.T, b []byte) {

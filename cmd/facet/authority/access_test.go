@@ -329,9 +329,7 @@ func TestAdminCertificateOfOthersIsKept(t *testing.T) {
 
 func FuzzDecryptNeverPanics(f *testing.F) {
 	file, err := encrypt([]byte("key"), first)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(file)
 	f.Add([]byte("age-encryption.org/v1\n-> scrypt AAAAAAAAAAAAAAAAAAAAAA 18\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {

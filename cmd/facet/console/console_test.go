@@ -70,9 +70,7 @@ type answer struct {
 func (b *browser) ask(method, target, body string, headers ...string) (answer, string) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.s.host+target, strings.NewReader(body))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, err)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		if name == "Host" {
@@ -81,14 +79,10 @@ func (b *browser) ask(method, target, body string, headers ...string) (answer, s
 		r.Header.Set(name, value)
 	}
 	a, err := b.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, err)
 	defer a.Body.Close()
 	text, err := io.ReadAll(a.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, err)
 	return answer{a.StatusCode, a.Header}, string(text)
 }
 
@@ -96,9 +90,7 @@ func (b *browser) ask(method, target, body string, headers ...string) (answer, s
 func (b *browser) signIn() {
 	b.t.Helper()
 	u, err := url.Parse(b.s.Address())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, err)
 	a, _ := b.ask("GET", u.RequestURI(), "")
 	if a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/" {
 		b.t.Fatalf("the address leads to %d %v", a.status, a.header)

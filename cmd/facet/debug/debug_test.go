@@ -19,13 +19,9 @@ func TestWhatCantBeReadIsListed(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	pair, err := c.Authority.IssueStatus(c.Nodes[0].Node.ID())
-	if err == nil {
-		err = pair.Save(in("status.pem"), in("status.key"))
-	}
-	if err == nil {
-		err = os.WriteFile(in("ca.pem"), c.Authority.CertPEM(), 0o600)
-	}
 	must.Do(t, err)
+	must.Do(t, pair.Save(in("status.pem"), in("status.key")))
+	must.Do(t, os.WriteFile(in("ca.pem"), c.Authority.CertPEM(), 0o600))
 	collect := func(addresses ...string) (*Bundle, error) {
 		t.Helper()
 		client, err := admin.NewClient(admin.Target{Addresses: addresses, Certificates: dir})

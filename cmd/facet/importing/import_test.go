@@ -258,10 +258,8 @@ func TestEqualRowsHaveKeysOfTheirOwn(t *testing.T) {
 		equal := map[uint64]uint32{}
 		for row, err := range s.Rows() {
 			t1 := task{row: row, photo: new(bytes.Buffer)}
-			if err == nil {
-				err = t1.identify(gallery, equal)
-			}
 			must.Do(t, err)
+			must.Do(t, t1.identify(gallery, equal))
 			all = append(all, fmt.Sprintf("%x", t1.key))
 		}
 		return all

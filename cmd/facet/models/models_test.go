@@ -200,10 +200,8 @@ func TestCalibrateKeepsTheManifestsRest(t *testing.T) {
 	var out bytes.Buffer
 	c := Calibration{Dataset: "random directions", Write: file, Out: &out}
 	fit, err := c.calibrate(t.Context(), vectors(300, 192), 300)
-	if err == nil {
-		err = c.save(fit)
-	}
 	must.Do(t, err)
+	must.Do(t, c.save(fit))
 	data, err := os.ReadFile(file)
 	must.Do(t, err)
 	got, err := models.Parse(data)
