@@ -174,7 +174,7 @@ func (r *running) dialOver(network transport.Network) *tls.Conn {
 	must.Do(r.t, err)
 	c := tls.Client(raw, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
 	r.t.Cleanup(func() { _ = c.Close() })
-	must.Do(r.t, c.SetDeadline(time.Now().Add(30 * time.Second)))
+	must.Do(r.t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	return c
 }
 
