@@ -32,6 +32,12 @@ var methodsOf = map[string]int{"node.Node": 25, "clients/go.Client": 62, "script
 // its own layer and those below.
 var layers = []string{"cmd", "node", "router", "raftfsm", "shard", "engine"}
 
+// testkit calls clusters in tests. testkitUsers are the folders whose code that is no
+// test may import it.
+const testkit = "internal/testkit"
+
+var testkitUsers = []string{testkit, "node/nodetest", "scripts"}
+
 // owners are the only folders that may import a library, or a part of raftfsm. A folder
 // that ends in "/." is itself one, and its subfolders are not.
 var owners = map[string][]string{
@@ -187,7 +193,10 @@ func TestImportsPointDownTheLayers(t *testing.T) {
 			if within(own, "scripts") && !within(f.dir, "scripts") {
 				t.Errorf("%s imports %s: only scripts may", f.name, own)
 			}
-			if !ok || f.test && within(f.dir, "internal") {
+			if within(own, testkit) && !f.test && !slices.ContainsFunc(testkitUsers, func(u string) bool { return within(f.dir, u) }) {
+				t.Errorf("%s imports %s: only tests and %v may", f.name, own, testkitUsers)
+			}
+			if !ok || f.test && within(f.dir, "internal") || within(f.dir, testkit) {
 				continue
 			}
 			to := layer(own)
