@@ -34,13 +34,13 @@ func (c *cluster) ledger(ctx context.Context, own *client, mode string) (*ledger
 		return nil, fmt.Errorf("read the auditor's key: %w", err)
 	}
 	auditor := *own
-	auditor.signer.AccessKey, auditor.signer.SecretKey = key.AccessKey, key.SecretKey
+	auditor.Signer.AccessKey, auditor.Signer.SecretKey = key.AccessKey, key.SecretKey
 	return ledger.New(&auditor), nil
 }
 
 // forfeit notes that a node's disk has lost what it wrote since a time, and shortly before.
 func (n *nemesis) forfeit(p *process, since time.Time) {
-	n.losses = append(n.losses, ledger.Loss{Node: p.name, From: since.Add(-spooledTime), To: time.Now()})
+	n.losses = append(n.losses, ledger.Loss{Node: p.Name, From: since.Add(-spooledTime), To: time.Now()})
 }
 
 // audited compares the audit log with what clients saw. A strict record lies on a majority, so no loss of a

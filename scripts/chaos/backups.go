@@ -55,7 +55,7 @@ func (c *cluster) openCopyist(own *client, t *traffic.Traffic, n *nemesis, s set
 	if !s.backups {
 		return b, nil
 	}
-	dir := filepath.Join(c.dir, "backups")
+	dir := filepath.Join(c.Dir, "backups")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for backups: %w", err)
 	}
@@ -120,11 +120,9 @@ func (b *copyist) check(ctx context.Context) error {
 // and returns the restored content.
 func (b *copyist) restored(ctx context.Context, from backup, args ...string) (c traffic.Copy, err error) {
 	b.tried++
-	fresh := &cluster{
-		logLevel: b.logLevel, dir: filepath.Join(b.dir, fmt.Sprintf("restored-%d-%s", b.tried, from.name)), binary: b.binary, shards: b.shards,
-		disks: b.disks, lan: b.lan, certs: b.certs, founders: 1, first: restoredFirst * b.tried,
-	}
-	if err := os.MkdirAll(fresh.dir, 0o700); err != nil {
+	fresh := &cluster{Cluster: b.Cluster, disks: b.disks, lan: b.lan, first: restoredFirst * b.tried}
+	fresh.Dir, fresh.Founders = filepath.Join(b.Dir, fmt.Sprintf("restored-%d-%s", b.tried, from.name)), 1
+	if err := os.MkdirAll(fresh.Dir, 0o700); err != nil {
 		return c, fmt.Errorf("make a folder for a restored cluster: %w", err)
 	}
 	p, err := fresh.newProcess()
@@ -143,7 +141,7 @@ func (b *copyist) restored(ctx context.Context, from backup, args ...string) (c 
 	}
 	return b.t.ReadCopy(ctx, func(apiKey string) traffic.Sender {
 		of := *b.own
-		of.cluster, of.apiKey = fresh, apiKey
+		of.cluster, of.APIKey = fresh, apiKey
 		return &of
 	}, from.from, from.to)
 }
@@ -183,7 +181,7 @@ func (b *copyist) restore(ctx context.Context, fresh *cluster, p *process, order
 // loses power too.
 func (b *copyist) crash(fresh *cluster, p *process) error {
 	if p.disk == nil {
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 		return fresh.start(p)
 	}
 	cut(b.random, p)

@@ -1,39 +1,28 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"facet/internal/testkit"
 	"facet/node/sigv4"
 	"facet/node/wire"
 	"facet/scripts/chaos/traffic"
 )
 
-const (
-	// tryTimeout is the longest that one try of a request may take.
-	tryTimeout = 6 * time.Second
-	answerMax  = 64 << 20
-)
+// tryTimeout is the longest that one try of a request may take.
+const tryTimeout = 6 * time.Second
 
 // client sends signed requests to the nodes in turn.
 type client struct {
+	testkit.Client
 	cluster *cluster
-	signer  sigv4.Signer
-	http    *http.Client
-	apiKey  string
-	skew    time.Duration // error of the client's clock
 }
 
 func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
@@ -45,41 +34,29 @@ func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
 	if err := json.Unmarshal(out, &keys); err != nil {
 		return nil, fmt.Errorf("read the tenant's keys: %w", err)
 	}
-	pem, err := os.ReadFile(c.certs.CA())
+	var dial testkit.Dial
+	if c.lan != nil {
+		dial = func(ctx context.Context, _, address string) (net.Conn, error) { return c.lan.Dial(ctx, clientHost, address) }
+	}
+	k, err := testkit.New(c.Certs.CA(), testkit.Signer(keys.AccessKey, keys.SecretKey), dial)
 	if err != nil {
-		return nil, fmt.Errorf("read the authority's certificate: %w", err)
+		return nil, err
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-		if c.lan == nil {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		}
-		return c.lan.Dial(ctx, clientHost, address)
-	}
-	return &client{
-		cluster: c,
-		signer: sigv4.Signer{
-			Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey,
-		},
-		http: &http.Client{Transport: &http.Transport{
-			DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-			MaxIdleConnsPerHost: 64, TLSHandshakeTimeout: tryTimeout,
-		}},
-	}, nil
+	k.HTTP.Transport.(*http.Transport).TLSHandshakeTimeout = tryTimeout
+	return &client{*k, c}, nil
 }
 
 // with returns the client with an API key.
 func (c *client) with(apiKey string) traffic.Sender {
 	of := *c
-	of.apiKey = apiKey
+	of.APIKey = apiKey
 	return &of
 }
 
 // Nodes returns the names of the nodes (traffic.Sender).
 func (c *client) Nodes() (names []string) {
 	for _, p := range c.cluster.members() {
-		names = append(names, p.name)
+		names = append(names, p.Name)
 	}
 	return names
 }
@@ -90,7 +67,7 @@ func (c *client) Try(ctx context.Context, n int, r traffic.Request) (traffic.Ans
 	p := nodes[n%len(nodes)]
 	a, err := c.try(ctx, p, r)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", p.name, err)
+		err = fmt.Errorf("%s: %w", p.Name, err)
 	}
 	return a, err
 }
@@ -99,69 +76,30 @@ func (c *client) Try(ctx context.Context, n int, r traffic.Request) (traffic.Ans
 func (c *client) gauge(p *process, name string) (float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.admin()+wire.PathMetrics, http.NoBody)
-	if err != nil {
-		return 0, fmt.Errorf("make request: %w", err)
-	}
-	res, err := c.http.Do(q)
+	a, err := c.Send(ctx, "https://"+p.Admin(), testkit.Request{Method: http.MethodGet, Target: wire.PathMetrics})
 	if err != nil {
 		return 0, err
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, answerMax))
-	if err != nil {
-		return 0, fmt.Errorf("read the metrics of %s: %w", p.name, err)
-	}
-	_, value, _ := strings.Cut(string(text), "\n"+name+" ")
+	_, value, _ := strings.Cut(string(a.Body), "\n"+name+" ")
 	value, _, _ = strings.Cut(value, "\n")
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s answers %d and has no metric %s: %w", p.name, res.StatusCode, name, err)
+		return 0, fmt.Errorf("%s answers %d and has no metric %s: %w", p.Name, a.Status, name, err)
 	}
 	return v, nil
 }
 
-func (c *client) try(ctx context.Context, p *process, r traffic.Request) (a traffic.Answer, err error) {
+func (c *client) try(ctx context.Context, p *process, r traffic.Request) (traffic.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	var body []byte
-	headers := []sigv4.Header{{Name: "host", Value: strings.TrimPrefix(p.url(), "https://")}}
-	if r.Body != nil {
-		if body, err = json.Marshal(r.Body); err != nil {
-			return a, fmt.Errorf("encode: %w", err)
+	var headers []sigv4.Header
+	for name, value := range map[string]string{"idempotency-key": r.Key, "x-purpose": r.Purpose} {
+		if value != "" {
+			headers = append(headers, sigv4.Header{Name: name, Value: value})
 		}
-		headers = append(headers, sigv4.Header{Name: "content-type", Value: "application/json"})
 	}
-	if c.apiKey != "" {
-		headers = append(headers, sigv4.Header{Name: "x-api-key", Value: c.apiKey})
-	}
-	if r.Key != "" {
-		headers = append(headers, sigv4.Header{Name: "idempotency-key", Value: r.Key})
-	}
-	if r.Purpose != "" {
-		headers = append(headers, sigv4.Header{Name: "x-purpose", Value: r.Purpose})
-	}
-	signed, err := c.signer.Sign(sigv4.Request{Method: r.Method, Target: r.Target, Headers: headers}, sha256.Sum256(body), time.Now().Add(c.skew))
-	if err != nil {
-		return a, err
-	}
-	q, err := http.NewRequestWithContext(ctx, r.Method, p.url()+r.Target, bytes.NewReader(body))
-	if err != nil {
-		return a, fmt.Errorf("make request: %w", err)
-	}
-	for _, h := range append(headers[1:], signed...) {
-		q.Header.Set(h.Name, h.Value)
-	}
-	res, err := c.http.Do(q)
-	if err != nil {
-		return a, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, answerMax))
-	if err != nil {
-		return a, fmt.Errorf("read the answer: %w", err)
-	}
-	return traffic.Answer{Status: res.StatusCode, Body: text, Node: p.name, ID: res.Header.Get("x-request-id")}, nil
+	a, err := c.Do(ctx, p.URL(), r.Method, r.Target, r.Body, headers...)
+	return traffic.Answer{Status: a.Status, Body: a.Body, Node: p.Name, ID: a.Header.Get("x-request-id")}, err
 }
 
 // clockTries is how often clock repeats a request until an answer comes within half a
@@ -184,7 +122,7 @@ func (c *client) clock(p *process) error {
 		{-time.Second - edge, http.StatusForbidden},
 	} {
 		of := *c
-		of.skew = try.skew
+		of.Skew = try.skew
 		for range clockTries {
 			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 			began := time.Now()
@@ -196,7 +134,7 @@ func (c *client) clock(p *process) error {
 				continue
 			}
 			if a.Status != try.status {
-				return fmt.Errorf("%s answered %d %s to a clock that is %s off, want %d", p.name, a.Status, a.Body, try.skew, try.status)
+				return fmt.Errorf("%s answered %d %s to a clock that is %s off, want %d", p.Name, a.Status, a.Body, try.skew, try.status)
 			}
 			break
 		}

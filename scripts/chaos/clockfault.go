@@ -46,7 +46,7 @@ func (n *nemesis) clockAlerts(p *process, want bool) error {
 				break
 			}
 			if time.Now().After(late) {
-				return errors.Join(fmt.Errorf("%s: %q should be %v; the value is %f", p.name, rule.expr, want, value), err)
+				return errors.Join(fmt.Errorf("%s: %q should be %v; the value is %f", p.Name, rule.expr, want, value), err)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (n *nemesis) clockAlerts(p *process, want bool) error {
 }
 
 // clockFile returns the file by which a node of the harness learns how far its clock is off.
-func (p *process) clockFile() string { return p.log + ".clock" }
+func (p *process) clockFile() string { return p.Log + ".clock" }
 
 // wrongTime sets the clock of a node a year ahead, or back, and waits until the node warns of it
 // and its metrics would make FacetClockSkew fire.
@@ -65,23 +65,23 @@ var wrongTime = fault{"wrong time", nothing, false, true, 8 * time.Second, func(
 		off = -off
 	}
 	if err := os.WriteFile(p.clockFile(), []byte(off.String()), 0o600); err != nil {
-		return nil, fmt.Errorf("set the clock of %s: %w", p.name, err)
+		return nil, fmt.Errorf("set the clock of %s: %w", p.Name, err)
 	}
 	warned := func(want bool) func(wire.Status) bool {
 		return func(s wire.Status) bool {
 			return want == slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, clockWarning) })
 		}
 	}
-	err := n.until(p.name+" warns of its clock", warned(true))
+	err := n.until(p.Name+" warns of its clock", warned(true))
 	if err == nil {
 		err = n.clockAlerts(p, true)
 	}
 	if err == nil {
-		n.say("  %s warns of its clock, and FacetClockSkew would fire", p.name)
+		n.say("  %s warns of its clock, and FacetClockSkew would fire", p.Name)
 	}
 	return func() error {
 		if err := os.Remove(p.clockFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set the clock of %s right: %w", p.name, err)
+			return fmt.Errorf("set the clock of %s right: %w", p.Name, err)
 		}
 		if err := n.until("no node warns of its clock", warned(false)); err != nil {
 			return err

@@ -8,13 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"facet/cmd/facet/authority"
+	"facet/internal/testkit/launch"
 	"facet/node/wire"
 	"facet/scripts/chaos/lan"
 )
@@ -24,15 +23,10 @@ const readyTimeout = 90 * time.Second
 
 // cluster is a cluster of real processes.
 type cluster struct {
-	logLevel string // log level of the nodes
-	dir      string
-	binary   string
-	shards   int
-	disks    bool     // each node has its own
-	lan      *lan.LAN // nil on loopback
-	certs    *authority.Folder
-	founders int
-	first    int // added to the numbers in the nodes' names
+	launch.Cluster
+	disks bool     // each node has its own
+	lan   *lan.LAN // nil on loopback
+	first int      // added to the numbers in the nodes' names
 
 	// mu guards nodes and made.
 	mu    sync.Mutex
@@ -49,9 +43,11 @@ func (c *cluster) members() []*process {
 
 // openCluster creates keys, certificates and configurations.
 func openCluster(s settings) (*cluster, error) {
-	c := &cluster{dir: s.dir, binary: s.binary, shards: s.shards, founders: s.nodes, logLevel: cmp.Or(s.logLevel, "info")}
-	var err error
-	if c.certs, err = authority.OpenPlain(filepath.Join(s.dir, "certificates"), "chaos"); err != nil {
+	c := &cluster{Cluster: launch.Cluster{
+		Dir: s.dir, Binary: s.binary, Shards: s.shards, Founders: s.nodes, Args: []string{"--log-level", cmp.Or(s.logLevel, "info")},
+	}}
+	err := c.Open("chaos")
+	if err != nil {
 		return nil, err
 	}
 	if !s.loopback {
@@ -76,12 +72,7 @@ func (c *cluster) facet(ctx context.Context, args ...string) ([]byte, error) {
 
 // facetBy runs the command line on the clients' host. One of nodes answers.
 func (c *cluster) facetBy(ctx context.Context, nodes []*process, args ...string) ([]byte, error) {
-	var admins []string
-	for _, p := range nodes {
-		admins = append(admins, p.admin())
-	}
-	args = append(args, "--admin", strings.Join(admins, ","), "--certificates", c.certs.Admin())
-	cmd := exec.CommandContext(ctx, c.binary, args...)
+	cmd := exec.CommandContext(ctx, c.Binary, append(args, c.Where(nodesOf(nodes))...)...)
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	var err error

@@ -110,12 +110,12 @@ func cut(random *rand.Rand, nodes ...*process) {
 		p.disk.drive.Cut()
 	}
 	for _, p := range nodes {
-		p.signal(syscall.SIGCONT)
+		p.Signal(syscall.SIGCONT)
 		p.doom()
 	}
 	for _, p := range nodes {
 		p.disk.drive.Off()
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 	}
 }
 

@@ -43,8 +43,8 @@ var diskFaults = []fault{
 		return func() error {
 			p.fill()
 			err := p.disk.empty()
-			if err == nil && p.endsWithin(time.Second) {
-				n.say("%s had no room left for meta and ended; it comes back", p.name)
+			if err == nil && p.EndsWithin(time.Second) {
+				n.say("%s had no room left for meta and ended; it comes back", p.Name)
 				err = n.cluster.start(p)
 			}
 			return err
@@ -64,17 +64,17 @@ var diskFaults = []fault{
 			return nil, err
 		}
 		return func() error {
-			ended := p.endsWithin(exitTimeout)
+			ended := p.EndsWithin(exitTimeout)
 			t.stop()
 			switch {
 			case ended:
 				return n.cluster.start(p)
 			case t.injected():
-				return fmt.Errorf("%s got EIO from fsync and goes on: see %s", p.name, p.log)
+				return fmt.Errorf("%s got EIO from fsync and goes on: see %s", p.Name, p.Log)
 			}
 			still := n.places([]strike{{victim: p}})[0].led
 			if acked := n.acked(led, from); len(led) > 0 && slices.Equal(led, still) && acked > 0 {
-				return fmt.Errorf("%s acknowledged %d writes on the shards that it led, and never called fsync: see %s", p.name, acked, p.log)
+				return fmt.Errorf("%s acknowledged %d writes on the shards that it led, and never called fsync: see %s", p.Name, acked, p.Log)
 			}
 			return nil // it wrote nothing
 		}, nil
@@ -83,14 +83,14 @@ var diskFaults = []fault{
 		if n.othersDamaged(p) {
 			return func() error { return nil }, nil
 		}
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 		p.damage()
 		n.forfeit(p, time.Now())
 		err := n.flip(p)
 		if err == nil {
 			err = n.cluster.start(p)
 		}
-		return func() error { p.endsWithin(time.Second); return nil }, err // census replaces the node
+		return func() error { p.EndsWithin(time.Second); return nil }, err // census replaces the node
 	}},
 }
 
@@ -104,14 +104,14 @@ func (n *nemesis) othersDamaged(p *process) bool {
 // id.
 func (n *nemesis) flip(p *process) error {
 	var files []string
-	err := filepath.WalkDir(p.data, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(p.Data, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && d.Name() != "node.json" {
 			files = append(files, path)
 		}
 		return err
 	})
 	if err != nil || len(files) == 0 {
-		return errors.Join(err, fmt.Errorf("find the files of %s", p.name))
+		return errors.Join(err, fmt.Errorf("find the files of %s", p.Name))
 	}
 	for range flips {
 		path := files[n.random.IntN(len(files))]
@@ -124,7 +124,7 @@ func (n *nemesis) flip(p *process) error {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			return fmt.Errorf("flip a bit: %w", err)
 		}
-		n.say("  bit flipped in %s at %d of %d", strings.TrimPrefix(path, p.data), at, len(raw))
+		n.say("  bit flipped in %s at %d of %d", strings.TrimPrefix(path, p.Data), at, len(raw))
 	}
 	return nil
 }
@@ -137,12 +137,12 @@ type tracer struct {
 
 // trace makes strace inject the given effect into each fsync and fdatasync of a node.
 func trace(p *process, what string) (*tracer, error) {
-	t := &tracer{path: p.log + ".strace"}
-	t.cmd = exec.Command("strace", "-f", "-qq", "-o", t.path, "-p", fmt.Sprint(p.pid()),
+	t := &tracer{path: p.Log + ".strace"}
+	t.cmd = exec.Command("strace", "-f", "-qq", "-o", t.path, "-p", fmt.Sprint(p.Process().PID()),
 		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:"+what)
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := t.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("trace %s: %w", p.name, err)
+		return nil, fmt.Errorf("trace %s: %w", p.Name, err)
 	}
 	return t, nil
 }

@@ -40,16 +40,16 @@ const (
 var processFaults = []fault{
 	killMost,
 	{"kill", nothing, true, false, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 		return func() error { return n.cluster.start(p) }, nil
 	}},
 	{"stop", nothing, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		p.signal(syscall.SIGTERM)
+		p.Signal(syscall.SIGTERM)
 		return func() error { return n.cluster.start(p) }, nil
 	}},
 	{"pause", nothing, true, false, 6 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
-		p.signal(syscall.SIGSTOP)
-		return func() error { p.signal(syscall.SIGCONT); return nil }, nil
+		p.Signal(syscall.SIGSTOP)
+		return func() error { p.Signal(syscall.SIGCONT); return nil }, nil
 	}},
 	{"clock", nothing, false, false, time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return func() error { return nil }, n.clock(p)
@@ -57,8 +57,8 @@ var processFaults = []fault{
 	wrongTime,
 	{"kill all", nothing, true, true, 2 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
 		for _, p := range n.cluster.members() {
-			p.signal(syscall.SIGCONT)
-			p.signal(syscall.SIGKILL)
+			p.Signal(syscall.SIGCONT)
+			p.Signal(syscall.SIGKILL)
 		}
 		return func() error {
 			for _, p := range n.cluster.members() {
@@ -81,7 +81,7 @@ var killMost = fault{"kill most", nothing, true, true, 3 * time.Second, func(n *
 		dead = append(dead, nodes[(first+i)%len(nodes)])
 	}
 	for _, p := range dead {
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 	}
 	return func() error {
 		for _, p := range dead {

@@ -35,7 +35,7 @@ var lossFaults = []fault{
 		if _, err := n.whole(); err != nil {
 			return nil, err
 		}
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 		err := n.lose(p)
 		if err != nil {
 			return nil, err
@@ -46,9 +46,9 @@ var lossFaults = []fault{
 		if _, err := n.whole(); err != nil {
 			return nil, err
 		}
-		since, old := time.Now(), p.data+".old"
-		p.signal(syscall.SIGKILL)
-		if err := errors.Join(command("cp", "-a", p.data, old), n.cluster.start(p)); err != nil {
+		since, old := time.Now(), p.Data+".old"
+		p.Signal(syscall.SIGKILL)
+		if err := errors.Join(command("cp", "-a", p.Data, old), n.cluster.start(p)); err != nil {
 			return nil, err
 		}
 		before, err := n.whole()
@@ -61,11 +61,11 @@ var lossFaults = []fault{
 			return nil, err
 		}
 		time.Sleep(toldTime)
-		p.signal(syscall.SIGKILL)
-		if err := refill(p.data, old); err != nil {
+		p.Signal(syscall.SIGKILL)
+		if err := refill(p.Data, old); err != nil {
 			return nil, err
 		}
-		return n.startLost(p, since, hasGrown(p.id, before, after))
+		return n.startLost(p, since, hasGrown(p.ID, before, after))
 	}},
 	{"duplicate", orders, true, true, 4 * time.Second, (*nemesis).duplicate},
 }
@@ -77,7 +77,7 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 	if _, err := n.whole(); err != nil {
 		return nil, err
 	}
-	p.signal(syscall.SIGKILL)
+	p.Signal(syscall.SIGKILL)
 	twin, err := n.cluster.twin(p)
 	if err != nil {
 		return nil, err
@@ -85,15 +85,15 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 	cut := func() (heal func() error) { return n.links(p, lan.Link{Cut: true}, lan.Link{Cut: true}) }
 	ends := func() error {
 		err := n.cluster.start(twin)
-		if err == nil && !twin.endsWithin(noticeTime) {
-			err = fmt.Errorf("%s runs, and so does its copy: see %s", p.name, twin.log)
+		if err == nil && !twin.EndsWithin(noticeTime) {
+			err = fmt.Errorf("%s runs, and so does its copy: see %s", p.Name, twin.Log)
 		}
-		twin.signal(syscall.SIGKILL)
-		return errors.Join(err, os.RemoveAll(twin.data))
+		twin.Signal(syscall.SIGKILL)
+		return errors.Join(err, os.RemoveAll(twin.Data))
 	}
 	way := n.random.IntN(3)
 	if way == 2 {
-		n.say("  %s is cut off, and its copy starts", p.name)
+		n.say("  %s is cut off, and its copy starts", p.Name)
 		began := time.Now()
 		heal := cut()
 		err := errors.Join(n.cluster.start(p), n.cluster.start(twin))
@@ -112,7 +112,7 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 		return func() error { return nil }, ends()
 	}
 	time.Sleep(toldTime)
-	n.say("  %s is cut off, and its older copy starts", p.name)
+	n.say("  %s is cut off, and its older copy starts", p.Name)
 	heal := cut()
 	err = ends()
 	time.Sleep(toldTime) // while the copy counts as heard, the node would end for it
@@ -122,32 +122,23 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 // twin returns a node with a copy of p's data directory, on a host of its own. It is not one
 // of the cluster's nodes.
 func (c *cluster) twin(p *process) (*process, error) {
-	twin := &process{name: p.name + "-copy", id: p.id, ports: p.ports, data: p.data + "-copy", log: p.log + ".copy", number: 1}
+	twin := &process{number: 1}
+	twin.Name, twin.ID, twin.Ports, twin.Data, twin.Log = p.Name+"-copy", p.ID, p.Ports, p.Data+"-copy", p.Log+".copy"
 	for slices.ContainsFunc(c.members(), func(m *process) bool { return m.number == twin.number }) {
 		twin.number++
 	}
-	twin.host = lan.Address(twin.number)
-	if err := command("cp", "-a", p.data, twin.data); err != nil {
+	twin.Host = lan.Address(twin.number)
+	if err := command("cp", "-a", p.Data, twin.Data); err != nil {
 		return nil, err
 	}
-	certificates := c.certs.Node(twin.name)
+	certificates := c.Certs.Node(twin.Name)
 	if err := os.RemoveAll(certificates); err != nil { // of another host
 		return nil, err
 	}
-	if _, err := c.certs.Ensure(authority.NodeCertificates{Name: twin.name, ID: twin.id, Hosts: []string{twin.host}}); err != nil {
+	if _, err := c.Certs.Ensure(authority.NodeCertificates{Name: twin.Name, ID: twin.ID, Hosts: []string{twin.Host}}); err != nil {
 		return nil, err
 	}
-	for _, arg := range p.args {
-		switch {
-		case arg == p.data:
-			arg = twin.data
-		case arg == c.certs.Node(p.name):
-			arg = certificates
-		default:
-			arg = strings.Replace(arg, p.host+":", twin.host+":", 1)
-		}
-		twin.args = append(twin.args, arg)
-	}
+	twin.Args = slices.Concat(p.Args, twin.Places(), []string{"--certificates", certificates})
 	return twin, nil
 }
 
@@ -159,19 +150,19 @@ func (n *nemesis) takenOver(p, twin *process, heal func() error) error {
 	}
 	err := n.untilSeenBy(others, "the copy has taken over", func(s wire.Status) bool {
 		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool {
-			return m.ID == p.id && m.Answers && strings.HasPrefix(m.Peer, twin.host+":")
+			return m.ID == p.ID && m.Answers && strings.HasPrefix(m.Peer, twin.Host+":")
 		})
 	})
 	err = errors.Join(err, heal())
-	if err == nil && !p.endsWithin(noticeTime) {
-		err = fmt.Errorf("the copy of %s has taken over, and the node goes on: see %s", p.name, p.log)
+	if err == nil && !p.EndsWithin(noticeTime) {
+		err = fmt.Errorf("the copy of %s has taken over, and the node goes on: see %s", p.Name, p.Log)
 	}
-	p.signal(syscall.SIGKILL)
-	twin.signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGKILL)
+	twin.Signal(syscall.SIGTERM)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(refill(p.data, twin.data), n.cluster.start(p)); err != nil {
+	if err := errors.Join(refill(p.Data, twin.Data), n.cluster.start(p)); err != nil {
 		return err
 	}
 	_, err = n.whole()
@@ -200,7 +191,7 @@ func (n *nemesis) whole() (s wire.Status, err error) {
 			return s, err
 		}
 		err = n.until("the cluster is whole", func(now wire.Status) bool {
-			s, ended = now, slices.ContainsFunc(n.cluster.members(), (*process).ended)
+			s, ended = now, slices.ContainsFunc(n.cluster.members(), (*process).Ended)
 			return ended || len(now.Nodes) == len(n.cluster.members()) && len(wounds(now.Warnings)) == 0
 		})
 	}
@@ -212,7 +203,7 @@ func (n *nemesis) whole() (s wire.Status, err error) {
 
 // lose removes a part of one of a node's replicas, or all replicas.
 func (n *nemesis) lose(p *process) error {
-	folders, err := filepath.Glob(filepath.Join(p.data, "group-*"))
+	folders, err := filepath.Glob(filepath.Join(p.Data, "group-*"))
 	if err != nil {
 		return err
 	}
@@ -228,14 +219,14 @@ func (n *nemesis) lose(p *process) error {
 		}
 	}
 	if len(lost) == 0 {
-		return fmt.Errorf("%s has no replica", p.name)
+		return fmt.Errorf("%s has no replica", p.Name)
 	}
 	lost = []string{lost[n.random.IntN(len(lost))]}
 	if n.random.IntN(8) == 0 {
 		lost = folders
 	}
 	for _, path := range lost {
-		n.say("  %s loses %s", p.name, strings.TrimPrefix(path, p.data))
+		n.say("  %s loses %s", p.Name, strings.TrimPrefix(path, p.Data))
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	return err
@@ -249,10 +240,10 @@ func (n *nemesis) startLost(p *process, since time.Time, noticeable bool) (undo 
 	other := n.beside(p)
 	down := n.random.IntN(2) == 0
 	if down {
-		n.say("  %s is down meanwhile", other.name)
-		other.signal(syscall.SIGKILL)
+		n.say("  %s is down meanwhile", other.Name)
+		other.Signal(syscall.SIGKILL)
 	}
-	known := outages(p.data)
+	known := outages(p.Data)
 	p.damage()
 	if err := n.cluster.start(p); err != nil {
 		return nil, err
@@ -270,9 +261,9 @@ func (n *nemesis) startLost(p *process, since time.Time, noticeable bool) (undo 
 			err = n.cluster.start(other)
 		}
 		if err == nil && !noticed && noticeable && !notices(p, known, noticeTime) {
-			err = fmt.Errorf("%s has not noticed what it has lost: see %s", p.name, p.log)
+			err = fmt.Errorf("%s has not noticed what it has lost: see %s", p.Name, p.Log)
 		}
-		p.endsWithin(toldTime) // meta may notice after a shard; census replaces the node
+		p.EndsWithin(toldTime) // meta may notice after a shard; census replaces the node
 		return err
 	}, nil
 }
@@ -280,7 +271,7 @@ func (n *nemesis) startLost(p *process, since time.Time, noticeable bool) (undo 
 // notices waits until a node has ended or has a new replica out of service.
 func notices(p *process, known []string, within time.Duration) bool {
 	for began := time.Now(); time.Since(began) < within; time.Sleep(10 * time.Millisecond) {
-		if p.ended() || slices.ContainsFunc(outages(p.data), func(name string) bool { return !slices.Contains(known, name) }) {
+		if p.Ended() || slices.ContainsFunc(outages(p.Data), func(name string) bool { return !slices.Contains(known, name) }) {
 			return true
 		}
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"facet/cmd/facet/config"
+	"facet/internal/testkit/launch"
 )
 
 const (
@@ -32,7 +32,7 @@ type squeezer struct {
 }
 
 // memoryFile returns the configuration file of a node, which sets nothing but its memory.
-func (p *process) memoryFile() string { return p.log + ".yaml" }
+func (p *process) memoryFile() string { return p.Log + ".yaml" }
 
 // giveMemory sets the memory of a node in MiB; 0 is the default.
 func (p *process) giveMemory(mib int) error {
@@ -64,10 +64,10 @@ func (q *squeezer) run(ctx context.Context) error {
 
 // squeeze squeezes one node.
 func (q *squeezer) squeeze(ctx context.Context, p *process) {
-	var of *os.Process
+	var of *launch.Process
 	before := 0
 	for tight := true; ctx.Err() == nil; tight = !tight {
-		now := p.running()
+		now := p.Process()
 		cold, err := q.gauge(p, coldMetric)
 		used, failed := q.gauge(p, eventsMetric)
 		if now != nil && err == nil && failed == nil {
@@ -81,7 +81,7 @@ func (q *squeezer) squeeze(ctx context.Context, p *process) {
 			}
 			// It serves the metrics, so SIGHUP does not end it any more.
 			if p.giveMemory(max(1, mib)) == nil {
-				_ = now.Signal(syscall.SIGHUP) // it may have ended
+				now.Signal(syscall.SIGHUP)
 			}
 		}
 		select {
@@ -90,8 +90,8 @@ func (q *squeezer) squeeze(ctx context.Context, p *process) {
 		}
 	}
 	_ = p.giveMemory(0) // else the node refuses registrations for longer
-	if now := p.running(); now != nil && now == of {
-		_ = now.Signal(syscall.SIGHUP)
+	if now := p.Process(); now != nil && now == of {
+		now.Signal(syscall.SIGHUP)
 	}
 }
 
@@ -103,16 +103,6 @@ func (q *squeezer) count(more int) {
 	} else {
 		q.back -= more
 	}
-}
-
-// running returns the process of a node, or nil.
-func (p *process) running() *os.Process {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.cmd == nil {
-		return nil
-	}
-	return p.cmd.Process
 }
 
 // squeezed runs a squeezer until stop ends, if the settings want one. The returned function waits for it.

@@ -101,7 +101,7 @@ func (n *nemesis) can(f fault) bool {
 	case orders:
 		return c.lan != nil
 	case room:
-		return c.lan != nil && c.founders > replicas
+		return c.lan != nil && c.Founders > replicas
 	default:
 		return true
 	}
@@ -194,7 +194,7 @@ func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 	}()
 	places := n.places(list)
 	for i, s := range list {
-		n.say("%s %s for %s", s.name, s.victim.name, s.last.Round(time.Millisecond))
+		n.say("%s %s for %s", s.name, s.victim.Name, s.last.Round(time.Millisecond))
 		n.counts[s.name]++
 		n.windows = append(n.windows, window{fault: s.name, from: time.Since(n.start), alone: len(list) == 1, placed: places[i]})
 	}
@@ -204,7 +204,7 @@ func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 		}
 		back, err := s.begin(n, s.victim)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", s.name, s.victim.name, err)
+			return fmt.Errorf("%s %s: %w", s.name, s.victim.Name, err)
 		}
 		undo, wait = append(undo, back), max(wait, s.last)
 	}
@@ -224,7 +224,7 @@ func (n *nemesis) places(list []strike) []placed {
 	for i, s := range list {
 		for _, m := range status.Nodes {
 			for _, g := range m.Groups {
-				if m.ID != s.victim.id || g.Group == 0 {
+				if m.ID != s.victim.ID || g.Group == 0 {
 					continue
 				}
 				all[i].held = append(all[i].held, int(g.Group))
@@ -252,20 +252,20 @@ func (n *nemesis) damaged() bool {
 // other node is an error.
 func (n *nemesis) census() error {
 	for _, p := range n.cluster.members() {
-		if !p.ended() {
+		if !p.Ended() {
 			continue
 		}
 		if p.wasFull() {
-			n.say("%s had no room left for meta and ended; it comes back", p.name)
+			n.say("%s had no room left for meta and ended; it comes back", p.Name)
 			if err := n.cluster.start(p); err != nil {
 				return err
 			}
 			continue
 		}
 		if !p.isDamaged() {
-			return fmt.Errorf("%s has ended by itself: see %s", p.name, p.log)
+			return fmt.Errorf("%s has ended by itself: see %s", p.Name, p.Log)
 		}
-		n.say("%s has refused its damaged files, and is replaced", p.name)
+		n.say("%s has refused its damaged files, and is replaced", p.Name)
 		if err := n.rebuild(p); err != nil {
 			return err
 		}

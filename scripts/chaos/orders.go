@@ -24,15 +24,15 @@ const (
 // orderFaults are the faults by operators' orders.
 var orderFaults = []fault{
 	{"drain", orders, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		args := []string{"node", "drain", p.id.String()}
-		if n.cluster.founders <= replicas {
+		args := []string{"node", "drain", p.ID.String()}
+		if n.cluster.Founders <= replicas {
 			args = append(args, "--force")
 		}
 		return func() error {
-			if err := n.order("node", "activate", p.id.String()); err != nil {
+			if err := n.order("node", "activate", p.ID.String()); err != nil {
 				return err
 			}
-			return n.until("the node that was drained has its share again", func(s wire.Status) bool { return holds(s, p.id) > 0 })
+			return n.until("the node that was drained has its share again", func(s wire.Status) bool { return holds(s, p.ID) > 0 })
 		}, n.order(args...)
 	}},
 	{"replicas", orders, false, false, 8 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
@@ -64,20 +64,20 @@ var orderFaults = []fault{
 		}
 		return func() error {
 			if err := n.until("the replaced node holds nothing", func(s wire.Status) bool {
-				return holds(s, p.id) == 0 && holds(s, spare.id) > 0
+				return holds(s, p.ID) == 0 && holds(s, spare.ID) > 0
 			}); err != nil {
 				return err
 			}
-			p.signal(syscall.SIGTERM)
+			p.Signal(syscall.SIGTERM)
 			n.cluster.leave(p)
-			return errors.Join(n.remove(p.id), n.startRemoved(p), n.cluster.discard(p))
-		}, n.order("node", "replace", p.id.String(), spare.id.String())
+			return errors.Join(n.remove(p.ID), n.startRemoved(p), n.cluster.discard(p))
+		}, n.order("node", "replace", p.ID.String(), spare.ID.String())
 	}},
 	{"wreck", orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		if n.othersDamaged(p) {
 			return func() error { return nil }, nil
 		}
-		p.signal(syscall.SIGKILL)
+		p.Signal(syscall.SIGKILL)
 		return func() error { return n.rebuild(p) }, nil
 	}},
 	{"move", room, false, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
@@ -86,11 +86,11 @@ var orderFaults = []fault{
 		if err != nil {
 			return nil, err
 		}
-		for shard := 1; shard <= n.cluster.shards; shard++ {
+		for shard := 1; shard <= n.cluster.Shards; shard++ {
 			has := voters(s, id.Shard(shard))
 			for _, m := range s.Nodes {
-				if has[p.id] && !has[m.ID] && m.State == wire.StateActive && m.Answers {
-					return back, n.order("shard", "move", fmt.Sprint(shard), "--from", p.id.String(), "--to", m.ID.String())
+				if has[p.ID] && !has[m.ID] && m.State == wire.StateActive && m.Answers {
+					return back, n.order("shard", "move", fmt.Sprint(shard), "--from", p.ID.String(), "--to", m.ID.String())
 				}
 			}
 		}
@@ -180,14 +180,14 @@ func (n *nemesis) join() (*process, error) {
 	for ctx.Err() == nil {
 		s, err := n.cluster.status(ctx)
 		for _, m := range s.Nodes {
-			if err == nil && m.ID == p.id && m.Answers && m.State == wire.StateActive {
-				n.say("%s has joined", p.name)
+			if err == nil && m.ID == p.ID && m.Answers && m.State == wire.StateActive {
+				n.say("%s has joined", p.Name)
 				return p, nil
 			}
 		}
 		pause(ctx, lookPause)
 	}
-	return nil, fmt.Errorf("%s has not joined within %s: see %s", p.name, movesTimeout, p.log)
+	return nil, fmt.Errorf("%s has not joined within %s: see %s", p.Name, movesTimeout, p.Log)
 }
 
 // rebuild erases a node that does not run and replaces it by a new one.
@@ -200,13 +200,13 @@ func (n *nemesis) rebuild(p *process) error {
 	if err != nil {
 		return err
 	}
-	if err := n.order("node", "replace", p.id.String(), heir.id.String(), "--force"); err != nil {
+	if err := n.order("node", "replace", p.ID.String(), heir.ID.String(), "--force"); err != nil {
 		return err
 	}
-	if err := n.until("the new node has the shards of the one that was lost", func(s wire.Status) bool { return holds(s, heir.id) > 0 }); err != nil {
+	if err := n.until("the new node has the shards of the one that was lost", func(s wire.Status) bool { return holds(s, heir.ID) > 0 }); err != nil {
 		return err
 	}
-	return n.remove(p.id)
+	return n.remove(p.ID)
 }
 
 // removedEndsWithin is the longest that a removed node may run until it learns of its removal.
@@ -217,8 +217,8 @@ func (n *nemesis) startRemoved(p *process) error {
 	if err := n.cluster.start(p); err != nil {
 		return err
 	}
-	if !p.endsWithin(removedEndsWithin) {
-		return fmt.Errorf("%s was removed, and goes on when it is started: see %s", p.name, p.log)
+	if !p.EndsWithin(removedEndsWithin) {
+		return fmt.Errorf("%s was removed, and goes on when it is started: see %s", p.Name, p.Log)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (n *nemesis) repower(nodes ...*process) error {
 		n.lost.Kept += loss.Kept
 		n.lost.Torn += loss.Torn
 		n.cuts++
-		n.say("  %s: of %d writes that were not flushed %d are kept, %d in part", p.name, loss.Writes, loss.Kept, loss.Torn)
+		n.say("  %s: of %d writes that were not flushed %d are kept, %d in part", p.Name, loss.Writes, loss.Kept, loss.Torn)
 		if err := n.cluster.start(p); err != nil {
 			return err
 		}
