@@ -17,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/testkit/launch"
+	"facet/node/wire"
 )
 
 const (
@@ -35,7 +38,7 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	early := map[string]int{erased.ID: 1}
 	for i := range 12 {
 		var r registered // the unknown field makes each request unique
-		k.post(t, i%3, "/v1.1/subjects", map[string]any{"face": encoded(t, obama), "operation": i}).want(t, 201, &r)
+		k.post(t, i%3, "/v1.1/subjects", map[string]any{"face": encoded(t, obama), "operation": i}).Want(t, 201, &r)
 		early[r.ID]++
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -58,11 +61,11 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 		t.Errorf("verify: %v: %s", err, out)
 	}
 	for name, raw := range whole {
-		if strings.Contains(raw, "staff") || strings.Contains(raw, k.apiKey) {
+		if strings.Contains(raw, "staff") || strings.Contains(raw, k.APIKey) {
 			t.Errorf("%s can be read without a key", name)
 		}
 	}
-	k.call(t, 2, http.MethodDelete, "/v1.1/subjects/"+erased.ID, nil).want(t, 204, nil)
+	k.call(t, 2, http.MethodDelete, "/v1.1/subjects/"+erased.ID, nil).Want(t, 204, nil)
 	one := old.facet(t, append([]string{"backup", "--to", store.url, "--name", "one-gallery", "--gallery", "bank/staff"}, old.where()...)...)
 	if !strings.Contains(one, "one-gallery is whole") {
 		t.Errorf("backup of a gallery says %s", one)
@@ -73,26 +76,26 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range old.nodes {
-		n.end(syscall.SIGKILL)
+		n.Signal(syscall.SIGKILL)
 	}
 	young := serve(t, program(), 5, restoreShards)
 	restore := append([]string{
-		"restore", "--from", store.url, "--name", "first", "--erasures", list, "--cluster-key-of-backup", old.certificates("cluster.key"),
+		"restore", "--from", store.url, "--name", "first", "--erasures", list, "--cluster-key-of-backup", old.Certs.ClusterKey(),
 	}, young.where()...)
 	if out := young.facet(t, restore...); !strings.Contains(out, "1 events of erased subjects left out") {
 		t.Errorf("restore says %s", out)
 	}
-	again := young.keyless(t, pair{AccessKey: k.signer.AccessKey, SecretKey: k.signer.SecretKey})
-	again.apiKey = k.apiKey
+	again := young.keyless(t, wire.KeyPair{AccessKey: k.Signer.AccessKey, SecretKey: k.Signer.SecretKey})
+	again.APIKey = k.APIKey
 	compareRestored(t, again, early, written, erased.ID)
 	recoverTwoOfFive(t, young, again)
 }
 
 // leaderBesideMeta returns a node that leads a shard and not meta. Leaderships are
 // spread soon after the founding.
-func (c *served) leaderBesideMeta(t *testing.T) *servedNode {
+func (c *served) leaderBesideMeta(t *testing.T) *launch.Node {
 	t.Helper()
-	var found *servedNode
+	var found *launch.Node
 	within(t, "a node leads a shard and not meta", func() error {
 		meta := c.leader(t, 0)
 		for shard := 1; shard <= backupShards; shard++ {
@@ -116,10 +119,8 @@ func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
 	if maker == frozen {
 		maker = c.nodes[1]
 	}
-	if err := frozen.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	done := started("backup", "--to", store.url, "--name", "first", "--admin", maker.admin, "--certificates", c.certificates("admin"))
+	frozen.Signal(syscall.SIGSTOP)
+	done := started("backup", "--to", store.url, "--name", "first", "--admin", maker.Admin(), "--certificates", c.Certs.Admin())
 	half := map[string]string{}
 	within(t, "a part is made", func() error {
 		if half = store.objects(t, "first"); len(half) == 0 {
@@ -127,11 +128,9 @@ func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
 		}
 		return nil
 	})
-	maker.end(syscall.SIGKILL)
+	maker.Signal(syscall.SIGKILL)
 	half = store.objects(t, "first")
-	if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	frozen.Signal(syscall.SIGCONT)
 	if _, whole := half["manifest"]; whole {
 		t.Fatal("the backup was finished before its maker was killed: nothing was interrupted")
 	}
@@ -195,29 +194,29 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 		t.Fatal(err)
 	}
 	for _, n := range c.nodes {
-		n.end(syscall.SIGKILL)
+		n.Signal(syscall.SIGKILL)
 	}
 	lossy, whole := survivors(t, c, func(shard string) bool { return holdsEvents(s, shard) })
 	before := t.TempDir()
 	for i, n := range c.nodes {
-		if err := os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.data)); err != nil {
+		if err := os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.Data)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	recoverOf(t, c, lossy)
 	waitRefused(t, k, lossy[0])
 	for i, n := range c.nodes {
-		n.end(syscall.SIGKILL)
+		n.Signal(syscall.SIGKILL)
 		if i == 5 {
 			break // the new node
 		}
-		if err := errors.Join(os.RemoveAll(n.data), os.CopyFS(n.data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))); err != nil {
+		if err := errors.Join(os.RemoveAll(n.Data), os.CopyFS(n.Data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	recoverOf(t, c, whole)
 	c.waitWhole(t)
-	k.info = withKeys(c.info(k.info.Region, k.info.Service), k.info)
+	k.info = c.info()
 	if d := cmp.Diff(want, k.active(t, len(c.nodes)-1)); d != "" {
 		t.Errorf("- before, + recovered: %s", d)
 	}
@@ -231,7 +230,7 @@ func survivors(t *testing.T, c *served, holdsEvents func(shard string) bool) (lo
 	lost := regexp.MustCompile(`SHARD (\d+) IS LOST`)
 	for a := range c.nodes {
 		for b := range a {
-			out, err := facet("recover", "--dir", c.nodes[a].data, "--dir", c.nodes[b].data)
+			out, err := facet("recover", "--dir", c.nodes[a].Data, "--dir", c.nodes[b].Data)
 			if err == nil || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "may never have been acknowledged") {
 				t.Fatalf("recover without --yes: %v\n%s", err, out)
 			}
@@ -253,7 +252,7 @@ func survivors(t *testing.T, c *served, holdsEvents func(shard string) bool) (lo
 }
 
 // holdsEvents reports whether a replica of the shard has events.
-func holdsEvents(s status, shard string) bool {
+func holdsEvents(s wire.Status, shard string) bool {
 	for _, n := range s.Nodes {
 		for _, g := range n.Groups {
 			if fmt.Sprint(g.Group) == shard && g.Events > 0 {
@@ -269,22 +268,17 @@ func holdsEvents(s status, shard string) bool {
 func recoverOf(t *testing.T, c *served, left [2]int) {
 	t.Helper()
 	a, b := c.nodes[left[0]], c.nodes[left[1]]
-	out := c.facet(t, "recover", "--dir", a.data, "--dir", b.data, "--yes")
+	out := c.facet(t, "recover", "--dir", a.Data, "--dir", b.Data, "--yes")
 	t.Logf("recover says:\n%s", out)
 	gone := out[strings.Index(out, "removed for good"):]
 	for _, n := range c.nodes[:5] {
-		if left := n == a || n == b; strings.Contains(gone, n.name) == left {
-			t.Errorf("%s is left: %t, and recover says %s", n.name, left, gone)
+		if left := n == a || n == b; strings.Contains(gone, n.Name) == left {
+			t.Errorf("%s is left: %t, and recover says %s", n.Name, left, gone)
 		}
 	}
 	c.start(t, a)
 	c.start(t, b)
 	c.start(t, c.add(t))
-}
-
-func withKeys(i, of info) info {
-	i.AccessKey, i.SecretKey = of.AccessKey, of.SecretKey
-	return i
 }
 
 // waitRefused waits until a search in a gallery on a lost shard is answered. The
@@ -297,11 +291,11 @@ func waitRefused(t *testing.T, k *client, node int) {
 			t.Fatal(err)
 		}
 		a, err := k.send(node, r)
-		if err == nil && a.status == 200 {
-			t.Fatalf("a search in a gallery with a lost shard gives %s", a.body)
+		if err == nil && a.Status == 200 {
+			t.Fatalf("a search in a gallery with a lost shard gives %s", a.Body)
 		}
-		if err == nil && a.status != 500 {
-			err = fmt.Errorf("%d %s", a.status, a.body)
+		if err == nil && a.Status != 500 {
+			err = fmt.Errorf("%d %s", a.Status, a.Body)
 		}
 		return err
 	})

@@ -54,7 +54,7 @@ func wantNowhere(t *testing.T, dir string, texts map[string][]byte) {
 // checked runs facet import --check and returns its summary, its output and its report.
 func checked(t *testing.T, c *cluster, k *client, list string, more ...string) (sum map[string]any, out string, rows [][]string) {
 	t.Helper()
-	out, err := facet(append([]string{"import", "--check", "--dir", c.dir, "--api-key", k.apiKey, "-o", "json", list}, more...)...)
+	out, err := facet(append([]string{"import", "--check", "--dir", c.dir, "--api-key", k.APIKey, "-o", "json", list}, more...)...)
 	begin, end := strings.Index(out, "{\n"), strings.LastIndex(out, "\n}")
 	if begin < 0 || end < 0 || json.Unmarshal([]byte(out[begin:end+2]), &sum) != nil {
 		t.Fatalf("check: %v\n%s", err, out)
@@ -79,10 +79,10 @@ func TestCheckTellsAndEnrolsNothing(t *testing.T) {
 	c := shared(t)
 	k := c.client(t, 10)
 	known := struct{ ID string }{}
-	k.post(t, 0, "/v1.1/subjects", map[string]any{"face": encoded(t, biden), "externalId": "4711"}).want(t, 201, &known)
+	k.post(t, 0, "/v1.1/subjects", map[string]any{"face": encoded(t, biden), "externalId": "4711"}).Want(t, 201, &known)
 	dir := t.TempDir()
 	list := peopleList(t, dir)
-	before := string(k.get(t, 0, "/v1.1/subjects").body)
+	before := string(k.get(t, 0, "/v1.1/subjects").Body)
 	sum, out, rows := checked(t, c, k, list)
 	for name, want := range map[string]float64{
 		"rows": 11, "registered": 2, "added": 0, "skipped": 1, "doubles": 3, "doublesInList": 3, "doublesInGallery": 1, "failed": 5,
@@ -104,11 +104,11 @@ func TestCheckTellsAndEnrolsNothing(t *testing.T) {
 	if len(rows) == len(want) && (rows[6][4] != known.ID || rows[6][5] != "4711" || rows[6][6] != "9999") {
 		t.Errorf("the enrolled person is reported as %q", rows[6])
 	}
-	if after := string(k.get(t, 0, "/v1.1/subjects").body); after != before {
+	if after := string(k.get(t, 0, "/v1.1/subjects").Body); after != before {
 		t.Errorf("the gallery was %s, and is %s", before, after)
 	}
 	var jobs struct{ Jobs []any }
-	if k.get(t, 0, "/v1.1/jobs/bulkregister").want(t, 200, &jobs); len(jobs.Jobs) != 0 {
+	if k.get(t, 0, "/v1.1/jobs/bulkregister").Want(t, 200, &jobs); len(jobs.Jobs) != 0 {
 		t.Errorf("jobs: %v", jobs)
 	}
 	wantNowhere(t, c.dir, map[string][]byte{
@@ -131,7 +131,7 @@ func TestCheckOfGoodListEndsWithZero(t *testing.T) {
 	if sum["registered"] != 2.0 || sum["added"] != 1.0 || len(k.active(t, 0)) != 0 {
 		t.Errorf("%v\n%s", sum, out)
 	}
-	if out, err := facet("import", "--check", "--bucket", "file:///x", "--dir", c.dir, "--api-key", k.apiKey, people); err == nil || !strings.Contains(out, "leave --bucket out") {
+	if out, err := facet("import", "--check", "--bucket", "file:///x", "--dir", c.dir, "--api-key", k.APIKey, people); err == nil || !strings.Contains(out, "leave --bucket out") {
 		t.Errorf("with --bucket: %v, %s", err, out)
 	}
 }
@@ -143,11 +143,11 @@ func (k *client) keeper(t *testing.T) int {
 		mine := 0
 		for ; mine < 8; mine++ {
 			a := k.post(t, node, "/v1.1/face/checks", nil)
-			if a.status == http.StatusTooManyRequests {
+			if a.Status == http.StatusTooManyRequests {
 				break
 			}
 			var begun struct{ ID string }
-			a.want(t, http.StatusCreated, &begun)
+			a.Want(t, http.StatusCreated, &begun)
 			defer k.call(t, node, http.MethodDelete, "/v1.1/face/checks/"+begun.ID, nil)
 		}
 		if mine == 7 {
@@ -168,7 +168,7 @@ func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
 	}
 	const photos = `facet_requests_total{operation="POST /v1.1/face/checks/{checkId}"`
 	before := counted(t, admins, photos)
-	done := started("import", "--check", "--dir", c.dir, "--api-key", k.apiKey, folder)
+	done := started("import", "--check", "--dir", c.dir, "--api-key", k.APIKey, folder)
 	within(t, "the check has begun", func() error { // keeper takes the places of a check that has not
 		if counted(t, admins, photos) == before {
 			return errors.New("no photo is sent")

@@ -1,35 +1,24 @@
 package e2e
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
+	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"facet/cmd/facet/dev"
+	"facet/internal/testkit"
 	"facet/node/sigv4"
+	"facet/node/wire"
 )
 
 // client is an ordinary client of the interface, with an access key and, once it
 // has a gallery, an API key.
 type client struct {
-	info   info
-	http   *http.Client
-	signer sigv4.Signer
-	apiKey string
-}
-
-// answer is a status and a body.
-type answer struct {
-	status int
-	body   []byte
+	testkit.Client
+	info dev.Info
 }
 
 // galleries counts the galleries of the tests.
@@ -49,138 +38,63 @@ func (k *client) gallery(t *testing.T, body map[string]any) {
 	var made struct {
 		APIKey string `json:"apiKey"`
 	}
-	k.post(t, 0, "/api/galleries", body).want(t, 200, &made)
-	k.apiKey = made.APIKey
+	k.post(t, 0, "/api/galleries", body).Want(t, 200, &made)
+	k.APIKey = made.APIKey
 }
 
 // keyless returns a client without a gallery.
 func (c *cluster) keyless(t *testing.T) *client {
 	t.Helper()
-	ca, err := os.ReadFile(c.info.CAFile)
+	return connect(t, c.info)
+}
+
+// connect returns a client that signs with the keys in info.
+func connect(t *testing.T, info dev.Info) *client {
+	t.Helper()
+	k, err := testkit.New(info.CAFile, testkit.Signer(info.AccessKey, info.SecretKey), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	return &client{
-		info: c.info,
-		http: &http.Client{
-			Timeout:   35 * time.Second,
-			Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 16},
-		},
-		signer: sigv4.Signer{
-			Region: c.info.Region, Service: c.info.Service, AccessKey: c.info.AccessKey, SecretKey: c.info.SecretKey,
-		},
-	}
+	k.HTTP.Timeout = 35 * time.Second
+	return &client{*k, info}
 }
 
-// signed is a request that can be sent any number of times, to any node, with the
-// same bytes. The host that it signs has no port.
-type signed struct {
-	method, target string
-	header         http.Header
-	body           []byte
+// with returns a client with another access key.
+func (k *client) with(p wire.KeyPair) *client {
+	return &client{*k.Keyed(p.AccessKey, p.SecretKey), k.info}
 }
 
-const host = "127.0.0.1"
+// host is the host that requests sign. It has no port, so that any node takes them.
+const host = "https://127.0.0.1"
 
 // sign returns a signed request. key is an Idempotency-Key, "" for none.
-func (k *client) sign(method, target, key string, body any) (signed, error) {
-	r := signed{method: method, target: target, header: http.Header{}}
-	if body != nil {
-		var err error
-		if r.body, err = json.Marshal(body); err != nil {
-			return r, err
-		}
-		r.header.Set("Content-Type", "application/json")
-	}
-	if k.apiKey != "" {
-		r.header.Set("X-Api-Key", k.apiKey)
-	}
+func (k *client) sign(method, target, key string, body any) (testkit.Request, error) {
+	var headers []sigv4.Header
 	if key != "" {
-		r.header.Set("Idempotency-Key", key)
+		headers = []sigv4.Header{{Name: "idempotency-key", Value: key}}
 	}
-	headers := []sigv4.Header{{Name: "host", Value: host}}
-	for name := range r.header {
-		headers = append(headers, sigv4.Header{Name: name, Value: r.header.Get(name)})
-	}
-	added, err := k.signer.Sign(sigv4.Request{Method: method, Target: target, Headers: headers}, sha256.Sum256(r.body), time.Now())
-	for _, h := range added {
-		r.header.Set(h.Name, h.Value)
-	}
-	return r, err
+	return k.Sign(host, method, target, body, headers...)
 }
 
 // send sends r to a node.
-func (k *client) send(node int, r signed) (answer, error) {
-	return k.sendBody(node, r, bytes.NewReader(r.body))
-}
-
-func (k *client) sendBody(node int, r signed, body io.Reader) (answer, error) {
-	q, err := http.NewRequest(r.method, k.info.BaseURLs[node]+r.target, body)
-	if err != nil {
-		return answer{}, err
-	}
-	q.Host = host
-	q.Header = r.header.Clone()
-	got, err := k.http.Do(q)
-	if err != nil {
-		return answer{}, err
-	}
-	defer got.Body.Close()
-	read, err := io.ReadAll(got.Body)
-	return answer{got.StatusCode, read}, err
+func (k *client) send(node int, r testkit.Request) (testkit.Answer, error) {
+	return k.SendAs(context.Background(), k.info.BaseURLs[node], host, r)
 }
 
 // call signs a request and sends it.
-func (k *client) call(t *testing.T, node int, method, target string, body any) answer {
+func (k *client) call(t *testing.T, node int, method, target string, body any) testkit.Answer {
 	t.Helper()
-	r, err := k.sign(method, target, "", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := k.send(node, r)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, target, err)
-	}
-	return a
+	return k.Call(t, k.info.BaseURLs[node], method, target, body)
 }
 
-func (k *client) post(t *testing.T, node int, target string, body any) answer {
+func (k *client) post(t *testing.T, node int, target string, body any) testkit.Answer {
 	t.Helper()
 	return k.call(t, node, http.MethodPost, target, body)
 }
 
-func (k *client) get(t *testing.T, node int, target string) answer {
+func (k *client) get(t *testing.T, node int, target string) testkit.Answer {
 	t.Helper()
 	return k.call(t, node, http.MethodGet, target, nil)
-}
-
-// want checks the status and decodes the body into v, unless v is nil.
-func (a answer) want(t *testing.T, status int, v any) {
-	t.Helper()
-	if a.status != status {
-		t.Fatalf("got %d %.500s, want %d", a.status, a.body, status)
-	}
-	if v == nil {
-		return
-	}
-	if err := json.Unmarshal(a.body, v); err != nil {
-		t.Fatalf("read %.500s: %v", a.body, err)
-	}
-}
-
-// refused checks that the answer is an error of the interface's section 7.
-func (a answer) refused(t *testing.T, errorType string, errorCode int) {
-	t.Helper()
-	var e struct {
-		Message   string
-		ErrorCode int
-		ErrorType string
-	}
-	if err := json.Unmarshal(a.body, &e); err != nil || a.status != 400 || e.ErrorType != errorType || e.ErrorCode != errorCode || e.Message == "" {
-		t.Errorf("got %d %.300s (%v), want 400 %s %d and a message", a.status, a.body, err, errorType, errorCode)
-	}
 }
 
 // registered is the answer to a registration.
@@ -193,7 +107,7 @@ type registered struct {
 func (k *client) register(t *testing.T, node int, name string) registered {
 	t.Helper()
 	var r registered
-	k.post(t, node, "/v1.1/subjects", map[string]any{"face": encoded(t, name)}).want(t, 201, &r)
+	k.post(t, node, "/v1.1/subjects", map[string]any{"face": encoded(t, name)}).Want(t, 201, &r)
 	return r
 }
 
@@ -222,10 +136,10 @@ func (k *client) active(t *testing.T, node int) map[string]int {
 	for start := 0; ; {
 		var l listing
 		a := k.get(t, node, fmt.Sprintf("/v1.1/subjects?length=100&start=%d", start))
-		if a.status == 404 {
+		if a.Status == 404 {
 			return found
 		}
-		a.want(t, 200, &l)
+		a.Want(t, 200, &l)
 		for _, s := range l.Subjects {
 			if s.Status == "A" {
 				found[s.ID]++

@@ -6,24 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"facet/cmd/facet/dev"
 	"facet/cmd/facet/process"
+	"facet/internal/testkit"
+	"facet/internal/testkit/launch"
+	"facet/node/wire"
 )
 
-const (
-	// patience is how long a test waits for a cluster. It is long, because a machine may be busy.
-	patience    = time.Minute
-	stopTimeout = 90 * time.Second
-)
+// patience is how long a test waits for a cluster. It is long, because a machine may be busy.
+const patience = time.Minute
 
 // within waits until look misses nothing. When that takes too long, it fails the test with what look missed last.
 // It looks less often by and by, because a look may start a process.
@@ -42,54 +42,11 @@ func within(t *testing.T, what string, look func() error) {
 	}
 }
 
-// info is the content of dev.json that an outside program uses.
-type info struct {
-	BaseURLs   []string   `json:"base_urls"`
-	PortalURLs []string   `json:"portal_urls"`
-	CAFile     string     `json:"ca_file"`
-	AccessKey  string     `json:"access_key"`
-	SecretKey  string     `json:"secret_key"`
-	Region     string     `json:"region"`
-	Service    string     `json:"service"`
-	Nodes      []nodeInfo `json:"nodes"`
-}
-
-type nodeInfo struct {
-	ID  string   `json:"id"`
-	PID int      `json:"pid"`
-	URL string   `json:"url"`
-	Dir string   `json:"dir"`
-	Cmd []string `json:"cmd"`
-
-	Admin string `json:"admin"`
-}
-
 // cluster is a running `facet dev`.
 type cluster struct {
+	*launch.Process
 	dir  string
-	info info
-
-	cmd    *exec.Cmd
-	out    buffer
-	exited chan struct{}
-}
-
-// buffer is the output of a process so far.
-type buffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	info dev.Info
 }
 
 // startDev runs `facet dev --dir dir` until its cluster is ready.
@@ -102,23 +59,16 @@ func startDev(t *testing.T, dir string, args ...string) *cluster {
 
 func (c *cluster) start(t *testing.T, args ...string) {
 	t.Helper()
-	cmd, exited := exec.Command(program(), append([]string{"dev", "--dir", c.dir}, args...)...), make(chan struct{})
-	cmd.Stdout, cmd.Stderr = &c.out, &c.out
-	if err := starter.Start(cmd); err != nil {
+	var err error
+	c.Process, err = launch.Start(exec.Command(program(), append([]string{"dev", "--dir", c.dir}, args...)...), starter.Start)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		cmd.Wait()
-		close(exited)
-	}()
-	c.cmd, c.exited = cmd, exited
 	within(t, "facet dev serves", func() (err error) {
-		select {
-		case <-c.exited:
-			t.Fatalf("facet dev ended (%s):\n%s", c.cmd.ProcessState, &c.out)
-		default:
+		if c.Ended() {
+			t.Fatalf("facet dev ended (%d):\n%s", c.Wait(), &c.Out)
 		}
-		c.info, err = readInfo(c.dir)
+		c.info, err = dev.ReadInfo(c.dir)
 		return err
 	})
 }
@@ -140,9 +90,9 @@ func own(t *testing.T, args ...string) *cluster {
 func (c *cluster) logFailure(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
-		t.Logf("facet dev said:\n%s", &c.out)
+		t.Logf("facet dev said:\n%s", &c.Out)
 		for _, n := range c.info.Nodes {
-			t.Logf("end of the log of %s:\n%s", n.Dir, logEnd(n.Dir+".log"))
+			t.Logf("end of the log of %s:\n%s", n.Name, launch.Tail(n.Log))
 		}
 	}
 }
@@ -214,17 +164,14 @@ func (c *cluster) revive(t *testing.T, node int) {
 		return
 	}
 	n := c.info.Nodes[node]
-	cmd := exec.Command(n.Cmd[0], n.Cmd[1:]...)
-	var out buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := starter.Start(cmd); err != nil {
+	p, err := launch.Start(exec.Command(n.Cmd[0], n.Cmd[1:]...), starter.Start)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go cmd.Wait() // ends with the node
 	within(t, "dev.json names the new process", func() error {
-		now, err := readInfo(c.dir)
-		if err == nil && now.Nodes[node].PID != cmd.Process.Pid {
-			err = fmt.Errorf("it names %d, not %d, which says:\n%s", now.Nodes[node].PID, cmd.Process.Pid, &out)
+		now, err := dev.ReadInfo(c.dir)
+		if err == nil && now.Nodes[node].PID != p.PID() {
+			err = fmt.Errorf("it names %d, not %d, which says:\n%s", now.Nodes[node].PID, p.PID(), &p.Out)
 		}
 		if err == nil {
 			c.info = now
@@ -233,39 +180,13 @@ func (c *cluster) revive(t *testing.T, node int) {
 	})
 }
 
-func logEnd(name string) string {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b[max(0, len(b)-6000):])
-}
-
-func readInfo(dir string) (info, error) {
-	var i info
-	b, err := os.ReadFile(filepath.Join(dir, "dev.json"))
-	if err != nil {
-		return i, err
-	}
-	return i, json.Unmarshal(b, &i)
-}
-
 // stop ends facet dev with SIGTERM, as an operator does. It may be called twice.
 func (c *cluster) stop() error {
-	select {
-	case <-c.exited:
-	default:
-		c.cmd.Process.Signal(syscall.SIGTERM)
+	if !c.End(syscall.SIGTERM) {
+		return fmt.Errorf("facet dev did not end:\n%s", &c.Out)
 	}
-	select {
-	case <-c.exited:
-	case <-time.After(stopTimeout):
-		c.cmd.Process.Kill()
-		<-c.exited
-		return fmt.Errorf("facet dev did not end within %s:\n%s", stopTimeout, &c.out)
-	}
-	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("facet dev ended with %d:\n%s", code, &c.out)
+	if code := c.Wait(); code != 0 {
+		return fmt.Errorf("facet dev ended with %d:\n%s", code, &c.Out)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "dev.json")); !errors.Is(err, fs.ErrNotExist) {
 		return errors.New("facet dev left dev.json")
@@ -281,6 +202,12 @@ func facet(args ...string) (out string, err error) {
 	cmd.Stdout, cmd.Stderr = &both, &both
 	err = cmd.Run()
 	return both.String(), err
+}
+
+// decode decodes the JSON that a command has printed, unless v is nil.
+func decode(t *testing.T, out string, v any) {
+	t.Helper()
+	testkit.Answer{Status: http.StatusOK, Body: []byte(out)}.Want(t, http.StatusOK, v)
 }
 
 // ended holds the output of a command and its error.
@@ -299,24 +226,6 @@ func started(args ...string) <-chan ended {
 	return done
 }
 
-// status is the part of `facet status --json` that the tests use.
-type status struct {
-	Founded  bool
-	Pack     string
-	Warnings []string
-	Nodes    []struct {
-		ID, Name string
-		Answers  bool
-		Groups   []struct {
-			Group  int
-			Role   string
-			Leader string
-			Lag    uint64
-			Events int
-		}
-	}
-}
-
 // operated is a cluster that operators' commands reach.
 type operated interface {
 	where() []string // the flags that name the cluster
@@ -324,7 +233,7 @@ type operated interface {
 
 func (c *cluster) where() []string { return []string{"--dir", c.dir} }
 
-func statusOf(c operated) (s status, err error) {
+func statusOf(c operated) (s wire.Status, err error) {
 	out, err := facet(append([]string{"status", "--json"}, c.where()...)...)
 	if unread := json.Unmarshal([]byte(out), &s); unread != nil { // else err is about the cluster's health
 		return s, fmt.Errorf("facet status: %w: %s", errors.Join(err, unread), out)
@@ -342,7 +251,7 @@ func leaderOf(t *testing.T, c operated, group int) (node int) {
 		}
 		for _, n := range s.Nodes {
 			for _, g := range n.Groups {
-				if g.Group == group && g.Role == "leader" {
+				if int(g.Group) == group && g.Role == "leader" {
 					number, err := strconv.Atoi(n.Name[1:])
 					node = number - 1
 					return err
@@ -384,7 +293,7 @@ func waitSettled(t *testing.T, c operated, nodes int, lag uint64) {
 				return fmt.Errorf("%s has no group", n.Name)
 			}
 			for _, g := range n.Groups {
-				if g.Lag > lag || strings.Trim(g.Leader, "0-") == "" {
+				if g.Lag > lag || g.Leader.IsZero() {
 					return fmt.Errorf("%s: %+v", n.Name, g)
 				}
 			}

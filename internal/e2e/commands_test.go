@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"facet/engine/enginetest"
+	"facet/node/wire"
 )
 
 // shell runs commands as a person or a program of a tenant does, in a folder of its own.
@@ -293,7 +294,7 @@ func TestCommandsShowJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	address, _ := c.bucket(t)
+	address, _ := c.bucket()
 	s.run(1, "2 rows: 1 registered, 0 added to persons, 0 replaced, 0 skipped, 1 failed", append([]string{"import", photos, "--bucket", address}, in...)...)
 	s.run(0, "JOB", append([]string{"job", "list"}, in...)...)
 	var list []struct {
@@ -397,15 +398,12 @@ func TestTenantIsDisabledAndDeleted(t *testing.T) {
 	c := shared(t)
 	s := newTenant(t, c, "commands-gone")
 	operator := &shell{t: t, dir: s.dir}
-	var keys struct {
-		AccessKey string `json:"access_key"`
-		SecretKey string `json:"secret_key"`
-	}
+	var keys wire.KeyPair
 	text, err := os.ReadFile(s.profile)
 	if err != nil || json.Unmarshal(text, &keys) != nil {
 		t.Fatalf("the profile: %v\n%s", err, text)
 	}
-	k := c.keyless(t).with(pair{AccessKey: keys.AccessKey, SecretKey: keys.SecretKey})
+	k := c.keyless(t).with(keys)
 	for _, name := range []string{"one", "two"} {
 		s.run(0, name, "gallery", "create", name)
 		s.run(0, "enrolled", "enrol", photoPath(obama), "--gallery", name)
@@ -414,8 +412,8 @@ func TestTenantIsDisabledAndDeleted(t *testing.T) {
 		t.Helper()
 		within(t, fmt.Sprintf("each node answers %d and %s", status, part), func() error {
 			for node := range c.info.BaseURLs {
-				if a := k.get(t, node, "/api/galleries"); a.status != status || !strings.Contains(string(a.body), part) {
-					return fmt.Errorf("node %d answers %d: %s", node, a.status, a.body)
+				if a := k.get(t, node, "/api/galleries"); a.Status != status || !strings.Contains(string(a.Body), part) {
+					return fmt.Errorf("node %d answers %d: %s", node, a.Status, a.Body)
 				}
 			}
 			return nil

@@ -12,11 +12,15 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"facet/cmd/facet/dev"
+	"facet/internal/testkit"
 )
 
 const (
@@ -81,17 +85,17 @@ func (w *writer) run(ctx context.Context, acked func(operation)) error {
 }
 
 // insist sends r to one node after the other until one acknowledges it.
-func (w *writer) insist(n int, r signed) (subject string, err error) {
+func (w *writer) insist(n int, r testkit.Request) (subject string, err error) {
 	for begin, try := time.Now(), 0; time.Since(begin) < giveUpTime; try++ {
 		a, err := w.k.send((w.number+n+try)%len(w.k.info.Nodes), r)
 		switch {
 		case err != nil: // the node is dead, or died at work
-		case a.status == 201:
+		case a.Status == 201:
 			var got registered
-			err := json.Unmarshal(a.body, &got)
+			err := json.Unmarshal(a.Body, &got)
 			return got.ID, err
-		case a.status < 500 && a.status != http.StatusTooManyRequests:
-			return "", fmt.Errorf("got %d %.200s", a.status, a.body)
+		case a.Status < 500 && a.Status != http.StatusTooManyRequests:
+			return "", fmt.Errorf("got %d %.200s", a.Status, a.Body)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -164,7 +168,7 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 			want[op.subject]++
 			byImage[i%len(images)][op.subject] = true
 			var l listing
-			if k.get(t, 0, "/v1.1/subjects?externalId="+op.name).want(t, 200, &l); len(l.Subjects) != 1 || l.Subjects[0].ID != op.subject {
+			if k.get(t, 0, "/v1.1/subjects?externalId="+op.name).Want(t, 200, &l); len(l.Subjects) != 1 || l.Subjects[0].ID != op.subject {
 				t.Errorf("%s was registered for %s, and finds %+v", op.name, op.subject, l)
 			}
 		}
@@ -182,7 +186,7 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 func shardOf(t *testing.T, k *client) int {
 	t.Helper()
 	r := k.register(t, 0, obama)
-	k.call(t, 0, http.MethodDelete, "/v1.1/subjects/"+r.ID, nil).want(t, 204, nil)
+	k.call(t, 0, http.MethodDelete, "/v1.1/subjects/"+r.ID, nil).Want(t, 204, nil)
 	var shard int
 	if _, err := fmt.Sscanf(strings.Split(r.ID, "-")[2], "8%03x", &shard); err != nil {
 		t.Fatalf("shard of %s: %v", r.ID, err)
@@ -198,7 +202,7 @@ func searchFindsOnly(t *testing.T, k *client, acknowledged []map[string]bool, im
 		var first candidates
 		for node := range k.info.Nodes {
 			var found candidates
-			k.post(t, node, "/v1.1/face/search", map[string]any{"probe": image, "threshold": 9999, "limit": 50}).want(t, 200, &found)
+			k.post(t, node, "/v1.1/face/search", map[string]any{"probe": image, "threshold": 9999, "limit": 50}).Want(t, 200, &found)
 			seen := map[string]bool{}
 			for _, one := range found.Candidates {
 				if !acknowledged[i][one.ID] || seen[one.ID] || len(one.Events) != 1 {
@@ -224,20 +228,20 @@ func TestDevRestartsAsItWas(t *testing.T) {
 	k := c.client(t, 10)
 	r := k.register(t, 0, obama)
 	gone := k.register(t, 1, biden)
-	k.call(t, 2, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil).want(t, 204, nil)
+	k.call(t, 2, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil).Want(t, 204, nil)
 	f := func(what string, end func() error) {
 		t.Helper()
 		if err := end(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		<-c.exited
+		c.Wait()
 		for node := range c.info.Nodes {
 			c.waitDead(t, node)
 		}
 		_ = os.Remove(filepath.Join(c.dir, "dev.json")) // of a crash: it must not be taken for a running cluster
 		before := c.info
 		c.start(t)
-		if d := cmp.Diff(before, c.info, cmpopts.IgnoreFields(nodeInfo{}, "PID")); d != "" {
+		if d := cmp.Diff(before, c.info, cmpopts.IgnoreFields(dev.NodeInfo{}, "PID")); d != "" {
 			t.Errorf("%s: dev.json changed: %s", what, d)
 		}
 		for node := range c.info.Nodes {
@@ -246,11 +250,11 @@ func TestDevRestartsAsItWas(t *testing.T) {
 			}
 		}
 		var found candidates
-		k.post(t, 2, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).want(t, 200, &found)
+		k.post(t, 2, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).Want(t, 200, &found)
 		if len(found.Candidates) != 1 || found.Candidates[0].ID != r.ID {
 			t.Errorf("%s: search: got %+v, want %s", what, found, r.ID)
 		}
 	}
 	f("stopped", c.stop)
-	f("killed", c.cmd.Process.Kill)
+	f("killed", func() error { c.Signal(syscall.SIGKILL); return nil })
 }

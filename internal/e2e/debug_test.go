@@ -130,20 +130,20 @@ func enrolled(t *testing.T, c *cluster) needles {
 	tenant := tenantOf(t, c, named("tenant"))
 	k := c.keyless(t).with(tenant)
 	k.gallery(t, map[string]any{"name": named("gallery"), "description": named("description"), "faceMinimumQualityScore": 0.45, "size": 100})
-	k.post(t, 0, "/v1.1/tags/"+named("tag"), nil).want(t, http.StatusOK, nil)
+	k.post(t, 0, "/v1.1/tags/"+named("tag"), nil).Want(t, http.StatusOK, nil)
 	var r registered
 	k.post(t, 0, "/v1.1/subjects", map[string]any{
 		"face": encoded(t, obama), "tags": []string{debugCanary + "-tag"}, "externalId": named("external-id"), "userData": map[string]any{"note": named("user-data")},
-	}).want(t, http.StatusCreated, &r)
-	k.post(t, 1, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).want(t, http.StatusOK, nil)
-	k.post(t, 2, "/v1.1/subjects", map[string]any{"face": encoded(t, rocket), "externalId": named("refused-id")}).refused(t, "NoFace", 2001)
+	}).Want(t, http.StatusCreated, &r)
+	k.post(t, 1, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).Want(t, http.StatusOK, nil)
+	k.post(t, 2, "/v1.1/subjects", map[string]any{"face": encoded(t, rocket), "externalId": named("refused-id")}).WantRefused(t, "NoFace", 2001)
 	out, err := facet("key", "create", "--tenant", debugCanary+"-tenant", "--role", "biometric", "--json", "--dir", c.dir)
 	second := regexp.MustCompile(accessKeyForm).FindString(out)
 	if err != nil || second == "" {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for what, text := range map[string]string{
-		"secret key": tenant.SecretKey, "access key": tenant.AccessKey, "second access key": second, "API key": k.apiKey, "subject": r.ID, "event": r.EventID,
+		"secret key": tenant.SecretKey, "access key": tenant.AccessKey, "second access key": second, "API key": k.APIKey, "subject": r.ID, "event": r.EventID,
 	} {
 		n["the "+what] = []byte(text)
 	}

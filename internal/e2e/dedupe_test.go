@@ -52,7 +52,7 @@ func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader in
 	var at int // who is asked
 	var r report
 	for try := 1; ; try++ { // a comparison may end before it is looked at
-		k.post(t, 0, "/v1.1/jobs/duplicates", map[string]any{"threshold": 9500}).want(t, 200, &begun)
+		k.post(t, 0, "/v1.1/jobs/duplicates", map[string]any{"threshold": 9500}).Want(t, 200, &begun)
 		var shard int
 		if _, err := fmt.Sscanf(strings.Split(begun.BatchID, "-")[2], "8%03x", &shard); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func registerAs(t *testing.T, k *client, node int, photo, key string) string {
 		t.Fatal(err)
 	}
 	var made registered
-	a.want(t, 201, &made)
+	a.Want(t, 201, &made)
 	return made.ID
 }
 
@@ -118,11 +118,11 @@ func progress(t *testing.T, k *client, node int) (r report) {
 			t.Fatal(err)
 		}
 		a, err := k.send(node, q)
-		if err == nil && a.status != 200 {
-			err = fmt.Errorf("%d %s", a.status, a.body)
+		if err == nil && a.Status != 200 {
+			err = fmt.Errorf("%d %s", a.Status, a.Body)
 		}
 		if err == nil {
-			a.want(t, 200, &r)
+			a.Want(t, 200, &r)
 		}
 		return err
 	})

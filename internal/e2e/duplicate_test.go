@@ -5,17 +5,17 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"facet/cmd/facet/dev"
 	"facet/internal/ports"
+	"facet/internal/testkit/launch"
 )
 
 // kills is how often TestKilledNodeComesUp kills a node for each pause.
@@ -54,26 +54,29 @@ func (c *cluster) doubled(t *testing.T) string {
 	return strings.Join(list, "\n")
 }
 
-// copyAt returns the command of a node on a copy of its data directory, with ports of its own.
-func copyAt(t *testing.T, n nodeInfo) (cmd *exec.Cmd, peerAddress string) {
+// copyAt copies a node's data directory. The returned function starts a process on the copy, with ports of its own.
+func copyAt(t *testing.T, n dev.NodeInfo) (start func() *launch.Process, peerAddress string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(dir, os.DirFS(n.Dir)); err != nil {
+	twin := launch.Node{Host: "127.0.0.1", Data: filepath.Join(t.TempDir(), "copy")}
+	if err := os.CopyFS(twin.Data, os.DirFS(n.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "node.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(twin.Data, "node.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	free, err := ports.Take(3)
-	if err != nil {
+	var err error
+	if twin.Ports, err = ports.Take(3); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{}, n.Cmd[1:]...)
-	args = append(args, "--dir", dir)
-	for i, flag := range []string{"--peer-address", "--public-address", "--admin-address"} {
-		args = append(args, flag, net.JoinHostPort("127.0.0.1", strconv.Itoa(free[i])))
-	}
-	return exec.Command(n.Cmd[0], args...), net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
+	return func() *launch.Process {
+		t.Helper()
+		p, err := launch.Start(exec.Command(n.Cmd[0], append(n.Cmd[1:], twin.Places()...)...), starter.Start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.End(syscall.SIGKILL) })
+		return p
+	}, twin.Peer()
 }
 
 // A process on a copy of a node's directory ends while the node is heard. When the node is paused for long, a
@@ -83,19 +86,12 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 	c := own(t)
 	n := c.info.Nodes[0]
 	c.kill(t, 0)
-	cmd, address := copyAt(t, n)
+	start, address := copyAt(t, n)
 	c.revive(t, 0)
 	c.waitWhole(t)
-	var out buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := starter.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer late.Stop()
-	err := cmd.Wait()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out.String(), "another process runs with this node's identity: the one at") {
-		t.Fatalf("the process on the copy: %v\n%s", err, &out)
+	twin := start()
+	if !twin.EndsWithin(patience) || twin.Wait() != 1 || !strings.Contains(twin.Out.String(), "another process runs with this node's identity: the one at") {
+		t.Fatalf("the process on the copy:\n%s", &twin.Out)
 	}
 	if found := c.doubled(t); !strings.Contains(found, address) {
 		t.Errorf("facet status says %q, want a line with %s", found, address)
@@ -109,24 +105,12 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	cmd, address = copyAt(t, n) // of its present state
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := starter.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
-	defer func() {
-		cmd.Process.Kill()
-		<-ended
-	}()
+	start, address = copyAt(t, n) // of its present state
+	twin = start()
 	within(t, "the process on the copy takes over", func() error {
 		log, err := os.ReadFile(filepath.Join(c.dir, "n2.log"))
 		if err == nil && !strings.Contains(string(log), address) {
-			err = fmt.Errorf("n2 says nothing of %s; the process says\n%s", address, &out)
+			err = fmt.Errorf("n2 says nothing of %s; the process says\n%s", address, &twin.Out)
 		}
 		return err
 	})

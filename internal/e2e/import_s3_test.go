@@ -21,7 +21,7 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	address, objects := strings.Replace(store.url, "/facet?", "?", 1), filepath.Dir(store.dir)
 	c := serve(t, program(), 3, 3, "--bucket", address)
 	k := c.client(t, 2*good)
-	k.post(t, 0, "/v1.1/tags/staff", nil).want(t, 200, nil)
+	k.post(t, 0, "/v1.1/tags/staff", nil).Want(t, 200, nil)
 	dir := t.TempDir()
 	for name, what := range map[string]string{"one.jpg": obama, "two.jpg": anotherObama, "rocket.jpg": rocket, "many.jpg": threePeople} {
 		put(t, dir, name, photo(t, what))
@@ -33,17 +33,17 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	}
 	list += "E-0,two.jpg,\nB-1,rocket.jpg,\nB-2,many.jpg,\nB-3,notes.txt,\nB-4,gone.jpg,\nB-5,one.jpg,nobody\n"
 	file := put(t, dir, "staff.csv", []byte(list))
-	profile, err := json.Marshal(map[string]any{"base_urls": k.info.BaseURLs, "ca_file": k.info.CAFile, "access_key": k.signer.AccessKey, "secret_key": k.signer.SecretKey})
+	profile, err := json.Marshal(map[string]any{"base_urls": k.info.BaseURLs, "ca_file": k.info.CAFile, "access_key": k.Signer.AccessKey, "secret_key": k.Signer.SecretKey})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tenants []struct{ Tenant string }
-	answer{200, []byte(c.facet(t, append([]string{"tenant", "show", "bank", "--json"}, c.where()...)...))}.want(t, 200, &tenants)
-	args := []string{"import", "--profile", put(t, dir, "bank.json", profile), "--api-key", k.apiKey, "--bucket", address + "&prefix=" + tenants[0].Tenant + "/", file}
+	decode(t, c.facet(t, append([]string{"tenant", "show", "bank", "--json"}, c.where()...)...), &tenants)
+	args := []string{"import", "--profile", put(t, dir, "bank.json", profile), "--api-key", k.APIKey, "--bucket", address + "&prefix=" + tenants[0].Tenant + "/", file}
 	done := started(args...)
 	k.waitActive(t, 0, good/8)
 	victim := c.leader(t, 1)
-	victim.end(syscall.SIGKILL)
+	victim.Signal(syscall.SIGKILL)
 	if got := <-done; got.err == nil || !strings.Contains(got.out, "5 of 86 rows are not in") {
 		t.Errorf("import: %v\n%s", got.err, got.out)
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"facet/internal/testkit/launch"
 )
 
 // importFiles is how many photos are imported while a node dies. The import takes
@@ -20,19 +21,8 @@ import (
 const importFiles = 120
 
 // bucket returns the URL of the folder of the tenant's files, and the folder.
-func (c *cluster) bucket(t *testing.T) (address, dir string) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(c.dir, "dev.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var i struct {
-		BucketDir string `json:"bucket_dir"`
-	}
-	if err := json.Unmarshal(b, &i); err != nil {
-		t.Fatal(err)
-	}
-	return "file://" + (&url.URL{Path: i.BucketDir}).EscapedPath() + "?metadata=skip&no_tmp_dir=true", i.BucketDir
+func (c *cluster) bucket() (address, dir string) {
+	return "file://" + (&url.URL{Path: c.info.BucketDir}).EscapedPath() + "?metadata=skip&no_tmp_dir=true", c.info.BucketDir
 }
 
 // filesIn counts the files of a folder and those below it.
@@ -120,7 +110,7 @@ func (k *client) waitActive(t *testing.T, node, n int) (active int) {
 // A node dies during two imports, one direct and one through jobs. Each photo is registered exactly once.
 func TestImportSurvivesAKilledNode(t *testing.T) {
 	c := killable(t)
-	address, dir := c.bucket(t)
+	address, dir := c.bucket()
 	victim := c.leader(t, 1)
 	witness := (victim + 1) % len(c.info.Nodes)
 	type run struct {
@@ -131,7 +121,7 @@ func TestImportSurvivesAKilledNode(t *testing.T) {
 	var runs []run
 	for _, more := range [][]string{{"--bucket", address}, nil} {
 		r := run{k: c.client(t, 2*importFiles), folder: crowd(t, importFiles)}
-		r.done = started(append([]string{"import", "--dir", c.dir, "--api-key", r.k.apiKey, r.folder}, more...)...)
+		r.done = started(append([]string{"import", "--dir", c.dir, "--api-key", r.k.APIKey, r.folder}, more...)...)
 		runs = append(runs, r)
 		r.k.waitActive(t, witness, 1)
 	}
@@ -165,21 +155,16 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		k := c.client(t, 2*n)
 		folder := crowd(t, n)
 		report := folder + ".report.csv"
-		args := append([]string{"import", "--dir", c.dir, "--api-key", k.apiKey, "--at-once", "4", folder}, more...)
+		args := append([]string{"import", "--dir", c.dir, "--api-key", k.APIKey, "--at-once", "4", folder}, more...)
 		for part, end := range ends {
-			cmd := exec.Command(program(), args...)
-			var out buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := starter.Start(cmd); err != nil {
+			p, err := launch.Start(exec.Command(program(), args...), starter.Start)
+			if err != nil {
 				t.Fatal(err)
 			}
 			k.waitActive(t, 0, (part+1)*n/6)
-			if err := cmd.Process.Signal(end); err != nil {
-				t.Fatal(err)
-			}
-			err := cmd.Wait()
-			if err == nil || end == syscall.SIGINT && !strings.Contains(out.String(), "the same command goes on") {
-				t.Errorf("after %v: %v, %s", end, err, &out)
+			p.Signal(end)
+			if code := p.Wait(); code == 0 || end == syscall.SIGINT && !strings.Contains(p.Out.String(), "the same command goes on") {
+				t.Errorf("after %v: %d, %s", end, code, &p.Out)
 			}
 		}
 		if got := len(k.active(t, 0)); got >= n {
@@ -201,7 +186,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		}
 	}
 	t.Run("direct", func(t *testing.T) { f(t, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}) })
-	address, dir := c.bucket(t)
+	address, dir := c.bucket()
 	t.Run("jobs", func(t *testing.T) {
 		f(t, []syscall.Signal{syscall.SIGKILL}, "--bucket", address)
 		if n := filesIn(t, dir); n != 0 {
@@ -213,7 +198,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 func TestImportReportsEachRow(t *testing.T) {
 	c := shared(t)
 	k := c.client(t, 10)
-	k.post(t, 0, "/v1.1/tags/staff", nil).want(t, 200, nil)
+	k.post(t, 0, "/v1.1/tags/staff", nil).Want(t, 200, nil)
 	dir := t.TempDir()
 	for name, what := range map[string]string{"one.jpg": obama, "rocket.jpg": rocket, "many.JPG": threePeople, "ü.png": collins} {
 		put(t, dir, "photos/"+name, photo(t, what))
@@ -222,7 +207,7 @@ func TestImportReportsEachRow(t *testing.T) {
 	list := put(t, dir, "staff.csv", []byte("\ufefffile;tags;department\r\n"+
 		"photos/one.jpg;staff;x\r\nphotos/rocket.jpg;;x\r\nphotos/many.JPG;;x\r\nphotos/ü.png;staff;x\r\n"+
 		"photos/notes.txt;;x\r\nphotos/gone.jpg;;x\r\n/etc/passwd;;x\r\nphotos/one.jpg;nobody;x\r\n\"photos;;x\r\n"))
-	out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, "-o", "json", list)
+	out, err := facet("import", "--dir", c.dir, "--api-key", k.APIKey, "-o", "json", list)
 	for _, want := range []string{`"registered": 2`, `"failed": 7`, `not read: ["department"]`, "7 of 9 rows are not in"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("import says nothing like %q:\n%s", want, out)
@@ -245,10 +230,10 @@ func TestImportReportsEachRow(t *testing.T) {
 		t.Errorf("the report: %v, %v", info.Mode(), err)
 	}
 	put(t, dir, "staff.csv", []byte("file\nphotos/one.jpg\nphotos/ü.png\n"))
-	if out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, list); err != nil || len(k.active(t, 0)) != 2 {
+	if out, err := facet("import", "--dir", c.dir, "--api-key", k.APIKey, list); err != nil || len(k.active(t, 0)) != 2 {
 		t.Errorf("the good rows again: %v, %d subjects\n%s", err, len(k.active(t, 0)), out)
 	}
-	if out, err := facet("import", "--dir", c.dir, "--api-key", k.apiKey, t.TempDir()); err == nil || !strings.Contains(out, "no photo") {
+	if out, err := facet("import", "--dir", c.dir, "--api-key", k.APIKey, t.TempDir()); err == nil || !strings.Contains(out, "no photo") {
 		t.Errorf("an empty folder: %v, %s", err, out)
 	}
 }
@@ -256,7 +241,7 @@ func TestImportReportsEachRow(t *testing.T) {
 // importAs imports and checks the summary's counts.
 func importAs(t *testing.T, c *cluster, k *client, want string, args ...string) {
 	t.Helper()
-	out, err := facet(append([]string{"import", "--dir", c.dir, "--api-key", k.apiKey}, args...)...)
+	out, err := facet(append([]string{"import", "--dir", c.dir, "--api-key", k.APIKey}, args...)...)
 	if err != nil || !strings.Contains(out, want) {
 		t.Errorf("import %q: %v, want %q\n%s", args, err, want, out)
 	}
@@ -268,7 +253,7 @@ func (k *client) events(t *testing.T, externalID string) int {
 	var list struct {
 		Subjects []struct{ ExternalID string }
 	}
-	k.get(t, 0, "/v1.1/subjects?externalId="+url.QueryEscape(externalID)).want(t, 200, &list)
+	k.get(t, 0, "/v1.1/subjects?externalId="+url.QueryEscape(externalID)).Want(t, 200, &list)
 	return len(list.Subjects)
 }
 
@@ -305,11 +290,11 @@ func TestImportTellsPersonsApart(t *testing.T) {
 	if bo := k.events(t, "Bo"); bo != 2 {
 		t.Errorf("Bo has %d events, want 2", bo)
 	}
-	address, bucket := c.bucket(t)
+	address, bucket := c.bucket()
 	byJobs := put(t, dir, "jobs.csv", []byte("external_id,file,expires\nDi,c.png,2198-01-31\nDi,b.jpg,\nBo,people/Ann/1.jpg,\n"))
 	importAs(t, c, k, "3 rows: 1 registered, 1 added to persons, 0 replaced, 1 skipped", byJobs, "--bucket", address)
-	if a := k.get(t, 0, "/v1.1/subjects?externalId=Di"); strings.Count(string(a.body), `"expires":"2198-01-31T00:00:00.000+00:00"`) != 1 {
-		t.Errorf("the job's photo does not expire: %s", a.body)
+	if a := k.get(t, 0, "/v1.1/subjects?externalId=Di"); strings.Count(string(a.Body), `"expires":"2198-01-31T00:00:00.000+00:00"`) != 1 {
+		t.Errorf("the job's photo does not expire: %s", a.Body)
 	}
 	if n := filesIn(t, bucket); n != 0 {
 		t.Errorf("%d copies are left in the object store", n)

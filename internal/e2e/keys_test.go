@@ -7,25 +7,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/node/wire"
 )
 
-// pair is the output of `facet key create --json` and `rotate`.
-type pair struct {
-	Tenant    string `json:"tenant"`
-	Role      string `json:"role"`
-	AccessKey string `json:"access_key"`
-	SecretKey string `json:"secret_key"`
-	Old       string `json:"old"`
-}
-
 // tenantOf creates a tenant and returns its keys.
-func tenantOf(t *testing.T, c operated, name string) (keys pair) {
+func tenantOf(t *testing.T, c operated, name string) (keys wire.KeyPair) {
 	t.Helper()
 	out, err := facet(append([]string{"tenant", "create", name, "--json"}, c.where()...)...)
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	answer{200, []byte(out)}.want(t, 200, &keys)
+	decode(t, out, &keys)
 	return keys
 }
 
@@ -36,14 +29,7 @@ func (c *cluster) key(t *testing.T, v any, args ...string) {
 	if err != nil {
 		t.Fatalf("facet key %v: %v: %s", args, err, out)
 	}
-	answer{200, []byte(out)}.want(t, 200, v)
-}
-
-// with returns a client with another access key.
-func (k *client) with(p pair) *client {
-	other := *k
-	other.signer.AccessKey, other.signer.SecretKey = p.AccessKey, p.SecretKey
-	return &other
+	decode(t, out, v)
 }
 
 func TestAccessKeysRotateWithoutBreak(t *testing.T) {
@@ -53,31 +39,31 @@ func TestAccessKeysRotateWithoutBreak(t *testing.T) {
 	first := tenantOf(t, c, tenant)
 	k := c.keyless(t).with(first)
 
-	var second, reader pair
+	var second, reader wire.KeyPair
 	c.key(t, &second, "rotate", "--tenant", tenant)
 	if second.Old != first.AccessKey || second.Role != "admin" || len(second.SecretKey) != 40 {
 		t.Errorf("rotate: got %+v, want the old key %s named", second, first.AccessKey)
 	}
 	for node := range c.info.BaseURLs {
-		k.with(first).get(t, node, "/api/galleries").want(t, 200, nil)
-		k.with(second).get(t, node, "/api/galleries").want(t, 200, nil)
+		k.with(first).get(t, node, "/api/galleries").Want(t, 200, nil)
+		k.with(second).get(t, node, "/api/galleries").Want(t, 200, nil)
 	}
 	if out, err := facet("key", "rotate", "--tenant", tenant, "--dir", c.dir); err == nil || !strings.Contains(out, "revoke one of them first") {
 		t.Errorf("a third key: got %v, %s", err, out)
 	}
 	c.key(t, &reader, "create", "--tenant", tenant, "--role", "read-only")
-	k.with(reader).get(t, 1, "/v1.1/health").want(t, 200, nil)
-	k.with(reader).get(t, 1, "/api/galleries").want(t, 403, nil)
+	k.with(reader).get(t, 1, "/v1.1/health").Want(t, 200, nil)
+	k.with(reader).get(t, 1, "/api/galleries").Want(t, 403, nil)
 
 	c.key(t, nil, "revoke", first.AccessKey, "--tenant", tenant)
 	for node := range c.info.BaseURLs {
 		within(t, "the revoked key is refused", func() error {
-			if a := k.with(first).get(t, node, "/api/galleries"); a.status != 403 {
-				return fmt.Errorf("node %d answers %d %s", node, a.status, a.body)
+			if a := k.with(first).get(t, node, "/api/galleries"); a.Status != 403 {
+				return fmt.Errorf("node %d answers %d %s", node, a.Status, a.Body)
 			}
 			return nil
 		})
-		k.with(second).get(t, node, "/api/galleries").want(t, 200, nil)
+		k.with(second).get(t, node, "/api/galleries").Want(t, 200, nil)
 	}
 	var list []struct {
 		AccessKey string `json:"access_key"`
@@ -132,10 +118,10 @@ func TestDoorHasKeyOfItsOwn(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
 	tenant := "doors-" + strings.ToLower(t.Name())
-	var door pair
+	var door wire.KeyPair
 	first := tenantOf(t, c, tenant)
 	k := c.keyless(t).with(first)
-	k.post(t, 0, "/api/galleries", map[string]any{"name": "staff", "size": 10, "faceMinimumQualityScore": .45}).want(t, 200, nil)
+	k.post(t, 0, "/api/galleries", map[string]any{"name": "staff", "size": 10, "faceMinimumQualityScore": .45}).Want(t, 200, nil)
 
 	out, err := facet("key", "create", "--tenant", tenant, "--role", "search-only", "--holder", "door 3", "--gallery", "staff",
 		"--network", "127.0.0.1", "--until", "2099-12-31", "--dir", c.dir)
@@ -145,8 +131,8 @@ func TestDoorHasKeyOfItsOwn(t *testing.T) {
 		}
 	}
 	c.key(t, &door, "rotate", "--tenant", tenant, "--role", "search-only", "--holder", "door 3")
-	k.with(door).get(t, 1, "/v1.1/health").want(t, 200, nil)
-	k.with(door).get(t, 1, "/api/galleries").want(t, 403, nil)
+	k.with(door).get(t, 1, "/v1.1/health").Want(t, 200, nil)
+	k.with(door).get(t, 1, "/api/galleries").Want(t, 403, nil)
 	type listed struct {
 		AccessKey string    `json:"access_key"`
 		Holder    string    `json:"holder"`

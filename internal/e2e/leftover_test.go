@@ -104,9 +104,9 @@ func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 	blank := base64.StdEncoding.EncodeToString(oddJPEG(t, greyLike(t, obama)))
 	for range 2 {
 		victim.extracted(t, photo(t, obama))
-		thief.post(t, 0, "/v1.1/subjects", map[string]any{"face": blank}).refused(t, "NoFace", 2001)
+		thief.post(t, 0, "/v1.1/subjects", map[string]any{"face": blank}).WantRefused(t, "NoFace", 2001)
 		victim.extracted(t, photo(t, obama))
-		victim.post(t, 0, "/v1.1/face/verify", map[string]any{"id": enrolled.ID, "probe": blank}).refused(t, "NoFace", 2001)
+		victim.post(t, 0, "/v1.1/face/verify", map[string]any{"id": enrolled.ID, "probe": blank}).WantRefused(t, "NoFace", 2001)
 	}
 
 	other := extractor(t)
@@ -138,10 +138,10 @@ func (k *client) extracted(t *testing.T, data []byte) (list []seen) {
 			}
 		}
 	}
-	if a.status == http.StatusBadRequest {
+	if a.Status == http.StatusBadRequest {
 		return nil
 	}
-	a.want(t, http.StatusOK, &got)
+	a.Want(t, http.StatusOK, &got)
 	for _, f := range got.Faces {
 		x := f.Attributes
 		list = append(list, seen{x.FaceScore, x.FaceQualityScore, x.RightEyeCenter.X, x.RightEyeCenter.Y, x.FaceRoll, x.FacePan})

@@ -81,12 +81,12 @@ func inNodes(t *testing.T, c *served, p *memscan.Pieces) memscan.Found {
 	t.Helper()
 	all := memscan.Found{}
 	for _, n := range c.nodes {
-		found, read, err := p.In(n.cmd.Process.Pid)
+		found, read, err := p.In(n.Process().PID())
 		if err != nil {
 			t.Skipf("the memory of another process can't be read: %v", err)
 		}
 		if read < 10<<20 {
-			t.Fatalf("only %d bytes of node %s could be read", read, n.name)
+			t.Fatalf("only %d bytes of node %s could be read", read, n.Name)
 		}
 		maps.Copy(all, found)
 	}
@@ -105,13 +105,13 @@ func sendPhoto(t *testing.T, k *client, name string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var body io.Reader = bytes.NewReader(q.body)
+				var body io.Reader = bytes.NewReader(q.Body)
 				if chunked {
 					body = struct{ io.Reader }{body} // its length is not known
 				}
-				a, err := k.sendBody(node, q, body)
-				if err != nil || a.status != 200 && a.status != 201 {
-					t.Fatalf("%s: %v, %d %.300s", r.target, err, a.status, a.body)
+				a, err := k.SendBody(t.Context(), k.info.BaseURLs[node], host, q, body)
+				if err != nil || a.Status != 200 && a.Status != 201 {
+					t.Fatalf("%s: %v, %d %.300s", r.target, err, a.Status, a.Body)
 				}
 			}
 		}
@@ -156,9 +156,9 @@ func TestMemoryForgetsPhotos(t *testing.T) {
 		t.Errorf("the nodes' memory has %d runs, in bytes: %v", len(found), found)
 	}
 	for _, n := range c.nodes {
-		limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", n.cmd.Process.Pid))
+		limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", n.Process().PID()))
 		if err != nil || !noCore.Match(limits) {
-			t.Errorf("node %s may dump core: %v\n%s", n.name, err, limits)
+			t.Errorf("node %s may dump core: %v\n%s", n.Name, err, limits)
 		}
 	}
 }

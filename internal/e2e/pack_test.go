@@ -30,15 +30,15 @@ func TestClusterKeepsItsPack(t *testing.T) {
 	c := serve(t, program(), 1, 1, "--models", filepath.Join(packs, models.FolderMobile))
 	f(c, models.FolderMobile, 1)
 	first := c.nodes[0]
-	first.end(syscall.SIGTERM)
+	first.Signal(syscall.SIGTERM)
 	// Releases before 0.4 noted no pack and had one only.
-	if err := os.Remove(filepath.Join(first.data, "pack")); err != nil {
+	if err := os.Remove(filepath.Join(first.Data, "pack")); err != nil {
 		t.Fatal(err)
 	}
-	first.args = append(first.args, "--models", packs)
+	first.Args = append(first.Args, "--models", packs)
 	c.start(t, first)
 	f(c, models.FolderMobile, 1)
-	c.extra = nil
+	c.Args = nil
 	c.start(t, c.add(t))
 	f(c, models.FolderMobile, 2)
 }

@@ -22,6 +22,9 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"facet/internal/testkit/launch"
+	"facet/node/wire"
 )
 
 var prometheusProgram = flag.String("prometheus", "", "the program prometheus, for TestPrometheusAnswersEveryPanel (make prometheus)")
@@ -44,7 +47,7 @@ func startPrometheus(t *testing.T, c *served) *prometheus {
 		t.Fatal(err)
 	}
 	put(t, dir, "alerts.yml", regexp.MustCompile(`for: \d+[smh]`).ReplaceAll(rules, []byte(firingFor)))
-	ca, err := os.ReadFile(filepath.Join(c.certificates("admin"), "ca.pem"))
+	ca, err := os.ReadFile(c.Certs.CA())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func startPrometheus(t *testing.T, c *served) *prometheus {
 	}
 	var admins []string
 	for _, n := range c.nodes {
-		admins = append(admins, n.admin)
+		admins = append(admins, n.Admin())
 	}
 	targets := regexp.MustCompile(`targets: \[.*\]`)
 	if !targets.Match(text) || !strings.Contains(string(text), "15s") {
@@ -64,18 +67,14 @@ func startPrometheus(t *testing.T, c *served) *prometheus {
 	text = targets.ReplaceAll(text, []byte("targets: ['"+strings.Join(admins, "', '")+"']"))
 	put(t, dir, "prometheus.yml", []byte(strings.ReplaceAll(string(text), "15s", "1s")))
 	address := freeAddress(t)
-	cmd := exec.Command(*prometheusProgram, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
-		"--web.listen-address", address)
-	var out buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := starter.Start(cmd); err != nil {
+	program, err := launch.Start(exec.Command(*prometheusProgram, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
+		"--web.listen-address", address), starter.Start)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		if cmd.Wait(); t.Failed() {
-			said := out.String()
-			t.Logf("prometheus said:\n%s", said[max(0, len(said)-4000):])
+		if program.End(syscall.SIGKILL); t.Failed() {
+			t.Logf("prometheus said:\n%s", &program.Out)
 		}
 	})
 	p := &prometheus{url: "http://" + address, began: time.Now()}
@@ -270,23 +269,22 @@ func everyKind(t *testing.T, c *served) {
 	for round := range 4 {
 		node := round % len(c.nodes)
 		one := k.register(t, node, obama)
-		k.post(t, node, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).want(t, 200, nil)
-		k.post(t, node, "/v1.1/face/search", map[string]any{"probe": encoded(t, biden)}).want(t, 404, nil)
-		k.post(t, node, "/v1.1/face/verify", map[string]any{"id": one.ID, "probe": encoded(t, obama)}).want(t, 200, nil)
-		k.post(t, node, "/v1.1/subjects", map[string]any{"face": "bm90IGFuIGltYWdl"}).want(t, 400, nil)
-		k.call(t, node, http.MethodDelete, "/v1.1/subjects/"+one.ID, nil).want(t, 204, nil)
-		k.post(t, node, "/v1.1/jobs/bulkregister", map[string]any{"registrations": []any{map[string]any{"filename": "missing.jpg"}}}).want(t, 200, nil)
-		stranger := *k
-		stranger.signer.SecretKey = "a wrong secret"
+		k.post(t, node, "/v1.1/face/search", map[string]any{"probe": encoded(t, anotherObama)}).Want(t, 200, nil)
+		k.post(t, node, "/v1.1/face/search", map[string]any{"probe": encoded(t, biden)}).Want(t, 404, nil)
+		k.post(t, node, "/v1.1/face/verify", map[string]any{"id": one.ID, "probe": encoded(t, obama)}).Want(t, 200, nil)
+		k.post(t, node, "/v1.1/subjects", map[string]any{"face": "bm90IGFuIGltYWdl"}).Want(t, 400, nil)
+		k.call(t, node, http.MethodDelete, "/v1.1/subjects/"+one.ID, nil).Want(t, 204, nil)
+		k.post(t, node, "/v1.1/jobs/bulkregister", map[string]any{"registrations": []any{map[string]any{"filename": "missing.jpg"}}}).Want(t, 200, nil)
+		stranger := k.with(wire.KeyPair{AccessKey: k.Signer.AccessKey, SecretKey: "a wrong secret"})
 		for range 40 { // the first ones get 403, then the address is slowed
-			if a := stranger.get(t, node, "/v1.1/subjects"); a.status != 403 && a.status != 429 {
-				t.Fatalf("a wrong secret: %d %s", a.status, a.body)
+			if a := stranger.get(t, node, "/v1.1/subjects"); a.Status != 403 && a.Status != 429 {
+				t.Fatalf("a wrong secret: %d %s", a.Status, a.Body)
 			}
 		}
 		time.Sleep(2 * time.Second) // Prometheus sees an increase between two readings
 	}
 	c.facet(t, append([]string{"tenant", "set", "bank", "requests=1"}, c.where()...)...)
-	for end := time.Now().Add(time.Minute); k.get(t, 0, "/v1.1/subjects").status != 429; {
+	for end := time.Now().Add(time.Minute); k.get(t, 0, "/v1.1/subjects").Status != 429; {
 		if time.Now().After(end) {
 			t.Fatal("no request is over the rate")
 		}
@@ -313,10 +311,10 @@ func TestPrometheusAnswersEveryPanel(t *testing.T) {
 		}
 	}
 	victim := c.nodes[2]
-	victim.end(syscall.SIGKILL)
+	victim.Signal(syscall.SIGKILL)
 	p.wait(t, "the alerts of a killed node fire", func() bool {
 		fires := p.firing(t)
-		return !slices.ContainsFunc(ofDeath, func(name string) bool { _, ok := fires[name]; return !ok }) && fires["FacetNodeDown"] == victim.admin
+		return !slices.ContainsFunc(ofDeath, func(name string) bool { _, ok := fires[name]; return !ok }) && fires["FacetNodeDown"] == victim.Admin()
 	})
 	var nodes []string // what the dashboards' variable node offers
 	if err := p.get("label/instance/values", url.Values{"match[]": {"facet_ready"}}, &nodes); err != nil || len(nodes) != len(c.nodes) {

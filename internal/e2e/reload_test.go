@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"facet/internal/testkit/launch"
 )
 
 // A service takes changed settings over on SIGHUP, keeps all when one is wrong, and says what waits
@@ -27,7 +29,7 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	n := c.nodes[0]
 	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	unsigned := func(path string) int {
-		r, err := browser.Get(n.url + path)
+		r, err := browser.Get(n.URL() + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,16 +38,14 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	}
 	reload := func(text, want string) {
 		t.Helper()
-		before, err := os.ReadFile(n.log)
+		before, err := os.ReadFile(n.Log)
 		if err != nil {
 			t.Fatal(err)
 		}
 		write(text)
-		if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		n.waitFor(t, func() bool {
-			b, err := os.ReadFile(n.log)
+		n.Signal(syscall.SIGHUP)
+		waitFor(t, n, func() bool {
+			b, err := os.ReadFile(n.Log)
 			return err == nil && strings.Contains(string(b[len(before):]), want)
 		})
 	}
@@ -65,7 +65,7 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	health(http.StatusOK) // none is taken over
 	reload("log-level: debug\nhealth: signed\n", "changed=\"[health console log-level]\"")
 	health(http.StatusForbidden)
-	if !strings.Contains(logEnd(n.log), "level=DEBUG") {
+	if !strings.Contains(launch.Tail(n.Log), "level=DEBUG") {
 		t.Error("no request is logged at level debug")
 	}
 	if got := unsigned("/console/"); got != http.StatusOK {
@@ -73,26 +73,24 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	}
 
 	// systemd sends SIGHUP as soon as the process runs, and a node may start for minutes.
-	n.end(syscall.SIGTERM)
-	begun := filepath.Join(c.dir, "begun")
-	at := slices.Index(n.args, "--cluster-key")
-	n.args[at], n.args[at+1] = "--cluster-key-command", "/bin/sh,-c,touch "+begun+"; sleep 1; cat "+n.args[at+1]
+	n.Signal(syscall.SIGTERM)
+	begun := filepath.Join(c.Dir, "begun")
+	at := slices.Index(n.Args, "--cluster-key")
+	n.Args[at], n.Args[at+1] = "--cluster-key-command", "/bin/sh,-c,touch "+begun+"; sleep 1; cat "+n.Args[at+1]
 	c.start(t, n)
-	n.waitFor(t, func() bool { _, err := os.Stat(begun); return err == nil })
+	waitFor(t, n, func() bool { _, err := os.Stat(begun); return err == nil })
 	reload("log-level: debug\nhealth: open\n", "changed=[health]")
 }
 
 // waitFor waits until done, while the node runs.
-func (n *servedNode) waitFor(t *testing.T, done func() bool) {
+func waitFor(t *testing.T, n *launch.Node, done func() bool) {
 	t.Helper()
 	within(t, "the node does it", func() error {
-		select {
-		case <-n.exited:
-			t.Fatalf("the node has ended: %v", n.cmd.ProcessState)
-		default:
+		if n.Ended() {
+			t.Fatalf("the node has ended:\n%s", launch.Tail(n.Log))
 		}
 		if !done() {
-			return fmt.Errorf("the log ends\n%s", logEnd(n.log))
+			return fmt.Errorf("the log ends\n%s", launch.Tail(n.Log))
 		}
 		return nil
 	})

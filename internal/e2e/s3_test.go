@@ -3,13 +3,15 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
+
+	"facet/internal/testkit/launch"
 )
 
 // s3 is a real S3 server with one bucket, whose objects are files in dir.
@@ -34,16 +36,13 @@ func startS3(t *testing.T) s3 {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
-	cmd := exec.Command(server, "--access", access, "--secret", secret, "--port", address, "posix", dir)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := starter.Start(cmd); err != nil {
+	p, err := launch.Start(exec.Command(server, "--access", access, "--secret", secret, "--port", address, "posix", dir), starter.Start)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		if cmd.Wait(); t.Failed() {
-			t.Logf("the S3 server says:\n%s", log.Bytes()[max(0, log.Len()-4000):])
+		if p.End(syscall.SIGKILL); t.Failed() {
+			t.Logf("the S3 server says:\n%s", &p.Out)
 		}
 	})
 	within(t, "the S3 server answers", func() error {

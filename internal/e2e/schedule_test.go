@@ -42,19 +42,16 @@ func (c *served) finished(t *testing.T, url string) (names []string, made map[st
 // metric returns the greatest value of a metric without labels on the running nodes.
 func (c *served) metric(t *testing.T, name string) (most float64) {
 	t.Helper()
-	for _, n := range c.nodes {
-		if n.cmd == nil {
-			continue
-		}
-		out, err := exec.Command("curl", "-sk", "--fail", "https://"+n.admin+"/metrics").Output()
+	for _, n := range c.running() {
+		out, err := exec.Command("curl", "-sk", "--fail", "https://"+n.Admin()+"/metrics").Output()
 		if err != nil {
-			t.Fatalf("metrics of %s: %v", n.name, err)
+			t.Fatalf("metrics of %s: %v", n.Name, err)
 		}
 		_, value, found := strings.Cut(string(out), "\n"+name+" ")
 		value, _, _ = strings.Cut(value, "\n")
 		v, err := strconv.ParseFloat(value, 64)
 		if !found || err != nil {
-			t.Fatalf("%s has no %s: %v", n.name, name, err)
+			t.Fatalf("%s has no %s: %v", n.Name, name, err)
 		}
 		most = max(most, v)
 	}
@@ -81,16 +78,16 @@ func facetStatus(t *testing.T, where []string, want int, text string) {
 func (c *served) warnedOfNothing(t *testing.T) {
 	t.Helper()
 	for _, n := range c.nodes {
-		b, err := os.ReadFile(n.log)
+		b, err := os.ReadFile(n.Log)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(b), "level=INFO msg=serving") {
-			t.Errorf("%s does not say that it serves:\n%s", n.name, b)
+			t.Errorf("%s does not say that it serves:\n%s", n.Name, b)
 		}
 		for line := range strings.Lines(string(b)) {
 			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
-				t.Errorf("%s: %s", n.name, line)
+				t.Errorf("%s: %s", n.Name, line)
 			}
 		}
 	}
@@ -131,9 +128,9 @@ func TestScheduleSurvivesLeader(t *testing.T) {
 	c.warnedOfNothing(t) // leaderships have gone to their places since
 	before := len(seen)
 	maker := c.leader(t, 0)
-	maker.end(syscall.SIGKILL)
+	maker.Signal(syscall.SIGKILL)
 	watch("backups after the leader's death", func([]string) bool { return len(seen) >= before+2 })
-	facetStatus(t, c.where(), 3, "! node "+maker.name+" does not answer\n")
+	facetStatus(t, c.where(), 3, "! node "+maker.Name+" does not answer\n")
 	watch("the removal of the oldest", func(names []string) bool { return len(names) == scheduleKeep+1 })
 	times := slices.SortedFunc(maps.Values(seen), time.Time.Compare)
 	before = len(times) - 2 // the leader may not have looked since the newest
@@ -150,12 +147,9 @@ func TestScheduleSurvivesLeader(t *testing.T) {
 		t.Errorf("the newest backup: %v: %s", err, out)
 	}
 	all := c.where()
-	for _, n := range c.nodes {
-		if n.cmd == nil {
-			continue
-		}
+	for _, n := range c.running() {
 		want := "have no leader that answers"
-		if n.end(syscall.SIGKILL); len(c.where()[1]) == 0 {
+		if n.Signal(syscall.SIGKILL); len(c.where()[1]) == 0 {
 			want = "facet: "
 		}
 		facetStatus(t, all, 4, want)

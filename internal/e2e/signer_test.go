@@ -24,7 +24,7 @@ func TestBotocoreSignaturesAreAccepted(t *testing.T) {
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
 	}
-	headers := map[string]string{"x-api-key": k.apiKey, "content-type": "application/json"}
+	headers := map[string]string{"x-api-key": k.APIKey, "content-type": "application/json"}
 	register, err := json.Marshal(map[string]string{"face": encoded(t, obama)})
 	if err != nil {
 		t.Fatal(err)

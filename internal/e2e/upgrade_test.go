@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/testkit/launch"
 )
 
 // oldBinary is the environment variable with the build of facet that the cluster
@@ -32,12 +34,12 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 	defer stop()
 	all := writeUntil(ctx, t, k, 3)
 	time.Sleep(calmTime)
-	to := func(n *servedNode, binary string) {
+	to := func(n *launch.Node, binary string) {
 		t.Helper()
-		n.end(syscall.SIGTERM)
-		c.binary = binary
+		n.Signal(syscall.SIGTERM)
+		c.Binary = binary
 		c.start(t, n)
-		c.waitWithin(t, 10) // the writers go on
+		waitSettled(t, c, len(c.nodes), 10) // the writers go on
 		time.Sleep(calmTime)
 	}
 	to(c.nodes[0], program())

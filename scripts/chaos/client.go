@@ -36,7 +36,9 @@ func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
 	}
 	var dial testkit.Dial
 	if c.lan != nil {
-		dial = func(ctx context.Context, _, address string) (net.Conn, error) { return c.lan.Dial(ctx, clientHost, address) }
+		dial = func(ctx context.Context, _, address string) (net.Conn, error) {
+			return c.lan.Dial(ctx, clientHost, address)
+		}
 	}
 	k, err := testkit.New(c.Certs.CA(), testkit.Signer(keys.AccessKey, keys.SecretKey), dial)
 	if err != nil {
