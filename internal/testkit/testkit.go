@@ -86,29 +86,35 @@ type Request struct {
 	Headers        []sigv4.Header // without host
 }
 
-// Sign signs a request to base (https://host:port). A nil body is none, bytes and
-// strings are sent as they are, and everything else is sent as JSON. The signature
-// covers headers.
-func (c *Client) Sign(base, method, target string, body any, headers ...sigv4.Header) (Request, error) {
-	r := Request{Method: method, Target: target}
+// Body returns the bytes of a body. A nil body is none, bytes and strings stay as they
+// are, and everything else becomes JSON.
+func Body(body any) ([]byte, error) {
 	switch b := body.(type) {
 	case nil:
+		return nil, nil
 	case []byte:
-		r.Body = b
+		return b, nil
 	case string:
-		r.Body = []byte(b)
-	default:
-		var err error
-		if r.Body, err = json.Marshal(b); err != nil {
-			return r, fmt.Errorf("encode body: %w", err)
-		}
+		return []byte(b), nil
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		err = fmt.Errorf("encode body: %w", err)
+	}
+	return text, err
+}
+
+// Sign signs a request to base (https://host:port). The signature covers headers.
+func (c *Client) Sign(base, method, target string, body any, headers ...sigv4.Header) (Request, error) {
+	text, err := Body(body)
+	if err != nil {
+		return Request{}, err
 	}
 	if body != nil {
 		headers = append(headers, sigv4.Header{Name: "content-type", Value: "application/json"})
 	}
-	var err error
-	r.Headers, err = c.Headers(host(base), method, target, sha256.Sum256(r.Body), headers...)
-	return r, err
+	headers, err = c.Headers(host(base), method, target, sha256.Sum256(text), headers...)
+	return Request{Method: method, Target: target, Body: text, Headers: headers}, err
 }
 
 // Headers signs a request by the hash of its body. It returns all its headers but host.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,30 +58,5 @@ func TestTableShowsShortTimes(t *testing.T) {
 		if got := short(d).String(); got != want {
 			t.Errorf("%s is shown as %s, want %s", d, got, want)
 		}
-	}
-}
-
-func TestScanLooksIntoFrames(t *testing.T) {
-	t.Parallel()
-	list := []needle{{"a key", []byte("K0123456789"), false}, {"a name", []byte("canary"), true}}
-	text := []byte("K0123456789 canary ")
-	for i := range 1000 {
-		text = fmt.Appendf(text, "%d ", i*i) // digits compress
-	}
-	file, err := framed(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(file, list[0].text) {
-		t.Fatal("the frame is not compressed")
-	}
-	if got := scan(file, list, false); len(got) != 1 || got[0] != "a key" {
-		t.Errorf("on a disk: %q", got)
-	}
-	if got := scan(file, list, true); len(got) != 2 {
-		t.Errorf("in a log: %q", got)
-	}
-	if got := scan([]byte("K012345678"), list, true); len(got) != 0 {
-		t.Errorf("nothing to find: %q", got)
 	}
 }

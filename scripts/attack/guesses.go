@@ -42,8 +42,8 @@ func (a guessing) guess(c *tally) error {
 		return err
 	}
 	for _, bad := range []badClient{
-		{"its own key", func(int64) string { return v.biometric.accessKey }, true},
-		{"the good client's key", func(int64) string { return v.only.accessKey }, true},
+		{"its own key", func(int64) string { return v.biometric.Signer.AccessKey }, true},
+		{"the good client's key", func(int64) string { return v.only.Signer.AccessKey }, true},
 		{"an unknown key", func(int64) string { return "FACETUNKNOWN00000000" }, true},
 		// Each key has a counter of its own. The cluster is asked about many keys at once.
 		{"a new unknown key each time", func(n int64) string { return fmt.Sprintf("FACETUNKNOWN%08d", n) }, false},
@@ -78,7 +78,7 @@ func (a guessing) beside(c *tally, bad badClient, gateway address, alone []time.
 				case <-time.After(guessPause):
 				}
 				c.try()
-				got, err := l.do(a.sign(0, credentials{bad.accessKey(n.Add(1)), "wrong"}, http.MethodGet, "/v1.1/health", nil).raw())
+				got, err := l.do(a.sign(0, credentialsOf(bad.accessKey(n.Add(1)), "wrong"), http.MethodGet, "/v1.1/health", nil).raw())
 				longest.Store(max(longest.Load(), got.took.Milliseconds())) // one update may be lost
 				switch {
 				case err == nil && got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") != "":
@@ -146,7 +146,7 @@ func (a guessing) unproven(c *tally) error {
 	gateway := address{8, 2}
 	for range failuresFree + 5 {
 		c.try()
-		if _, err := a.send(1, gateway, a.sign(1, credentials{a.thief.only.accessKey, "wrong"}, http.MethodGet, "/v1.1/health", nil)); err != nil {
+		if _, err := a.send(1, gateway, a.sign(1, credentialsOf(a.thief.only.Signer.AccessKey, "wrong"), http.MethodGet, "/v1.1/health", nil)); err != nil {
 			return err
 		}
 	}
@@ -181,12 +181,12 @@ func (a guessing) timing(c *tally) error {
 		if n == timings && t < timingMost {
 			break
 		}
-		s, key := &known, a.victim.admin.accessKey
+		s, key := &known, a.victim.admin.Signer.AccessKey
 		if r.IntN(2) == 0 { // a fixed order would be seen in the gate's intervals
-			s, key = &unknown, fmt.Sprintf("%s%08d", a.victim.admin.accessKey[:len(a.victim.admin.accessKey)-8], n)
+			s, key = &unknown, fmt.Sprintf("%s%08d", a.victim.admin.Signer.AccessKey[:len(a.victim.admin.Signer.AccessKey)-8], n)
 		}
 		c.try()
-		q := a.sign(n%nodes, credentials{key, "wrong"}, http.MethodGet, "/v1.1/health", nil)
+		q := a.sign(n%nodes, credentialsOf(key, "wrong"), http.MethodGet, "/v1.1/health", nil)
 		l := line{target: a.target, node: n % nodes, from: address{byte(100 + n>>10), byte(n >> 2)}}
 		var err error
 		if l.conn, err = a.dial(l.node, l.from); err != nil {

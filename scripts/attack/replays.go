@@ -263,7 +263,9 @@ func (a replays) otherGallery(c *tally, node int) error {
 func (a replays) late(c *tally) error {
 	v := a.victim
 	at := func(off time.Duration, node int) request {
-		return a.signAt(time.Now().Add(off), node, v.only, http.MethodGet, "/v1.1/tags", nil, apiKey(v.gallery.apiKey))
+		late := v.only
+		late.Skew = off
+		return a.sign(node, late, http.MethodGet, "/v1.1/tags", nil, apiKey(v.gallery.apiKey))
 	}
 	for _, off := range []time.Duration{-time.Hour, -5*time.Minute - 2*time.Second, 5*time.Minute + 3*time.Second, time.Hour, 24 * time.Hour, -365 * 24 * time.Hour} {
 		for node := range nodes {

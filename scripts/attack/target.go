@@ -15,6 +15,7 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/internal/id"
+	"facet/internal/testkit"
 	"facet/node/wire"
 	"facet/scripts/bench/cluster"
 )
@@ -74,12 +75,10 @@ func begin(ctx context.Context, files cluster.Files, dir string) (t *target, err
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	t = &target{Cluster: c, files: files, info: c.Info(), roots: x509.NewCertPool(), photos: map[string][]byte{}}
-	pem, err := os.ReadFile(t.info.CAFile)
-	if err != nil {
+	t = &target{Cluster: c, files: files, info: c.Info(), photos: map[string][]byte{}}
+	if t.roots, err = testkit.Roots(t.info.CAFile); err != nil {
 		return nil, err
 	}
-	t.roots.AppendCertsFromPEM(pem)
 	for _, n := range t.info.Nodes[:nodes] {
 		t.hosts = append(t.hosts, strings.TrimPrefix(n.URL, "https://"))
 	}
@@ -129,13 +128,13 @@ func (t *target) found(ctx context.Context, name string) (*tenant, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.id, n.admin = made.Tenant, credentials{made.AccessKey, made.SecretKey}
+	n.id, n.admin = made.Tenant, credentialsOf(made.AccessKey, made.SecretKey)
 	for role, into := range map[string]*credentials{"biometric": &n.biometric, "read-only": &n.only} {
 		pair, err := t.Admin().NewKey(ctx, wire.NewKey{Tenant: n.name, Role: role})
 		if err != nil {
 			return nil, err
 		}
-		*into = credentials{pair.AccessKey, pair.SecretKey}
+		*into = credentialsOf(pair.AccessKey, pair.SecretKey)
 	}
 	for i, g := range []*gallery{&n.gallery, &n.second} {
 		g.name = fmt.Sprintf("canary-gallery-%s-%d", name, i)
@@ -172,11 +171,8 @@ func (t *target) bulk(n *tenant) error {
 
 // must sends a request of an honest client, which has to succeed.
 func (t *target) must(node int, who credentials, method, target, key string, body, out any) error {
-	q := t.sign(node, who, method, target, body)
-	if key != "" {
-		q = t.sign(node, who, method, target, body, apiKey(key))
-	}
-	a, err := t.send(node, address{0, 1}, q)
+	who.APIKey = key
+	a, err := t.send(node, address{0, 1}, t.sign(node, who, method, target, body))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, target, err)
 	}

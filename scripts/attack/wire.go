@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"facet/internal/testkit"
 	"facet/node/sigv4"
 )
 
@@ -30,7 +30,11 @@ type address [2]byte
 func (a address) ip() net.IP { return net.IPv4(127, 77, a[0], a[1]) }
 
 // credentials sign requests.
-type credentials struct{ accessKey, secretKey string }
+type credentials struct{ testkit.Client }
+
+func credentialsOf(accessKey, secretKey string) credentials {
+	return credentials{testkit.Client{Signer: testkit.Signer(accessKey, secretKey)}}
+}
 
 // request is a request as it is sent.
 type request struct {
@@ -39,32 +43,15 @@ type request struct {
 	body           []byte
 }
 
-// sign returns a request with all its headers signed. A body that is no []byte and no
-// string is sent as JSON; nil is none.
+// sign returns a request with all its headers signed.
 func (t *target) sign(node int, who credentials, method, target string, body any, headers ...sigv4.Header) request {
-	return t.signAt(time.Now(), node, who, method, target, body, headers...)
-}
-
-// signAt signs as a client with another clock.
-func (t *target) signAt(now time.Time, node int, who credentials, method, target string, body any, headers ...sigv4.Header) request {
-	q := request{method: method, target: target}
-	switch b := body.(type) {
-	case nil:
-	case []byte:
-		q.body = b
-	case string:
-		q.body = []byte(b)
-	default:
-		q.body, _ = json.Marshal(b) // maps of strings and numbers always encode
-	}
-	q.headers = append([]sigv4.Header{{Name: "host", Value: t.hosts[node]}}, headers...)
-	s := sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: who.accessKey, SecretKey: who.secretKey}
-	more, err := s.Sign(sigv4.Request{Method: method, Target: target, Headers: q.headers}, sha256.Sum256(q.body), now)
-	if err != nil {
+	host := t.hosts[node]
+	text, err1 := testkit.Body(body)
+	headers, err2 := who.Headers(host, method, target, sha256.Sum256(text), headers...)
+	if err := errors.Join(err1, err2); err != nil {
 		panic("bug: " + err.Error()) // only a malformed request of this program
 	}
-	q.headers = append(q.headers, more...)
-	return q
+	return request{method, target, append([]sigv4.Header{{Name: "host", Value: host}}, headers...), text}
 }
 
 // apiKey returns the header that selects an application.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"facet/internal/testkit"
@@ -78,15 +76,13 @@ func (c *client) Try(ctx context.Context, n int, r traffic.Request) (traffic.Ans
 func (c *client) gauge(p *process, name string) (float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
 	defer cancel()
-	a, err := c.Send(ctx, "https://"+p.Admin(), testkit.Request{Method: http.MethodGet, Target: wire.PathMetrics})
+	f, err := c.Scrape(ctx, p.Admin())
 	if err != nil {
 		return 0, err
 	}
-	_, value, _ := strings.Cut(string(a.Body), "\n"+name+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s answers %d and has no metric %s: %w", p.Name, a.Status, name, err)
+	v, ok := f[name]
+	if !ok {
+		return 0, fmt.Errorf("%s has no metric %s", p.Name, name)
 	}
 	return v, nil
 }

@@ -14,6 +14,7 @@ import (
 	"facet/cmd/facet/dev"
 	"facet/engine"
 	"facet/engine/models"
+	"facet/internal/testkit"
 	"facet/scripts/bench/machine"
 )
 
@@ -149,6 +150,15 @@ func (c *Cluster) Close() error {
 		err = errors.Join(err, os.RemoveAll(c.dir))
 	}
 	return err
+}
+
+// Scrape reads and sums the metrics of all nodes of a cluster.
+func Scrape(ctx context.Context, i dev.Info) (testkit.Figures, error) {
+	var admins []string
+	for _, n := range i.Nodes {
+		admins = append(admins, n.Admin)
+	}
+	return testkit.Scrape(ctx, admins...)
 }
 
 // PIDs returns the process ids of the nodes.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
+	"facet/internal/testkit"
 	"facet/node/sigv4"
 )
 
@@ -35,29 +35,25 @@ const (
 
 // Client makes requests as one tenant's program does. It is safe for concurrent use.
 type Client struct {
-	Signer sigv4.Signer
-	URL    string // URL of the first node, for Post
-	APIKey string // sent when it is not empty
-	TLS    *tls.Config
+	testkit.Client
+	URL string // URL of the first node, for Post
+	TLS *tls.Config
 
 	number atomic.Int64 // of the last request
 }
 
 // New returns a client for the tenant of a cluster.
 func New(i dev.Info) (*Client, error) {
-	pem, err := os.ReadFile(i.CAFile)
+	roots, err := testkit.Roots(i.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the authority's certificate: %w", err)
+		return nil, err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("the authority's certificate can't be read")
+	c := &Client{
+		URL: i.BaseURLs[0],
+		TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, ClientSessionCache: tls.NewLRUClientSessionCache(sessionsKept)},
 	}
-	return &Client{
-		URL:    i.BaseURLs[0],
-		Signer: sigv4.Signer{Region: i.Region, Service: i.Service, AccessKey: i.AccessKey, SecretKey: i.SecretKey},
-		TLS:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, ClientSessionCache: tls.NewLRUClientSessionCache(sessionsKept)},
-	}, nil
+	c.Signer = testkit.Signer(i.AccessKey, i.SecretKey)
+	return c, nil
 }
 
 // Operation is a POST that may be sent many times.
@@ -128,21 +124,14 @@ func (k *Connection) Close() {
 // Head signs an operation and returns everything that goes before its body.
 func (k *Connection) Head(o Operation) (string, error) {
 	c := k.client
-	headers := []sigv4.Header{
-		{Name: "host", Value: k.host},
-		{Name: "content-type", Value: "application/json"},
-		{Name: "idempotency-key", Value: fmt.Sprintf("bench-%d-%d", os.Getpid(), c.number.Add(1))},
-	}
-	if c.APIKey != "" {
-		headers = append(headers, sigv4.Header{Name: "x-api-key", Value: c.APIKey})
-	}
-	more, err := c.Signer.Sign(sigv4.Request{Method: http.MethodPost, Target: o.Target, Headers: headers}, o.hash, time.Now())
+	headers, err := c.Headers(k.host, http.MethodPost, o.Target, o.hash, sigv4.Header{Name: "content-type", Value: "application/json"},
+		sigv4.Header{Name: "idempotency-key", Value: fmt.Sprintf("bench-%d-%d", os.Getpid(), c.number.Add(1))})
 	if err != nil {
 		return "", fmt.Errorf("sign: %w", err)
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nContent-Length: %d\r\n", o.Target, len(o.Body))
-	for _, h := range append(headers, more...) {
+	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nhost: %s\r\nContent-Length: %d\r\n", o.Target, k.host, len(o.Body))
+	for _, h := range headers {
 		fmt.Fprintf(&head, "%s: %s\r\n", h.Name, h.Value)
 	}
 	return head.String() + "\r\n", nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"facet/engine/models"
+	"facet/internal/testkit"
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/https"
 )
@@ -176,7 +177,7 @@ func (b *bench) settle(ctx context.Context, c *cluster.Cluster, client *https.Cl
 	}
 	before := 0.
 	for range settleTries {
-		first, err := cluster.Scrape(ctx, c.Info(), client.TLS)
+		first, err := cluster.Scrape(ctx, c.Info())
 		if err != nil {
 			return s, err
 		}
@@ -190,7 +191,7 @@ func (b *bench) settle(ctx context.Context, c *cluster.Cluster, client *https.Cl
 			return s, ctx.Err()
 		case <-time.After(settleInterval):
 		}
-		f, err := cluster.Scrape(ctx, c.Info(), client.TLS)
+		f, err := cluster.Scrape(ctx, c.Info())
 		if err != nil {
 			return s, err
 		}
@@ -205,7 +206,7 @@ func (b *bench) settle(ctx context.Context, c *cluster.Cluster, client *https.Cl
 	return s, fmt.Errorf("the memory is not steady after %s: %.0f templates are on disk, %.0f MB resident", settleTries*settleInterval, s.cold, s.resident/1e6)
 }
 
-func stateOf(f cluster.Figures) state {
+func stateOf(f testkit.Figures) state {
 	arena := func(kind string) float64 { return f[`facet_memory_arena_bytes{kind="`+kind+`"}`] }
 	return state{
 		resident: f["process_resident_memory_bytes"],

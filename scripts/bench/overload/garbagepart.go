@@ -75,9 +75,7 @@ func (b *bench) garbagePart(ctx context.Context) error {
 
 // sign returns the tenant's client with another access key and secret.
 func (b *bench) sign(accessKey, secret string) *https.Client {
-	c := &https.Client{Signer: b.client.Signer, URL: b.client.URL, APIKey: b.client.APIKey, TLS: b.client.TLS}
-	c.Signer.AccessKey, c.Signer.SecretKey = accessKey, secret
-	return c
+	return &https.Client{Client: *b.client.Keyed(accessKey, secret), URL: b.client.URL, TLS: b.client.TLS}
 }
 
 // largeWhileBusy sends 16 MB bodies to a busy node.

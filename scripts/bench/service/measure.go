@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
+	"facet/internal/testkit"
 	"facet/scripts/bench/cluster"
 	"facet/scripts/bench/https"
 	"facet/scripts/bench/load"
@@ -203,7 +204,7 @@ func (s *service) measure(ctx context.Context, w way, n int) (l measured, err er
 
 // service loads the nodes and measures time, processor time and metrics.
 func (s *service) service(ctx context.Context, l *measured, do func(worker, i int) error) error {
-	figuresBefore, err := cluster.Scrape(ctx, s.info, s.client.TLS)
+	figuresBefore, err := cluster.Scrape(ctx, s.info)
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (s *service) service(ctx context.Context, l *measured, do func(worker, i in
 	if l.shares, err = endProfiles(ctx, s.info); err != nil {
 		return err
 	}
-	figuresAfter, err := cluster.Scrape(ctx, s.info, s.client.TLS)
+	figuresAfter, err := cluster.Scrape(ctx, s.info)
 	l.stages = stagesOf(figuresBefore, figuresAfter)
 	return err
 }
@@ -376,7 +377,7 @@ type stages struct {
 	request, extract, shards, shard, merge float64
 }
 
-func stagesOf(before, after cluster.Figures) (s stages) {
+func stagesOf(before, after testkit.Figures) (s stages) {
 	s.request, _ = after.Mean(before, "facet_request_duration_seconds", `{operation="POST `+https.SearchPath+`"}`)
 	for name, to := range map[string]*float64{"extract": &s.extract, "shards": &s.shards, "merge": &s.merge} {
 		*to, _ = after.Mean(before, "facet_search_duration_seconds", `{stage="`+name+`"}`)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"facet/scripts/bench/cluster"
+	"facet/internal/testkit"
 )
 
 func TestTimeGoesToInnermostKnownFrame(t *testing.T) {
@@ -52,7 +52,7 @@ func TestMeansCoverTimeBetweenReadings(t *testing.T) {
 			`facet_search_duration_seconds_sum{stage="shards"} ` + sum + "\n" +
 			`facet_search_duration_seconds_count{stage="shards"} ` + count + "\n"
 	}
-	before, after := cluster.Figures{}, cluster.Figures{}
+	before, after := testkit.Figures{}, testkit.Figures{}
 	for _, node := range []string{"a", "b"} {
 		before.Read(strings.NewReader(page("1.5", "10")))
 		if node == "a" {
