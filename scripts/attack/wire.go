@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"facet/internal/testkit"
 	"facet/node/sigv4"
 )
@@ -246,17 +248,10 @@ func (c *tally) note(format string, args ...any) {
 
 // each calls do for 0 to n-1 on several goroutines, and returns when all have ended.
 func each(n, goroutines int, do func(i int)) {
-	next, work := make(chan int), sync.WaitGroup{}
-	for range goroutines {
-		work.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
+	var work errgroup.Group
+	work.SetLimit(goroutines)
 	for i := range n {
-		next <- i
+		work.Go(func() error { do(i); return nil })
 	}
-	close(next)
-	work.Wait()
+	_ = work.Wait() // the functions return no errors
 }

@@ -13,6 +13,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/dev"
+	"facet/internal/testkit/launch"
 )
 
 const (
@@ -53,10 +54,8 @@ func (w *week) open(ctx context.Context) (err error) {
 		return err
 	}
 	err = until(ctx, "start the cluster", func() (bool, error) {
-		select {
-		case <-w.cluster.ended:
-			return false, errors.New(w.cluster.text.String())
-		default:
+		if w.cluster.Ended() {
+			return false, errors.New(w.cluster.Out.String())
 		}
 		w.info, err = dev.ReadInfo(filepath.Join(w.dir, "dev"))
 		return err == nil, nil
@@ -64,14 +63,10 @@ func (w *week) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w.show(w.cluster.text.String())
+	w.show(w.cluster.Out.String())
 	// Room for all rows, the copies of a merge and the visitor.
-	if _, err := w.run(ctx, 0, fmt.Sprintf("facet gallery create %s --size %d", gallery, w.people+10)); err != nil {
-		return err
-	}
-	if _, err := w.run(ctx, 0, "facet tag create staff"); err != nil {
-		return err
-	}
+	w.run(ctx, 0, fmt.Sprintf("facet gallery create %s --size %d", gallery, w.people+10))
+	w.run(ctx, 0, "facet tag create staff")
 	return w.connect(ctx)
 }
 
@@ -110,9 +105,7 @@ func (w *week) monday(ctx context.Context) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, 0, "head -n 3 members.csv"); err != nil {
-		return err
-	}
+	w.run(ctx, 0, "head -n 3 members.csv")
 	const line = "facet import members.csv --tag staff"
 	job, err := w.start(line)
 	if err != nil {
@@ -122,7 +115,7 @@ func (w *week) monday(ctx context.Context) error {
 		return err
 	}
 	w.say("wait")
-	said, err := job.wait(ctx)
+	said, err := wait(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -144,20 +137,16 @@ func (w *week) monday(ctx context.Context) error {
 		}
 	}
 	w.tell("The same command again sends nothing that is in:")
-	if _, err := w.run(ctx, 1, line); err != nil {
-		return err
-	}
+	w.run(ctx, 1, line)
 	return w.checkReport()
 }
 
 // accident kills the second node while the import runs, and starts it again.
-func (w *week) accident(ctx context.Context, imported *job) error {
+func (w *week) accident(ctx context.Context, imported *launch.Process) error {
 	reach := func(share int) error {
 		return until(ctx, fmt.Sprintf("%d rows are in", share), func() (bool, error) {
-			select {
-			case <-imported.ended:
-				return false, fmt.Errorf("the import ended:\n%s", imported.text.String())
-			default:
+			if imported.Ended() {
+				return false, fmt.Errorf("the import ended:\n%s", &imported.Out)
 			}
 			in, err := w.count(ctx, 0)
 			return in >= share, err
@@ -167,9 +156,7 @@ func (w *week) accident(ctx context.Context, imported *job) error {
 	if err := reach(w.people / 5); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, 0, fmt.Sprintf("kill -9 %d   # %s", victim.PID, victim.Name)); err != nil {
-		return err
-	}
+	w.run(ctx, 0, fmt.Sprintf("kill -9 %d   # %s", victim.PID, victim.Name))
 	killed, err := w.count(ctx, 0)
 	if err != nil {
 		return err
@@ -184,19 +171,11 @@ func (w *week) accident(ctx context.Context, imported *job) error {
 
 func (w *week) tuesday(ctx context.Context) error {
 	w.head("Tuesday: who is a member?")
-	if _, err := w.run(ctx, 0, fmt.Sprintf("facet subject show externalId:%d", asked)); err != nil {
-		return err
-	}
-	if _, err := w.run(ctx, 1, "facet subject show externalId:9999"); err != nil {
-		return err
-	}
+	w.run(ctx, 0, fmt.Sprintf("facet subject show externalId:%d", asked))
+	w.run(ctx, 1, "facet subject show externalId:9999")
 	w.tell("Does the photo show her? Does another member's?")
-	if _, err := w.run(ctx, 0, fmt.Sprintf("facet verify photos/%d.jpg externalId:%d", asked, asked)); err != nil {
-		return err
-	}
-	if _, err := w.run(ctx, 5, fmt.Sprintf("facet verify photos/%d.jpg externalId:%d", asked+1, asked)); err != nil {
-		return err
-	}
+	w.run(ctx, 0, fmt.Sprintf("facet verify photos/%d.jpg externalId:%d", asked, asked))
+	w.run(ctx, 5, fmt.Sprintf("facet verify photos/%d.jpg externalId:%d", asked+1, asked))
 	w.tell("Every id of the list, each asked at another node:")
 	return w.lookUp(ctx, w.all())
 }
@@ -228,9 +207,7 @@ func (w *week) wednesday(ctx context.Context) error {
 	if err := w.searchFinds(ctx, "third.jpg", first, second); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, 0, fmt.Sprintf("facet subject merge externalId:%s externalId:%s", first, second)); err != nil {
-		return err
-	}
+	w.run(ctx, 0, fmt.Sprintf("facet subject merge externalId:%s externalId:%s", first, second))
 	if err := w.searchFinds(ctx, "third.jpg", first); err != nil {
 		return err
 	}
@@ -238,15 +215,13 @@ func (w *week) wednesday(ctx context.Context) error {
 	if err := errors.Join(err, w.same("photos of "+first, len(events), 2)); err != nil {
 		return err
 	}
-	_, err = w.run(ctx, 1, "facet subject show externalId:"+second)
-	return err
+	w.run(ctx, 1, "facet subject show externalId:"+second)
+	return w.err
 }
 
 // searchFinds searches by a photo and compares the external ids of all candidates.
 func (w *week) searchFinds(ctx context.Context, photo string, want ...string) error {
-	if _, err := w.run(ctx, 0, "facet search "+photo); err != nil {
-		return err
-	}
+	w.run(ctx, 0, "facet search "+photo)
 	got, err := w.found(ctx, photo)
 	if err != nil {
 		return err
@@ -274,12 +249,8 @@ func (w *week) found(ctx context.Context, photo string) (ids []string, err error
 
 func (w *week) thursday(ctx context.Context) error {
 	w.head("Thursday: whom does a photo show that was never enrolled?")
-	if _, err := w.run(ctx, 5, "facet search visitor.jpg"); err != nil {
-		return err
-	}
-	if _, err := w.run(ctx, 0, "facet search other.jpg --limit 5"); err != nil {
-		return err
-	}
+	w.run(ctx, 5, "facet search visitor.jpg")
+	w.run(ctx, 0, "facet search other.jpg --limit 5")
 	want := good(w.list, crowd[0])
 	got, err := w.found(ctx, "other.jpg")
 	if err != nil {
@@ -324,9 +295,7 @@ func (w *week) matches(ctx context.Context, photo string, want []string) error {
 // visit enrols a visitor for some seconds.
 func (w *week) visit(ctx context.Context) error {
 	w.tell("She is a visitor, until %s from now:", visit)
-	if _, err := w.run(ctx, 0, fmt.Sprintf("facet enrol visitor.jpg --external-id visitor-1 --expires %s", visit)); err != nil {
-		return err
-	}
+	w.run(ctx, 0, fmt.Sprintf("facet enrol visitor.jpg --external-id visitor-1 --expires %s", visit))
 	w.expires = time.Now().Add(visit)
 	return w.searchFinds(ctx, "visitor.jpg", "visitor-1")
 }
@@ -342,13 +311,9 @@ func (w *week) friday(ctx context.Context) error {
 		if strings.Contains(line, "show") {
 			status = 1
 		}
-		if _, err := w.run(ctx, status, line); err != nil {
-			return err
-		}
+		w.run(ctx, status, line)
 	}
-	if _, err := w.run(ctx, 0, "facet cluster status | grep ^facet- | tee cluster.pub"); err != nil {
-		return err
-	}
+	w.run(ctx, 0, "facet cluster status | grep ^facet- | tee cluster.pub")
 	return w.leave(ctx)
 }
 
@@ -394,9 +359,7 @@ func (w *week) leave(ctx context.Context) error {
 
 func (w *week) weekend(ctx context.Context) error {
 	w.head("The weekend: what is left?")
-	if _, err := w.run(ctx, 0, "facet subject list --all -o json > members.json; grep -c externalId members.json"); err != nil {
-		return err
-	}
+	w.run(ctx, 0, "facet subject list --all -o json > members.json; grep -c externalId members.json")
 	text, err := os.ReadFile(filepath.Join(w.dir, "members.json"))
 	if err != nil {
 		return err
@@ -429,9 +392,7 @@ func (w *week) weekend(ctx context.Context) error {
 		return err
 	}
 	w.tell("The cluster has stopped. The receipt proves the erasure without it:")
-	if _, err := w.run(ctx, 0, `facet erase verify leaves.receipt --key "$(cat cluster.pub)"`); err != nil {
-		return err
-	}
-	_, err = w.run(ctx, 1, `sed s/members/friends/ leaves.receipt > forged; facet erase verify forged --key "$(cat cluster.pub)"`)
-	return err
+	w.run(ctx, 0, `facet erase verify leaves.receipt --key "$(cat cluster.pub)"`)
+	w.run(ctx, 1, `sed s/members/friends/ leaves.receipt > forged; facet erase verify forged --key "$(cat cluster.pub)"`)
+	return w.err
 }

@@ -1,20 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
+	"facet/internal/testkit/launch"
 )
 
 const (
@@ -29,6 +28,7 @@ type shell struct {
 	program string
 	out     io.Writer
 	starter *process.Starter // its processes die with this one
+	err     error            // the first error of run
 }
 
 // answer is the output of a command with its exit status.
@@ -55,30 +55,27 @@ func (s *shell) command(line string) *exec.Cmd {
 func (s *shell) say(line string) { fmt.Fprintf(s.out, "   $ %s\n", line) }
 
 // quiet runs a line and prints nothing. The error is that of bash or of ctx.
-func (s *shell) quiet(ctx context.Context, line string) (a answer, err error) {
-	cmd := s.command(line)
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
-	if err := s.starter.Start(cmd); err != nil {
-		return a, fmt.Errorf("run %q: %w", line, err)
+func (s *shell) quiet(ctx context.Context, line string) (answer, error) {
+	p, err := launch.Start(s.command(line), s.starter.Start)
+	if err != nil {
+		return answer{}, fmt.Errorf("run %q: %w", line, err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })()
-	err = cmd.Wait()
-	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		err = nil
-	}
-	return answer{text.String(), cmd.ProcessState.ExitCode()}, errors.Join(err, ctx.Err())
+	defer context.AfterFunc(ctx, func() { p.Signal(syscall.SIGINT) })()
+	return answer{status: p.Wait(), text: p.Out.String()}, ctx.Err()
 }
 
-// run prints a line, runs it, prints its output, and checks its exit status.
-func (s *shell) run(ctx context.Context, status int, line string) (string, error) {
+// run prints a line, runs it, prints its output, and checks its exit status. After an
+// error it does nothing; the error stays in s.err.
+func (s *shell) run(ctx context.Context, status int, line string) {
+	if s.err != nil {
+		return
+	}
 	s.say(line)
 	a, err := s.quiet(ctx, line)
-	if err != nil {
-		return "", err
-	}
 	s.show(a.text)
-	return a.text, a.want(status, line)
+	if s.err = err; err == nil {
+		s.err = a.want(status, line)
+	}
 }
 
 // want checks the exit status.
@@ -115,53 +112,21 @@ func (s *shell) show(text string) {
 	}
 }
 
-// job is a command in the background.
-type job struct {
-	cmd   *exec.Cmd
-	text  output
-	ended chan struct{} // closed when the command has ended
-}
-
-// output is a buffer that is read while a command writes to it.
-type output struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-// Write takes a part of the output.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-// String returns the output so far.
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // start prints a line and runs it in the background.
-func (s *shell) start(line string) (*job, error) {
+func (s *shell) start(line string) (*launch.Process, error) {
 	s.say(line + " &")
-	j := &job{cmd: s.command("exec " + line), ended: make(chan struct{})}
-	j.cmd.Stdout, j.cmd.Stderr = &j.text, &j.text
-	if err := s.starter.Start(j.cmd); err != nil {
-		return nil, fmt.Errorf("run %q: %w", line, err)
+	p, err := launch.Start(s.command("exec "+line), s.starter.Start)
+	if err != nil {
+		err = fmt.Errorf("run %q: %w", line, err)
 	}
-	go func() {
-		_ = j.cmd.Wait() // its state has the exit status
-		close(j.ended)
-	}()
-	return j, nil
+	return p, err
 }
 
-// wait waits for the end of the command.
-func (j *job) wait(ctx context.Context) (answer, error) {
+// wait waits for the end of a command in the background.
+func wait(ctx context.Context, p *launch.Process) (answer, error) {
 	select {
-	case <-j.ended:
-		return answer{j.text.String(), j.cmd.ProcessState.ExitCode()}, nil
+	case <-p.Exited():
+		return answer{p.Out.String(), p.Wait()}, nil
 	case <-ctx.Done():
 		return answer{}, ctx.Err()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"facet.internal/client"
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/process"
+	"facet/internal/testkit/launch"
 )
 
 // gallery is the name of the gallery.
@@ -35,7 +37,7 @@ type week struct {
 	people  int
 	room    darkroom
 	list    []member
-	cluster *job
+	cluster *launch.Process
 	info    dev.Info
 	apiKey  string
 	nodes   []*client.Client // of the gallery, one for each node
@@ -70,7 +72,8 @@ func run(ctx context.Context, cfg settings) (err error) {
 	defer func() { err = errors.Join(err, w.stop()) }()
 	begun := time.Now()
 	for _, day := range []func(context.Context) error{w.before, w.monday, w.tuesday, w.wednesday, w.thursday, w.friday, w.weekend} {
-		if err := day(ctx); err != nil {
+		err := day(ctx)
+		if err := cmp.Or(w.err, err); err != nil {
 			return err
 		}
 	}
@@ -170,8 +173,7 @@ func (w *week) stop() error {
 	if w.cluster == nil {
 		return nil
 	}
-	_ = w.cluster.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	<-w.cluster.ended
+	w.cluster.End(syscall.SIGTERM)
 	w.cluster = nil
 	return nil
 }

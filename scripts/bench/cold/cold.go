@@ -90,7 +90,7 @@ func (o *options) measure(ctx context.Context, scratch string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer peer.close()
+	defer peer.Close()
 	mine, err := newOurs(scratch, real.Table, s, real.Rows)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ type ratios struct{ wall, processor, mine, peer float64 }
 func (m *measurement) ratios(ctx context.Context, probes []float32, k kind, together int) (r ratios, err error) {
 	var wall, processor, mine, peer []float64
 	for range m.rounds {
-		peerBefore, err := machine.CPU(m.peer.cmd.Process.Pid)
+		peerBefore, err := machine.CPU(m.peer.PID())
 		if err != nil {
 			return r, err
 		}
@@ -173,7 +173,7 @@ func (m *measurement) ratios(ctx context.Context, probes []float32, k kind, toge
 		if err != nil {
 			return r, err
 		}
-		peerAfter, err := machine.CPU(m.peer.cmd.Process.Pid)
+		peerAfter, err := machine.CPU(m.peer.PID())
 		if err != nil {
 			return r, err
 		}

@@ -1,10 +1,8 @@
 package cold
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"path/filepath"
 
 	"facet/engine/score"
+	"facet/scripts/bench/machine"
 )
 
 // commit is the last one whose kernel kept all exact rows in memory.
@@ -22,9 +21,7 @@ var peerSource []byte
 
 // old is a process with the kernel of the commit.
 type old struct {
-	cmd *exec.Cmd
-	in  *json.Encoder
-	out *bufio.Reader
+	*machine.Peer
 	dir string
 }
 
@@ -78,48 +75,22 @@ func buildOld(ctx context.Context, dir string) (program string, err error) {
 
 // startOld starts the program and waits until it has the rows.
 func startOld(ctx context.Context, program, dir string, s set) (*old, error) {
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	p, err := machine.StartPeer("the kernel of commit "+commit, exec.CommandContext(ctx, program))
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	if err := p.Ask(s, &answer{}); err != nil {
+		p.Close()
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	o := &old{cmd: cmd, in: json.NewEncoder(in), out: bufio.NewReader(out), dir: dir}
-	if _, err := o.say(s); err != nil {
-		o.close()
-		return nil, err
-	}
-	return o, nil
-}
-
-func (o *old) say(question any) (a answer, err error) {
-	if err := o.in.Encode(question); err != nil {
-		return a, fmt.Errorf("ask the kernel of commit %s: %w", commit, err)
-	}
-	line, err := o.out.ReadBytes('\n')
-	if err != nil {
-		return a, fmt.Errorf("answer of the kernel of commit %s: %w", commit, err)
-	}
-	return a, json.Unmarshal(line, &a)
+	return &old{p, dir}, nil
 }
 
 // search searches with all probes.
-func (o *old) search(_ context.Context, probes []float32, k kind, together int) (answer, error) {
+func (o *old) search(_ context.Context, probes []float32, k kind, together int) (a answer, err error) {
 	file := filepath.Join(o.dir, "probes.f32")
 	if err := os.WriteFile(file, bytesOf(probes), 0o600); err != nil {
-		return answer{}, err
+		return a, err
 	}
-	return o.say(ask{file, k.limit, k.threshold, together})
-}
-
-func (o *old) close() {
-	_ = o.cmd.Process.Kill()
-	_ = o.cmd.Wait()
+	return a, o.Ask(ask{file, k.limit, k.threshold, together}, &a)
 }

@@ -109,7 +109,7 @@ func (b *bench) against(ctx context.Context, name string) error {
 		if p, err = newPeer(ctx, b.o, b.set, name); err != nil {
 			return err
 		}
-		defer p.close()
+		defer p.Close()
 		b.o.verdict.builds = append(b.o.verdict.builds, figure{
 			set: b.set.name, peer: name, dim: b.set.dim, rows: len(b.set.rows) / b.set.dim, ask: ask{limit: 10, batch: 1},
 			ratio: p.built.Build / b.our.build.Seconds(),

@@ -1,22 +1,20 @@
 package search
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"facet/scripts/bench/machine"
 )
 
 // peer is a process of peers.py that has loaded the rows of a set.
 type peer struct {
+	*machine.Peer
 	name  string
 	built built
-	cmd   *exec.Cmd
-	in    *json.Encoder
-	out   *bufio.Reader
 	file  string // for probes
 }
 
@@ -33,39 +31,20 @@ func newPeer(ctx context.Context, o options, s *set, name string) (*peer, error)
 	if here() == avx2 { // the same processor for all
 		cmd.Env = append(cmd.Env, "FAISS_OPT_LEVEL=avx2", "OPENBLAS_CORETYPE=Haswell")
 	}
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	of, err := machine.StartPeer(name, cmd)
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	p := &peer{name: name, cmd: cmd, in: json.NewEncoder(in), out: bufio.NewReader(out), file: filepath.Join(o.dir, "probes.f32")}
-	err = p.ask(map[string]any{
+	p := &peer{Peer: of, name: name, file: filepath.Join(o.dir, "probes.f32")}
+	err = p.Ask(map[string]any{
 		"rows": s.file, "n": len(s.rows) / s.dim, "dim": s.dim, "index": name, "dir": o.dir, "basis": s.basis, "cols": s.cols,
 		"key": fmt.Sprintf("%s-%s-%d-%d", name, s.name, s.dim, len(s.rows)/s.dim),
 	}, &p.built)
 	if err != nil {
-		p.close()
+		p.Close()
 		return nil, err
 	}
 	return p, nil
-}
-
-func (p *peer) ask(question, answer any) error {
-	if err := p.in.Encode(question); err != nil {
-		return fmt.Errorf("ask %s: %w", p.name, err)
-	}
-	line, err := p.out.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("answer of %s: %w", p.name, err)
-	}
-	return json.Unmarshal(line, answer)
 }
 
 // time searches with all probes. For each batch it returns the time of one probe.
@@ -78,12 +57,6 @@ func (p *peer) time(probes []float32, a ask, breadth int) (ms []float64, ids [][
 		MS  []float64 `json:"ms"`
 		IDs [][]int   `json:"ids"`
 	}
-	err = p.ask(map[string]any{"probes": p.file, "k": a.limit, "batch": a.batch, "breadth": breadth}, &answer)
+	err = p.Ask(map[string]any{"probes": p.file, "k": a.limit, "batch": a.batch, "breadth": breadth}, &answer)
 	return answer.MS, answer.IDs, err
-}
-
-// close ends the process. All its answers have been read.
-func (p *peer) close() {
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
 }
