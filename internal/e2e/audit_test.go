@@ -134,6 +134,14 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	if err := tail.Wait(); err != nil {
 		t.Errorf("the follower ends with %v", err)
 	}
+
+	if out := s.run(0, "the cluster: ", "audit", "export-all", "--to", "audits", "--dir", c.dir); !strings.Contains(out, "tenant audit-search: ") {
+		t.Errorf("the tenant's log is not exported:\n%s", out)
+	}
+	key := strings.TrimSpace(s.run(0, "", "audit", "key", "--cluster", "--dir", c.dir))
+	s.run(0, "VALID: ", "audit", "verify", "audits/cluster", "--key", key)
+	s.run(0, "set tenant", "audit", "search", "--cluster", "--json", "--kind", "command", "--most", "1000", "--dir", c.dir)
+	s.run(0, "proof: ", "audit", "prove", "1", "--cluster", "--to", "1.tlog-proof", "--dir", c.dir)
 }
 
 func count(seen map[uint64]string, operation string) (n int) {

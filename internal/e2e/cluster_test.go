@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -224,6 +225,21 @@ func started(args ...string) <-chan ended {
 		done <- ended{out, err}
 	}()
 	return done
+}
+
+// counted returns the sum of a counter over nodes, for the labels whose text begins with the second part of series.
+func counted(t *testing.T, admins []string, series string) (sum int) {
+	t.Helper()
+	f, err := testkit.Scrape(t.Context(), admins...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range f {
+		if strings.HasPrefix(name, series) {
+			sum += int(n)
+		}
+	}
+	return sum
 }
 
 // operated is a cluster that operators' commands reach.

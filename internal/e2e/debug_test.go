@@ -6,71 +6,29 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
+	"facet/internal/testkit"
 )
 
 const (
-	needleBytes   = 16 // of a key or a template
-	windowBytes   = 48 // of a photo
-	unpackedMax   = 256 << 20
 	debugCanary   = "canary7f"
 	accessKeyForm = `FACET[A-Za-z0-9]{15}`
 )
 
-// needles has what a bundle may not have, by what it is.
-type needles map[string][]byte
-
-// add adds the beginning and the end of a secret.
-func (n needles) add(what string, secret []byte) {
-	if len(secret) >= needleBytes {
-		n[what], n["the end of "+what] = secret[:needleBytes], secret[len(secret)-needleBytes:]
-	}
-}
-
-// in returns which needles are in b, in what it has in compressed form at any place, and so on.
-func (n needles) in(b []byte) (found []string) {
-	for what, needle := range n {
-		if bytes.Contains(b, needle) {
-			found = append(found, what)
-		}
-	}
-	unpack := func(magic string, open func(r io.Reader) (io.Reader, error)) {
-		for at := bytes.Index(b, []byte(magic)); at >= 0; {
-			if r, err := open(bytes.NewReader(b[at:])); err == nil {
-				plain, _ := io.ReadAll(io.LimitReader(r, unpackedMax)) // an error behind it is no matter
-				found = append(found, n.in(plain)...)
-			}
-			next := bytes.Index(b[at+1:], []byte(magic))
-			if next < 0 {
-				break
-			}
-			at += 1 + next
-		}
-	}
-	unpack("\x1f\x8b\x08", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
-	unpack("\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) })
-	return found
-}
-
 // keysOf adds the keys in the files of a cluster's folder.
-func (n needles) keysOf(t *testing.T, dir string) {
+func keysOf(t *testing.T, n testkit.Needles, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".key" {
@@ -82,14 +40,14 @@ func (n needles) keysOf(t *testing.T, dir string) {
 		}
 		name := filepath.Base(filepath.Dir(path)) + "/" + d.Name()
 		if block, _ := pem.Decode(b); block != nil {
-			n.add("the bytes of "+name, block.Bytes[36:]) // behind the head that all keys share
-			n.add("the text of "+name, []byte(base64.StdEncoding.EncodeToString(block.Bytes)[48:]))
+			n.AddEnds("the bytes of "+name, block.Bytes[36:]) // behind the head that all keys share
+			n.AddEnds("the text of "+name, []byte(base64.StdEncoding.EncodeToString(block.Bytes)[48:]))
 			return nil
 		}
 		digits, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte(" "))
-		n.add("the text of "+name, digits)
+		n.AddEnds("the text of "+name, digits)
 		if plain, err := hex.DecodeString(string(digits)); err == nil {
-			n.add("the bytes of "+name, plain)
+			n.AddEnds("the bytes of "+name, plain)
 		}
 		return nil
 	})
@@ -99,29 +57,20 @@ func (n needles) keysOf(t *testing.T, dir string) {
 }
 
 // photoOf adds a photo and its template.
-func (n needles) photoOf(t *testing.T, name string) {
+func photoOf(t *testing.T, n testkit.Needles, name string) {
 	t.Helper()
-	image, text := photo(t, name), encoded(t, name)
-	for _, part := range []int{4, 2} {
-		n["bytes of a photo"+fmt.Sprint(part)] = image[len(image)/part : len(image)/part+windowBytes]
-		n["base64 of a photo"+fmt.Sprint(part)] = []byte(text[len(text)/part : len(text)/part+windowBytes])
-	}
-	faces, err := extractor(t).Extract(t.Context(), image)
+	faces, err := extractor(t).Extract(t.Context(), photo(t, name))
 	if err != nil || len(faces) != 1 {
 		t.Fatalf("%d faces, %v", len(faces), err)
 	}
-	var template []byte
-	for _, x := range faces[0].Template {
-		template = binary.LittleEndian.AppendUint32(template, math.Float32bits(x))
-	}
-	n.add("the template", template)
+	n.AddPhoto(name, photo(t, name), faces[0].Template)
 }
 
 // enrolled uses the cluster as a tenant with telling names does, and returns what the bundle must
 // not have of it.
-func enrolled(t *testing.T, c *cluster) needles {
+func enrolled(t *testing.T, c *cluster) testkit.Needles {
 	t.Helper()
-	n := needles{}
+	n := testkit.Needles{}
 	named := func(what string) string {
 		name := debugCanary + "-" + what
 		n["the "+what] = []byte(name)
@@ -147,8 +96,8 @@ func enrolled(t *testing.T, c *cluster) needles {
 	} {
 		n["the "+what] = []byte(text)
 	}
-	n.keysOf(t, filepath.Join(c.dir, "certificates"))
-	n.photoOf(t, obama)
+	keysOf(t, n, filepath.Join(c.dir, "certificates"))
+	photoOf(t, n, obama)
 	return n
 }
 
@@ -170,7 +119,7 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := n.in(bundle); len(found) > 0 {
+	if found := n.In(bundle); len(found) > 0 {
 		t.Errorf("the bundle has %v", found)
 	}
 	if out, err := facet("debug", "--dir", c.dir, "--out", name); err == nil || !strings.Contains(out, "exists") {
@@ -193,7 +142,7 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, what := range n.in(written) {
+		for _, what := range n.In(written) {
 			if !strings.HasSuffix(what, "access key") { // the bundle leaves those out
 				t.Errorf("the log of %s has %s", node.Dir, what)
 			}
@@ -203,7 +152,9 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 	if logs == 0 {
 		t.Error("no log has the line of the new access key, so nothing was to be left out")
 	}
-	planted(t, n, files)
+	if err := n.Check(); err != nil || len(n) < 25 {
+		t.Errorf("%d needles: %v", len(n), err)
+	}
 }
 
 // unpacked returns the files of an archive.
@@ -245,33 +196,5 @@ func listed(t *testing.T, files map[string][]byte) {
 		if hex.EncodeToString(sum[:]) != f.SHA256 || f.What == "" {
 			t.Errorf("the manifest is wrong about %+v", f)
 		}
-	}
-}
-
-// planted puts each needle into a compressed file of a compressed archive, and checks that it is
-// found there.
-func planted(t *testing.T, n needles, files map[string][]byte) {
-	t.Helper()
-	pack := func(plain []byte) []byte {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		if _, err := z.Write(plain); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
-	missed := 0
-	for what, needle := range n {
-		leak := pack(slices.Concat(files["facet-debug/cluster/status.json"], needle, []byte("and more")))
-		if found := n.in(pack(slices.Concat([]byte("tar head"), leak, []byte("tar tail")))); !slices.Contains(found, what) {
-			t.Errorf("%s is not found", what)
-			missed++
-		}
-	}
-	if len(n) < 25 || missed > 0 {
-		t.Errorf("%d of %d needles are found", len(n)-missed, len(n))
 	}
 }

@@ -265,6 +265,9 @@ func TestImportTellsPersonsApart(t *testing.T) {
 		put(t, dir, "people/"+name, photo(t, what))
 	}
 	people := filepath.Join(dir, "people")
+	if sum, out, _ := checked(t, c, k, people, "--per-person"); sum["registered"] != 2.0 || sum["added"] != 1.0 || len(k.active(t, 0)) != 0 {
+		t.Errorf("the check says %v\n%s", sum, out)
+	}
 	importAs(t, c, k, "3 rows: 2 registered, 1 added to persons, 0 replaced, 0 skipped, 0 failed", people, "--per-person")
 	// The state knows them, then the Idempotency-Keys.
 	for _, want := range []string{"3 rows: 3 were in already, 0 registered now, 0 added to", "3 rows: 2 registered, 1 added"} {

@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"golang.org/x/image/bmp"
-	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
 
 	"facet/engine"
@@ -37,23 +36,11 @@ func oddJPEG(t *testing.T, im image.Image) []byte {
 	return slices.Concat(out.Bytes()[:2], jfif, out.Bytes()[2:])
 }
 
-// portrait returns a portrait of another person than the one that a test build
-// leaves in memory.
-func portrait(t *testing.T) *image.RGBA {
-	t.Helper()
-	im, err := jpeg.Decode(bytes.NewReader(photo(t, biden)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx()/2, im.Bounds().Dy()/2))
-	draw.NearestNeighbor.Scale(out, out.Rect, im, im.Bounds(), draw.Src, nil)
-	return out
-}
-
 // files returns a file of each kind that facet reads, some with a face.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	list := map[string][]byte{"grey, odd head": oddJPEG(t, greyLike(t, biden)), "portrait, odd head": oddJPEG(t, portrait(t))}
+	portrait := shrunk(t, biden) // of another person than the one that a test build leaves in memory
+	list := map[string][]byte{"grey, odd head": oddJPEG(t, greyLike(t, biden)), "portrait, odd head": oddJPEG(t, portrait)}
 	for name, encode := range map[string]func(*bytes.Buffer, image.Image) error{
 		"portrait.png":  func(w *bytes.Buffer, im image.Image) error { return png.Encode(w, im) },
 		"portrait.gif":  func(w *bytes.Buffer, im image.Image) error { return gif.Encode(w, im, nil) },
@@ -61,7 +48,7 @@ func files(t *testing.T) map[string][]byte {
 		"portrait.tiff": func(w *bytes.Buffer, im image.Image) error { return tiff.Encode(w, im, nil) },
 	} {
 		var out bytes.Buffer
-		if err := encode(&out, portrait(t)); err != nil {
+		if err := encode(&out, portrait); err != nil {
 			t.Fatal(err)
 		}
 		list[name] = out.Bytes()
@@ -109,9 +96,9 @@ func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 		victim.post(t, 0, "/v1.1/face/verify", map[string]any{"id": enrolled.ID, "probe": blank}).WantRefused(t, "NoFace", 2001)
 	}
 
-	other := extractor(t)
+	other, face := extractor(t), small(t, obama)
 	for name, data := range files(t) {
-		victim.extracted(t, photo(t, obama))
+		victim.extracted(t, face)
 		got := thief.extracted(t, data)
 		if strings.HasPrefix(name, "portrait") && len(got) != 1 {
 			t.Errorf("%s: %d faces, want 1", name, len(got))

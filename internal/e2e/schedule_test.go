@@ -12,10 +12,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"facet/internal/testkit"
 )
 
 const (
-	scheduleEvery = 3 * time.Second
+	scheduleEvery = 2 * time.Second
 	scheduleKeep  = 2
 )
 
@@ -43,14 +45,9 @@ func (c *served) finished(t *testing.T, url string) (names []string, made map[st
 func (c *served) metric(t *testing.T, name string) (most float64) {
 	t.Helper()
 	for _, n := range c.running() {
-		out, err := exec.Command("curl", "-sk", "--fail", "https://"+n.Admin()+"/metrics").Output()
-		if err != nil {
-			t.Fatalf("metrics of %s: %v", n.Name, err)
-		}
-		_, value, found := strings.Cut(string(out), "\n"+name+" ")
-		value, _, _ = strings.Cut(value, "\n")
-		v, err := strconv.ParseFloat(value, 64)
-		if !found || err != nil {
+		f, err := testkit.Scrape(t.Context(), n.Admin())
+		v, found := f[name]
+		if err != nil || !found {
 			t.Fatalf("%s has no %s: %v", n.Name, name, err)
 		}
 		most = max(most, v)
