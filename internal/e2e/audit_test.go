@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"facet/internal/testkit"
 )
 
 // auditRecord is a line of JSON of facet audit search and tail.
@@ -81,12 +83,8 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	tail := exec.Command(program(), append([]string{"audit", "tail", "--json"}, auditor...)...)
 	tail.Dir = s.dir
 	out, err := tail.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := starter.Start(tail); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, starter.Start(tail))
 	lines := make(chan string, 1000)
 	go func() {
 		defer close(lines)
@@ -128,9 +126,7 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	if count(seen, "GET /api/audit") > 0 {
 		t.Errorf("the follower prints its own requests: %v", seen)
 	}
-	if err := tail.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, tail.Process.Signal(syscall.SIGINT))
 	if err := tail.Wait(); err != nil {
 		t.Errorf("the follower ends with %v", err)
 	}

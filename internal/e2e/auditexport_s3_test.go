@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,14 +27,9 @@ func TestAuditLogsAreExportedToObjectStore(t *testing.T) {
 	if err != nil || len(partial) != 1 {
 		t.Fatalf("the store has the bundles %v, %v, want one", partial, err)
 	}
-	b, err := os.ReadFile(partial[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, partial[0])
 	b[40] ^= 1
-	if err := os.WriteFile(partial[0], b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, "", partial[0], b)
 	s.run(1, "NOT VALID: 1 faults", "audit", "verify", to, "--key", key)
 
 	all := []string{"audit", "export-all", "--to", strings.Replace(store.url, "/facet?", "/all?", 1), "--dir", c.dir}

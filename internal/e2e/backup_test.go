@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 	"facet/node/wire"
 )
@@ -70,11 +71,8 @@ func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	if !strings.Contains(one, "one-gallery is whole") {
 		t.Errorf("backup of a gallery says %s", one)
 	}
-	list := filepath.Join(t.TempDir(), "erased.json")
 	gone := old.facet(t, append([]string{"backup", "erasures", store.url}, old.where()...)...)
-	if err := os.WriteFile(list, []byte(gone), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	list := put(t, t.TempDir(), "erased.json", []byte(gone))
 	for _, n := range old.nodes {
 		n.Signal(syscall.SIGKILL)
 	}
@@ -190,18 +188,14 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 	want := k.active(t, 0)
 	c.waitWhole(t)
 	s, err := statusOf(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, n := range c.nodes {
 		n.Signal(syscall.SIGKILL)
 	}
 	lossy, whole := survivors(t, c, func(shard string) bool { return holdsEvents(s, shard) })
 	before := t.TempDir()
 	for i, n := range c.nodes {
-		if err := os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.Data)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.Data)))
 	}
 	recoverOf(t, c, lossy)
 	waitRefused(t, k, lossy[0])
@@ -210,9 +204,7 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 		if i == 5 {
 			break // the new node
 		}
-		if err := errors.Join(os.RemoveAll(n.Data), os.CopyFS(n.Data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errors.Join(os.RemoveAll(n.Data), os.CopyFS(n.Data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))))
 	}
 	recoverOf(t, c, whole)
 	c.waitWhole(t)
@@ -287,9 +279,7 @@ func waitRefused(t *testing.T, k *client, node int) {
 	t.Helper()
 	within(t, "a search is refused", func() error {
 		r, err := k.sign(http.MethodPost, "/v1.1/face/search", "", map[string]any{"probe": encoded(t, obama)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		a, err := k.send(node, r)
 		if err == nil && a.Status == 200 {
 			t.Fatalf("a search in a gallery with a lost shard gives %s", a.Body)

@@ -52,9 +52,7 @@ func (c *cluster) keyless(t *testing.T) *client {
 func connect(t *testing.T, info dev.Info) *client {
 	t.Helper()
 	k, err := testkit.New(info.CAFile, testkit.Signer(info.AccessKey, info.SecretKey), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	k.HTTP.Timeout = 35 * time.Second
 	return &client{*k, info}
 }

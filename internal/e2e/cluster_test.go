@@ -62,9 +62,7 @@ func (c *cluster) start(t *testing.T, args ...string) {
 	t.Helper()
 	var err error
 	c.Process, err = launch.Start(exec.Command(program(), append([]string{"dev", "--dir", c.dir}, args...)...), starter.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	within(t, "facet dev serves", func() (err error) {
 		if c.Ended() {
 			t.Fatalf("facet dev ended (%d):\n%s", c.Wait(), &c.Out)
@@ -134,6 +132,16 @@ func (c *cluster) runs(node int) (pid int, running bool) {
 	return process.Holder(filepath.Join(c.info.Nodes[node].Dir, "node.pid"))
 }
 
+// wantStopped checks that none of the three nodes in a folder runs.
+func wantStopped(t *testing.T, dir string) {
+	t.Helper()
+	for _, n := range []string{"n1", "n2", "n3"} {
+		if pid, running := process.Holder(filepath.Join(dir, n, "node.pid")); running {
+			t.Errorf("%s still runs: process %d", n, pid)
+		}
+	}
+}
+
 // waitDead waits until a node's process has ended.
 func (c *cluster) waitDead(t *testing.T, node int) {
 	t.Helper()
@@ -152,9 +160,7 @@ func (c *cluster) kill(t *testing.T, node int) {
 	if !running {
 		t.Fatalf("node %d does not run", node)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 	c.waitDead(t, node)
 }
 
@@ -166,9 +172,7 @@ func (c *cluster) revive(t *testing.T, node int) {
 	}
 	n := c.info.Nodes[node]
 	p, err := launch.Start(exec.Command(n.Cmd[0], n.Cmd[1:]...), starter.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	within(t, "dev.json names the new process", func() error {
 		now, err := dev.ReadInfo(c.dir)
 		if err == nil && now.Nodes[node].PID != p.PID() {
@@ -231,9 +235,7 @@ func started(args ...string) <-chan ended {
 func counted(t *testing.T, admins []string, series string) (sum int) {
 	t.Helper()
 	f, err := testkit.Scrape(t.Context(), admins...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for name, n := range f {
 		if strings.HasPrefix(name, series) {
 			sum += int(n)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"facet/engine/enginetest"
+	"facet/internal/testkit"
 	"facet/node/wire"
 )
 
@@ -238,9 +239,7 @@ func TestCommandsExpirePhotos(t *testing.T) {
 		return nil
 	})
 	text := "external_id,file,expires\n4712," + photoPath(collins) + ",2198-01-31\n"
-	if err := os.WriteFile(filepath.Join(s.dir, "list.csv"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, s.dir, "list.csv", []byte(text))
 	s.run(0, "1 rows: 1 registered", "import", "list.csv", "--outside")
 	s.run(0, "expires      2198-01-31 00:00:00Z", "subject", "show", "externalId:4712")
 }
@@ -253,13 +252,7 @@ func TestBenchMeasuresTheService(t *testing.T) {
 		"Barack_Obama/1.jpg": photo(t, obama), "Barack_Obama/2.jpg": enginetest.Behind(t), "Barack_Obama/3.jpg": enginetest.Alike(t),
 		"Eileen_Collins/1.png": photo(t, collins), "Pair/1.jpg": enginetest.Alike(t), "None/1.jpg": []byte("no photo"),
 	} {
-		file := filepath.Join(s.dir, "persons", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, of, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, s.dir, "persons/"+name, of)
 	}
 	f := func(faces, refused, first string) {
 		t.Helper()
@@ -286,13 +279,9 @@ func TestCommandsShowJobs(t *testing.T) {
 	in := []string{"--dir", c.dir, "-g", "commands-jobs"}
 	s.run(0, "the gallery has no job: facet import --bucket begins one", append([]string{"job", "list"}, in...)...)
 	photos := filepath.Join(s.dir, "photos")
-	if err := os.Mkdir(photos, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(photos, 0o700))
 	for name, of := range map[string]string{"a.jpg": obama, "b.jpg": threePeople} {
-		if err := os.WriteFile(filepath.Join(photos, name), photo(t, of), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(photos, name), photo(t, of), 0o600))
 	}
 	address, _ := c.bucket()
 	s.run(1, "2 rows: 1 registered, 0 added to persons, 0 replaced, 0 skipped, 1 failed", append([]string{"import", photos, "--bucket", address}, in...)...)
@@ -326,10 +315,7 @@ func TestCommandsManageApplications(t *testing.T) {
 	s.run(2, "name what changes", "application", "update", "door")
 	s.run(0, "enrolled", "enrol", photoPath(obama), "--api-key", door.APIKey)
 	s.run(1, "", "enrol", photoPath(anotherObama), "--api-key", door.APIKey)
-	behind := filepath.Join(s.dir, "behind.jpg")
-	if err := os.WriteFile(behind, enginetest.Behind(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	behind := put(t, s.dir, "behind.jpg", enginetest.Behind(t))
 	s.run(1, "several faces", "enrol", behind, "--api-key", door.APIKey)
 	s.run(1, "refuse or dominant", "application", "update", "door", "--multiple-faces", "largest")
 	s.run(0, "several faces        dominant", "application", "update", "door", "--multiple-faces", "dominant", "--guard=false")
@@ -354,17 +340,13 @@ func TestCommandsNeedNoFlagBesideDev(t *testing.T) {
 	c := shared(t)
 	s := &shell{t: t, dir: t.TempDir()}
 	s.run(1, "facet dev", "gallery", "list")
-	if err := os.Symlink(c.dir, filepath.Join(s.dir, "dev")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(c.dir, filepath.Join(s.dir, "dev")))
 	s.run(0, "commands-dev", "gallery", "create", "commands-dev")
 	s.run(0, "commands-dev", "gallery", "list")
 	s.run(0, "active", "tenant", "list")
 	s.run(0, "enrolled", "enrol", photoPath(obama), "-g", "commands-dev")
 	s.profile = "operator.yaml"
-	if err := os.WriteFile(filepath.Join(s.dir, "operator.yaml"), []byte("admin: [\"localhost:1\"]\ncertificates: none\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, s.dir, "operator.yaml", []byte("admin: [\"localhost:1\"]\ncertificates: none\n"))
 	s.run(1, "this needs a tenant's profile", "gallery", "list")
 	s.run(0, "commands-dev", "gallery", "list", "--dir", "dev")
 }

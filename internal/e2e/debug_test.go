@@ -51,9 +51,7 @@ func keysOf(t *testing.T, n testkit.Needles, dir string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 // photoOf adds a photo and its template.
@@ -115,10 +113,7 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	bundle, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := read(t, name)
 	if found := n.In(bundle); len(found) > 0 {
 		t.Errorf("the bundle has %v", found)
 	}
@@ -138,10 +133,7 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 				t.Errorf("%s has no %q: %.200q", folder+file, want, files[folder+file])
 			}
 		}
-		written, err := os.ReadFile(node.Dir + ".log")
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := read(t, node.Dir+".log")
 		for _, what := range n.In(written) {
 			if !strings.HasSuffix(what, "access key") { // the bundle leaves those out
 				t.Errorf("the log of %s has %s", node.Dir, what)
@@ -161,9 +153,7 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 func unpacked(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	files := map[string][]byte{}
 	for r := tar.NewReader(z); ; {
 		head, err := r.Next()
@@ -173,9 +163,7 @@ func unpacked(t *testing.T, archive []byte) map[string][]byte {
 		if err == nil {
 			files[head.Name], err = io.ReadAll(r)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }
 
@@ -185,9 +173,7 @@ func listed(t *testing.T, files map[string][]byte) {
 	var manifest struct {
 		Files []struct{ Name, What, SHA256 string }
 	}
-	if err := json.Unmarshal(files["facet-debug/manifest.json"], &manifest); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(files["facet-debug/manifest.json"], &manifest))
 	if len(manifest.Files) != len(files)-1 {
 		t.Errorf("the manifest lists %d of %d files", len(manifest.Files), len(files)-1)
 	}

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"facet/cmd/facet/process"
 )
 
 func TestDemoRunsAndPrintsRequests(t *testing.T) {
@@ -28,11 +26,7 @@ func TestDemoRunsAndPrintsRequests(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(here, "demo-data")
-	for _, n := range []string{"n1", "n2", "n3"} {
-		if pid, running := process.Holder(filepath.Join(dir, n, "node.pid")); running {
-			t.Errorf("%s still runs: process %d", n, pid)
-		}
-	}
+	wantStopped(t, dir)
 
 	// Without a terminal the demo has stopped its cluster. It starts again as the
 	// story says.

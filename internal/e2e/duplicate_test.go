@@ -15,6 +15,7 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/internal/ports"
+	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 )
 
@@ -42,9 +43,7 @@ func TestKilledNodeComesUp(t *testing.T) {
 func (c *cluster) doubled(t *testing.T) string {
 	t.Helper()
 	s, err := statusOf(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var list []string
 	for _, warning := range s.Warnings {
 		if strings.Contains(warning, "two processes") {
@@ -58,9 +57,7 @@ func (c *cluster) doubled(t *testing.T) string {
 func copyAt(t *testing.T, n dev.NodeInfo) (start func() *launch.Process, peerAddress string) {
 	t.Helper()
 	twin := launch.Node{Host: "127.0.0.1", Data: filepath.Join(t.TempDir(), "copy")}
-	if err := os.CopyFS(twin.Data, os.DirFS(n.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(twin.Data, os.DirFS(n.Dir)))
 	if err := os.Remove(filepath.Join(twin.Data, "node.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -71,9 +68,7 @@ func copyAt(t *testing.T, n dev.NodeInfo) (start func() *launch.Process, peerAdd
 	return func() *launch.Process {
 		t.Helper()
 		p, err := launch.Start(exec.Command(n.Cmd[0], append(n.Cmd[1:], twin.Places()...)...), starter.Start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Cleanup(func() { p.End(syscall.SIGKILL) })
 		return p
 	}, twin.Peer()
@@ -102,9 +97,7 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 	}
 
 	pid := c.info.Nodes[0].PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	start, address = copyAt(t, n) // of its present state
 	twin = start()
 	within(t, "the process on the copy takes over", func() error {
@@ -114,9 +107,7 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 		}
 		return err
 	})
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGCONT))
 	c.waitDead(t, 0)
 	if found := c.doubled(t); !strings.Contains(found, address) {
 		t.Errorf("facet status says %q, want a line with %s", found, address)

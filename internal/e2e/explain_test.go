@@ -14,29 +14,17 @@ func TestExplainSignatureAgreesWithNode(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
 	dir := t.TempDir()
-	conf, err := os.ReadFile(filepath.Join(c.dir, "curl.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := filepath.Join(dir, "body.json")
-	if err := os.WriteFile(body, []byte(`{"name":""}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	conf := read(t, filepath.Join(c.dir, "curl.conf"))
+	body := put(t, dir, "body.json", []byte(`{"name":""}`))
 	f := func(status string, code int, want string, change func(conf string) string, args ...string) {
 		t.Helper()
-		config := filepath.Join(dir, "curl.conf")
-		if err := os.WriteFile(config, []byte(change(string(conf))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		config := put(t, dir, "curl.conf", []byte(change(string(conf))))
 		cmd := exec.Command("curl", append([]string{"-v", "-K", config, "--data-binary", "@" + body, c.info.BaseURLs[0] + "/api/galleries?b=1&a=2"}, args...)...)
 		said, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(said), "< HTTP/1.1 "+status) {
 			t.Fatalf("curl: %v, want %s: %s", err, status, said)
 		}
-		request := filepath.Join(dir, "request.txt")
-		if err := os.WriteFile(request, said, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		request := put(t, dir, "request.txt", said)
 		out, err := facet("explain-signature", request, "--dir", c.dir, "--body-file", body)
 		if (err == nil) != (code == 0) || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%v, want %q:\n%s", err, want, out)

@@ -5,12 +5,13 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"facet/internal/testkit"
 )
 
 // A list goes in by jobs through a real S3 server while a node dies. Each row has its outcome, no
@@ -34,9 +35,7 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	list += "E-0,two.jpg,\nB-1,rocket.jpg,\nB-2,many.jpg,\nB-3,notes.txt,\nB-4,gone.jpg,\nB-5,one.jpg,nobody\n"
 	file := put(t, dir, "staff.csv", []byte(list))
 	profile, err := json.Marshal(map[string]any{"base_urls": k.info.BaseURLs, "ca_file": k.info.CAFile, "access_key": k.Signer.AccessKey, "secret_key": k.Signer.SecretKey})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var tenants []struct{ Tenant string }
 	decode(t, c.facet(t, append([]string{"tenant", "show", "bank", "--json"}, c.where()...)...), &tenants)
 	args := []string{"import", "--profile", put(t, dir, "bank.json", profile), "--api-key", k.APIKey, "--bucket", address + "&prefix=" + tenants[0].Tenant + "/", file}
@@ -67,9 +66,7 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 		t.Errorf("%d copies are left in the bucket", n)
 	}
 	whole := strings.Split(strings.TrimSpace(list), "\n")[:1+good+1]
-	if err := os.WriteFile(file, []byte(strings.Join(whole, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, "", file, []byte(strings.Join(whole, "\n")+"\n"))
 	admins := strings.Split(c.where()[1], ",")
 	before := counted(t, admins, `facet_requests_total{operation="POST`)
 	if again, err := facet(args...); err != nil || !strings.Contains(again, "81 were in already, 0 registered now") {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 )
 
@@ -35,9 +36,7 @@ func filesIn(t *testing.T, dir string) int {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }
 
@@ -45,13 +44,17 @@ func filesIn(t *testing.T, dir string) int {
 func put(t *testing.T, dir, name string, content []byte) string {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.Must(t, os.WriteFile(file, content, 0o600))
 	return file
+}
+
+// read returns the content of a file.
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	testkit.Must(t, err)
+	return b
 }
 
 // crowd fills a folder with equal photos, small ones.
@@ -69,15 +72,26 @@ func crowd(t *testing.T, n int) (folder string) {
 func reported(t *testing.T, name string) [][]string {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) == 0 {
 		t.Fatalf("the report has %d lines: %v", len(rows), err)
 	}
 	return rows[1:]
+}
+
+// wantRows checks the beginning of each row, as show writes it.
+func wantRows(t *testing.T, rows [][]string, want []string, show func(row []string) string) {
+	t.Helper()
+	for i, row := range rows {
+		if got := show(row); i >= len(want) || !strings.HasPrefix(got, want[i]) {
+			t.Errorf("the report has %q in place %d", got, i+1)
+		}
+	}
+	if len(rows) != len(want) {
+		t.Errorf("the report has %d rows, want %d", len(rows), len(want))
+	}
 }
 
 // wantAll checks that a report has n rows, each in, with an event of its own.
@@ -158,9 +172,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		args := append([]string{"import", "--dir", c.dir, "--api-key", k.APIKey, "--at-once", "4", folder}, more...)
 		for part, end := range ends {
 			p, err := launch.Start(exec.Command(program(), args...), starter.Start)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			k.waitActive(t, 0, (part+1)*n/6)
 			p.Signal(end)
 			if code := p.Wait(); code == 0 || end == syscall.SIGINT && !strings.Contains(p.Out.String(), "the same command goes on") {
@@ -172,9 +184,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		}
 		for _, lost := range []bool{false, true} {
 			if lost { // the Idempotency-Keys find the registrations again
-				if err := os.Remove(report + ".state"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.Remove(report+".state"))
 			}
 			if out, err := facet(args...); err != nil {
 				t.Errorf("state lost %v: %v, %s", lost, err, out)
@@ -221,11 +231,7 @@ func TestImportReportsEachRow(t *testing.T) {
 		"2 registered ", "3 failed no face", "4 failed the image shows several faces", "5 registered ", "6 failed the image can't be read",
 		"7 failed there is no such file", "8 failed the file is outside the list's folder", "9 failed ", "10 failed a quoted field",
 	}
-	for i, row := range reported(t, report) {
-		if got := fmt.Sprint(row[0], " ", row[2], " ", row[6]); i >= len(want) || !strings.HasPrefix(got, want[i]) {
-			t.Errorf("the report has %q in place %d", got, i+1)
-		}
-	}
+	wantRows(t, reported(t, report), want, func(row []string) string { return fmt.Sprint(row[0], " ", row[2], " ", row[6]) })
 	if info, err := os.Stat(report); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the report: %v, %v", info.Mode(), err)
 	}
@@ -272,9 +278,7 @@ func TestImportTellsPersonsApart(t *testing.T) {
 	// The state knows them, then the Idempotency-Keys.
 	for _, want := range []string{"3 rows: 3 were in already, 0 registered now, 0 added to", "3 rows: 2 registered, 1 added"} {
 		importAs(t, c, k, want, people, "--per-person")
-		if err := os.Remove(people + ".report.csv.state"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Remove(people+".report.csv.state"))
 	}
 	if ann, bo := k.events(t, "Ann"), k.events(t, "Bo"); ann != 2 || bo != 1 {
 		t.Errorf("Ann has %d events, Bo %d, want 2 and 1", ann, bo)

@@ -65,11 +65,7 @@ func TestAccessKeysRotateWithoutBreak(t *testing.T) {
 		})
 		k.with(second).get(t, node, "/api/galleries").Want(t, 200, nil)
 	}
-	var list []struct {
-		AccessKey string `json:"access_key"`
-		Role      string `json:"role"`
-		State     string `json:"state"`
-	}
+	var list []wire.Key
 	c.key(t, &list, "list", "--tenant", tenant)
 	got := map[string]string{}
 	for _, l := range list {
@@ -133,15 +129,10 @@ func TestDoorHasKeyOfItsOwn(t *testing.T) {
 	c.key(t, &door, "rotate", "--tenant", tenant, "--role", "search-only", "--holder", "door 3")
 	k.with(door).get(t, 1, "/v1.1/health").Want(t, 200, nil)
 	k.with(door).get(t, 1, "/api/galleries").Want(t, 403, nil)
-	type listed struct {
-		AccessKey string    `json:"access_key"`
-		Holder    string    `json:"holder"`
-		Used      time.Time `json:"used"`
-	}
-	var list []listed
+	var list []wire.Key
 	within(t, "the use of the door's key is noted", func() error {
 		c.key(t, &list, "list", "--tenant", tenant)
-		if i := slices.IndexFunc(list, func(l listed) bool { return l.AccessKey == door.AccessKey }); list[i].Holder != "door 3" || time.Since(list[i].Used) > time.Hour {
+		if i := slices.IndexFunc(list, func(l wire.Key) bool { return l.AccessKey == door.AccessKey }); list[i].Holder != "door 3" || time.Since(list[i].Used) > time.Hour {
 			return fmt.Errorf("%+v", list)
 		}
 		return nil

@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"math"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"golang.org/x/image/tiff"
 
 	"facet/engine"
+	"facet/internal/testkit"
 )
 
 // oddJPEG returns a JPEG of which libjpeg warns before its first pixel: its JFIF
@@ -29,9 +29,7 @@ import (
 func oddJPEG(t *testing.T, im image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, im, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, jpeg.Encode(&out, im, nil))
 	jfif := []byte("\xff\xe0\x00\x10JFIF\x00\xff\x01\x00\x00\x01\x00\x01\x00\x00")
 	return slices.Concat(out.Bytes()[:2], jfif, out.Bytes()[2:])
 }
@@ -48,18 +46,13 @@ func files(t *testing.T) map[string][]byte {
 		"portrait.tiff": func(w *bytes.Buffer, im image.Image) error { return tiff.Encode(w, im, nil) },
 	} {
 		var out bytes.Buffer
-		if err := encode(&out, portrait); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, encode(&out, portrait))
 		list[name] = out.Bytes()
 	}
 	for _, name := range []string{
 		"cmyk.jpg", "progressive.jpg", "grey.jpg", "interlaced.gif", "palette.png", "24.bmp", "lossy.webp", "lossless.webp", "raw.tif", "plain.heic", "grid.heic",
 	} {
-		data, err := os.ReadFile(filepath.Join(root, "engine", "imaging", "testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := read(t, filepath.Join(root, "engine", "imaging", "testdata", name))
 		list[name] = data
 	}
 	return list
@@ -69,9 +62,7 @@ func files(t *testing.T) map[string][]byte {
 func greyLike(t *testing.T, name string) image.Image {
 	t.Helper()
 	size, _, err := image.DecodeConfig(bytes.NewReader(photo(t, name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	im := image.NewGray(image.Rect(0, 0, size.Width, size.Height))
 	for i := range im.Pix {
 		im.Pix[i] = 128

@@ -24,6 +24,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/models"
+	"facet/internal/testkit"
 )
 
 var (
@@ -171,20 +172,14 @@ func photoPath(name string) string { return filepath.Join(root, "assets", "photo
 
 func photo(t *testing.T, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(photoPath(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return read(t, photoPath(name))
 }
 
 // shrunk returns a photo in a fifth of its size, which takes a third of the time.
 func shrunk(t *testing.T, name string) *image.RGBA {
 	t.Helper()
 	im, err := jpeg.Decode(bytes.NewReader(photo(t, name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx()/5, im.Bounds().Dy()/5))
 	draw.CatmullRom.Scale(out, out.Rect, im, im.Bounds(), draw.Src, nil)
 	return out
@@ -194,9 +189,7 @@ func shrunk(t *testing.T, name string) *image.RGBA {
 func small(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, shrunk(t, name), nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, jpeg.Encode(&b, shrunk(t, name), nil))
 	return b.Bytes()
 }
 
@@ -221,9 +214,7 @@ func extractor(t *testing.T) *engine.Engine {
 		if err == nil {
 			reference.engine, err = engine.New(pack, engine.Config{Library: enginetest.Library(t), Workers: 1})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	return reference.engine
 }

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"facet/cmd/facet/process"
 )
 
 // The week checks each of its numbers itself.
@@ -30,9 +28,5 @@ func TestOfficeWeekCountsEveryMember(t *testing.T) {
 			t.Errorf("the story lacks %q:\n%s", sentence, out)
 		}
 	}
-	for _, n := range []string{"n1", "n2", "n3"} {
-		if pid, running := process.Holder(filepath.Join(dir, "dev", n, "node.pid")); running {
-			t.Errorf("%s still runs: process %d", n, pid)
-		}
-	}
+	wantStopped(t, filepath.Join(dir, "dev"))
 }

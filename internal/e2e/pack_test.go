@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"facet/engine/models"
+	"facet/internal/testkit"
 )
 
 // A cluster that was founded with another pack than facet's own keeps it, though its nodes name the folder of all
@@ -17,9 +18,7 @@ func TestClusterKeepsItsPack(t *testing.T) {
 	f := func(c operated, folder string, nodes int) {
 		t.Helper()
 		want, err := models.Read(filepath.Join(packs, folder))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		waitSettled(t, c, nodes, 0)
 		// A node with another pack than the cluster's does not serve.
 		if s, err := statusOf(c); err != nil || s.Pack != want.ID || len(s.Nodes) != nodes {
@@ -32,9 +31,7 @@ func TestClusterKeepsItsPack(t *testing.T) {
 	first := c.nodes[0]
 	first.Signal(syscall.SIGTERM)
 	// Releases before 0.4 noted no pack and had one only.
-	if err := os.Remove(filepath.Join(first.Data, "pack")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(filepath.Join(first.Data, "pack")))
 	first.Args = append(first.Args, "--models", packs)
 	c.start(t, first)
 	f(c, models.FolderMobile, 1)

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -21,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 	"facet/node/wire"
 )
@@ -40,20 +40,11 @@ type prometheus struct {
 func startPrometheus(t *testing.T, c *served) *prometheus {
 	t.Helper()
 	dir, from := t.TempDir(), filepath.Join(root, "deploy", "prometheus")
-	rules, err := os.ReadFile(filepath.Join(from, "alerts.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := read(t, filepath.Join(from, "alerts.yml"))
 	put(t, dir, "alerts.yml", regexp.MustCompile(`for: \d+[smh]`).ReplaceAll(rules, []byte(firingFor)))
-	ca, err := os.ReadFile(c.Certs.CA())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := read(t, c.Certs.CA())
 	put(t, dir, "facet-ca.pem", ca)
-	text, err := os.ReadFile(filepath.Join(from, "prometheus.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join(from, "prometheus.yml"))
 	var admins []string
 	for _, n := range c.nodes {
 		admins = append(admins, n.Admin())
@@ -67,9 +58,7 @@ func startPrometheus(t *testing.T, c *served) *prometheus {
 	address := freeAddress(t)
 	program, err := launch.Start(exec.Command(*prometheusProgram, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
 		"--web.listen-address", address), starter.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if program.End(syscall.SIGKILL); t.Failed() {
 			t.Logf("prometheus said:\n%s", &program.Out)
@@ -159,14 +148,9 @@ type panel struct {
 // panels returns the panels of a dashboard of deploy.
 func panels(t *testing.T, board string) []panel {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "deploy", "grafana", board+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := read(t, filepath.Join(root, "deploy", "grafana", board+".json"))
 	var b struct{ Panels []panel }
-	if err := json.Unmarshal(raw, &b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(raw, &b))
 	return b.Panels
 }
 
@@ -191,9 +175,7 @@ func (p *prometheus) firing(t *testing.T) map[string]string {
 			Labels map[string]string
 		}
 	}
-	if err := p.get("alerts", nil, &data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.get("alerts", nil, &data))
 	names := map[string]string{}
 	for _, a := range data.Alerts {
 		if a.State == "firing" {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 )
 
@@ -20,9 +21,7 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "facet.yaml")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, "", file, []byte(text))
 	}
 	write("log-level: info\nhealth: signed\n")
 	c := serve(t, program(), 1, 1, "--config", file)
@@ -30,18 +29,13 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	unsigned := func(path string) int {
 		r, err := browser.Get(n.URL() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		r.Body.Close()
 		return r.StatusCode
 	}
 	reload := func(text, want string) {
 		t.Helper()
-		before, err := os.ReadFile(n.Log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := read(t, n.Log)
 		write(text)
 		n.Signal(syscall.SIGHUP)
 		waitFor(t, n, func() bool {

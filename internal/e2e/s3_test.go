@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 )
 
@@ -32,14 +33,10 @@ func startS3(t *testing.T) s3 {
 	t.Setenv("AWS_ACCESS_KEY_ID", access)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, bucket), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, bucket), 0o700))
 	address := freeAddress(t)
 	p, err := launch.Start(exec.Command(server, "--access", access, "--secret", secret, "--port", address, "posix", dir), starter.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if p.End(syscall.SIGKILL); t.Failed() {
 			t.Logf("the S3 server says:\n%s", &p.Out)
@@ -62,15 +59,10 @@ func startS3(t *testing.T) s3 {
 func (s s3) objects(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.dir, folder, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all := map[string]string{}
 	for _, name := range names {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := read(t, name)
 		all[filepath.Base(name)] = string(raw)
 	}
 	return all

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -75,10 +74,7 @@ func facetStatus(t *testing.T, where []string, want int, text string) {
 func (c *served) warnedOfNothing(t *testing.T) {
 	t.Helper()
 	for _, n := range c.nodes {
-		b, err := os.ReadFile(n.Log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := read(t, n.Log)
 		if !strings.Contains(string(b), "level=INFO msg=serving") {
 			t.Errorf("%s does not say that it serves:\n%s", n.Name, b)
 		}

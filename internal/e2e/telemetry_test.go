@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"facet/internal/testkit"
 )
 
 // ONNX Runtime keeps what it would report to its maker in a folder of the user's home.
@@ -16,9 +18,7 @@ func TestModelsLeaveNothingAtHome(t *testing.T) {
 		t.Fatalf("facet models verify: %v\n%s", err, out)
 	}
 	left, err := os.ReadDir(home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, e := range left {
 		t.Errorf("%s was left", e.Name())
 	}

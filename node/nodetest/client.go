@@ -37,7 +37,7 @@ func (c *Cluster) Client(tenant string) *Client {
 func (c *Cluster) ClientOf(tenant string) (*Client, id.Tenant) {
 	c.t.Helper()
 	key, err := c.CreateTenant(tenant)
-	must(c.t, err)
+	testkit.Must(c.t, err)
 	return c.open(testkit.Signer(key.ID, key.Secret)), key.Tenant
 }
 
@@ -71,7 +71,7 @@ func (c *Cluster) open(signer sigv4.Signer) *Client {
 		dial = slowly(c.Network.Host(ClientHost))
 	}
 	client, err := testkit.New(c.Roots, signer, dial)
-	must(c.t, err)
+	testkit.Must(c.t, err)
 	if c.Network != nil {
 		client.HTTP.Transport = pausing{client.HTTP.Transport.(*http.Transport)}
 	}
