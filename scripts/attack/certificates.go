@@ -18,6 +18,7 @@ import (
 
 	"facet/cmd/facet/process"
 	"facet/internal/id"
+	"facet/internal/testkit"
 	"facet/node/cert"
 	"facet/node/transport"
 	"facet/node/wire"
@@ -139,16 +140,9 @@ func (intrusion) ask(port, request string, pair *tls.Certificate) (status int, e
 	if pair != nil {
 		config.Certificates = []tls.Certificate{*pair}
 	}
-	client := &http.Client{Timeout: peerWait, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
-	q, err := http.NewRequest(method, "https://"+port+path, strings.NewReader("{}"))
-	if err != nil {
-		return 0, err
-	}
-	r, err := client.Do(q)
-	if err != nil {
-		return 0, err
-	}
-	return r.StatusCode, r.Body.Close()
+	client := testkit.Client{HTTP: &http.Client{Timeout: peerWait, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}}
+	a, err := client.Send(context.Background(), "https://"+port, testkit.Request{Method: method, Target: path, Body: []byte("{}")})
+	return a.Status, err
 }
 
 // knock opens a stream of each kind at a port between nodes. The port must close it

@@ -84,7 +84,7 @@ var diskFaults = []fault{
 			return func() error { return nil }, nil
 		}
 		p.Signal(syscall.SIGKILL)
-		p.damage()
+		p.damaged.Store(true)
 		n.forfeit(p, time.Now())
 		err := n.flip(p)
 		if err == nil {
@@ -97,7 +97,7 @@ var diskFaults = []fault{
 // othersDamaged reports whether another node than p has damaged files that may not be repaired yet. Of
 // three replicas two must stay.
 func (n *nemesis) othersDamaged(p *process) bool {
-	return slices.ContainsFunc(n.cluster.members(), func(other *process) bool { return other != p && other.isDamaged() })
+	return slices.ContainsFunc(n.cluster.members(), func(other *process) bool { return other != p && other.damaged.Load() })
 }
 
 // flip flips bits in files of a node, but not in node.json, which contains the node's

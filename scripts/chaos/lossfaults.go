@@ -122,11 +122,8 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 // twin returns a node with a copy of p's data directory, on a host of its own. It is not one
 // of the cluster's nodes.
 func (c *cluster) twin(p *process) (*process, error) {
-	twin := &process{number: 1}
+	twin := &process{number: freeHost(c.members())}
 	twin.Name, twin.ID, twin.Ports, twin.Data, twin.Log = p.Name+"-copy", p.ID, p.Ports, p.Data+"-copy", p.Log+".copy"
-	for slices.ContainsFunc(c.members(), func(m *process) bool { return m.number == twin.number }) {
-		twin.number++
-	}
 	twin.Host = lan.Address(twin.number)
 	if err := command("cp", "-a", p.Data, twin.Data); err != nil {
 		return nil, err
@@ -196,7 +193,7 @@ func (n *nemesis) whole() (s wire.Status, err error) {
 		})
 	}
 	for _, p := range n.cluster.members() {
-		p.repaired()
+		p.damaged.Store(false)
 	}
 	return s, err
 }
@@ -244,7 +241,7 @@ func (n *nemesis) startLost(p *process, since time.Time, noticeable bool) (undo 
 		other.Signal(syscall.SIGKILL)
 	}
 	known := outages(p.Data)
-	p.damage()
+	p.damaged.Store(true)
 	if err := n.cluster.start(p); err != nil {
 		return nil, err
 	}

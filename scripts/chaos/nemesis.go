@@ -262,7 +262,7 @@ func (n *nemesis) census() error {
 			}
 			continue
 		}
-		if !p.isDamaged() {
+		if !p.damaged.Load() {
 			return fmt.Errorf("%s has ended by itself: see %s", p.Name, p.Log)
 		}
 		n.say("%s has refused its damaged files, and is replaced", p.Name)

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,32 +26,19 @@ type process struct {
 	number int   // of its host, from 1
 	disk   *disk // nil if the data are on the machine's own disk
 
-	// mu guards damaged and full.
-	mu sync.Mutex
 	// damaged reports whether the node's files were damaged or its disk failed. Such a
 	// node may end by itself.
-	damaged bool
-	// full is when the disk was last full.
-	full time.Time
+	damaged atomic.Bool
+	// full is when the disk was last full, in nanoseconds of Unix time.
+	full atomic.Int64
 }
 
 // newProcess returns a node with an empty disk. It does not start the node.
 func (c *cluster) newProcess() (*process, error) {
 	c.mu.Lock()
 	c.made++
-	p := &process{number: 1}
+	p := &process{number: freeHost(c.nodes)}
 	p.Name, p.Founder = fmt.Sprintf("n%d", c.first+c.made), c.made <= c.Founders
-	taken := func() bool {
-		for _, other := range c.nodes {
-			if other.number == p.number {
-				return true
-			}
-		}
-		return false
-	}
-	for taken() {
-		p.number++
-	}
 	c.mu.Unlock()
 	if c.lan != nil {
 		p.Host, p.Ports = lan.Address(p.number), []int{7421, 7420, 7422}
@@ -75,6 +62,15 @@ func (c *cluster) newProcess() (*process, error) {
 	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, p)
 	return p, nil
+}
+
+// freeHost returns the first host without a node.
+func freeHost(nodes []*process) int {
+	host := 1
+	for slices.ContainsFunc(nodes, func(p *process) bool { return p.number == host }) {
+		host++
+	}
+	return host
 }
 
 // start starts a node that does not run.
@@ -104,26 +100,13 @@ func (p *process) doom() {
 	}
 }
 
-func (p *process) damage()   { p.mu.Lock(); p.damaged = true; p.mu.Unlock() }
-func (p *process) repaired() { p.mu.Lock(); p.damaged = false; p.mu.Unlock() }
-
 // fullTime is how long after a full disk a node may end because of it: meta keeps no
 // room in reserve.
 const fullTime = 20 * time.Second
 
-func (p *process) fill() { p.mu.Lock(); p.full = time.Now(); p.mu.Unlock() }
+func (p *process) fill() { p.full.Store(time.Now().UnixNano()) }
 
-func (p *process) wasFull() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return time.Since(p.full) < fullTime
-}
-
-func (p *process) isDamaged() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.damaged
-}
+func (p *process) wasFull() bool { return time.Since(time.Unix(0, p.full.Load())) < fullTime }
 
 // leave removes a node from the cluster's list of nodes.
 func (c *cluster) leave(p *process) {
