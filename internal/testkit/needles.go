@@ -101,7 +101,6 @@ func (n Needles) Check() error {
 	if err != nil {
 		return err
 	}
-	defer pack.Close()
 	var digits []byte // they compress
 	for i := range 1000 {
 		digits = fmt.Appendf(digits, "%d ", i*i)
