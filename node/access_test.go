@@ -154,9 +154,7 @@ func TestRemovedNodeReachesNothing(t *testing.T) {
 	nodetest.Run(t, nodetest.Options{Nodes: 4}, func(t *testing.T, cluster *nodetest.Cluster) {
 		first, last := cluster.Nodes[0], cluster.Nodes[3]
 		who := last.Node.ID()
-		if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateDraining}); err != nil {
-			t.Fatal(err)
-		}
+		setState(t, first.Node, who, wire.StateDraining)
 		eventually(t, first.Node, "the drained node holds nothing", func(s wire.Status) bool { return settled(s) && holds(s, who) == 0 })
 		cluster.Stop(3)
 		i := openIntruder(t, cluster, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
@@ -172,9 +170,7 @@ func TestRemovedNodeReachesNothing(t *testing.T) {
 		for _, m := range cluster.Nodes[:3] {
 			open = append(open, i.streams(t, m)...)
 		}
-		if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateRemoved}); err != nil {
-			t.Fatal(err)
-		}
+		setState(t, first.Node, who, wire.StateRemoved)
 		late := time.Now().Add(cutWithin)
 		for n, c := range open {
 			if !ends(t, c, time.Until(late)) {
@@ -268,14 +264,7 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 		if err := first.Node.Admin().SetNodeState(t.Context(), order); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case <-gone.Node.Done():
-			if err := gone.Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
-				t.Errorf("it stops because %v", err)
-			}
-		case <-time.After(20 * time.Second):
-			t.Error("it is not told")
-		}
+		ended(t, gone, "removed from its cluster")
 		cluster.Stop(2)
 		eventually(t, first.Node, "the other three hold all", func(s wire.Status) bool {
 			return settled(s) && holds(s, cluster.Nodes[0].Node.ID()) == 4 && holds(s, cluster.Nodes[1].Node.ID()) == 4 && holds(s, cluster.Nodes[3].Node.ID()) == 4
@@ -293,30 +282,6 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 			t.Errorf("a removal that leaves groups without a majority: %v", err)
 		}
 	})
-}
-
-// adminCall makes a request of the admin port with a certificate, nil for none.
-func adminCall(t *testing.T, m *nodetest.Member, s *cert.Source, method, path string) (status int, body string) {
-	t.Helper()
-	config := &tls.Config{InsecureSkipVerify: true}
-	if s != nil {
-		config = s.AdminClientConfig()
-	}
-	client := m.HTTP(config)
-	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+m.Config.AdminAddress+path, strings.NewReader("no JSON"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := client.Do(r)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer a.Body.Close()
-	b, err := io.ReadAll(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a.StatusCode, string(b)
 }
 
 func TestAdminPortObeysAdministratorsOnly(t *testing.T) {

@@ -10,12 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/id"
 	"facet/node/audit/entry"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/node/wire"
-	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/job"
 )
@@ -249,21 +247,4 @@ func unsigned(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, i int)
 	if err != nil || a.Status != http.StatusForbidden {
 		t.Errorf("the request was answered %d, %v", a.Status, err)
 	}
-}
-
-// Below the level no node writes the cluster's log.
-func TestClusterLogWaitsForLevel(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelAudit - 1}, func(t *testing.T, c *nodetest.Cluster) {
-		n := c.Nodes[0].Node
-		if err := n.Router().EnsureClusterLog(t.Context()); err != nil {
-			t.Error(err)
-		}
-		n.RecordRefusals(time.Now().Unix()/60 + 1)
-		if _, err := n.Router().BeginAudit(t.Context(), id.ClusterLog); err == nil {
-			t.Error("the log begins below its level")
-		}
-		if _, err := n.Router().AuditHead(t.Context(), id.ClusterLog); router.KindOf(err) != router.NotFound {
-			t.Errorf("the log of a cluster of level %d: %v", metafsm.LevelAudit-1, err)
-		}
-	})
 }

@@ -16,10 +16,8 @@ import (
 	"facet/node/audit"
 	"facet/node/audit/entry"
 	"facet/node/nodetest"
-	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
-	"facet/shard"
 )
 
 // Records name a subject by its id and a salt, always the same, until the subject is gone with its salt.
@@ -33,10 +31,7 @@ func TestErasedSubjectCannotBeNamed(t *testing.T) {
 			t.Helper()
 			var made struct{ ID string }
 			expect(t, a.client, http.StatusCreated, a.url(i), http.MethodPost, "/v1.1/subjects", face(person)).Decode(t, &made)
-			subject, err := id.Parse(made.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			subject := parsed(t, made.ID)
 			return id.Subject{UUID: subject}
 		}
 		subject, source := register(0, "alice"), register(1, "bob")
@@ -198,62 +193,5 @@ func TestOpenIntentsAreCompleted(t *testing.T) {
 		if !maps.Equal(got, want) {
 			t.Errorf("intents were completed as %v, want %v", got, want)
 		}
-	})
-}
-
-// The salt of a subject that has no external id leaves the disks of all nodes when the subject is erased.
-func TestErasedSaltsLeaveEveryDisk(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		const bound = 16 * time.Second
-		e := startExternals(t, nodetest.Options{EraseWithin: bound})
-		url := e.cluster.Nodes[0].URL
-		for _, person := range []string{"alice", "bob"} {
-			expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", face(person))
-		}
-		secret, err := e.cluster.Nodes[0].Node.DataSecret(e.access.Gallery)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := e.cluster.Nodes[0].Node.Router().Subjects(t.Context(), e.access, router.Page{Length: 2})
-		if err != nil || len(list.Entries) != 2 {
-			t.Fatalf("the gallery has %+v, %v", list.Entries, err)
-		}
-		files := func(i int, secrets ...[]byte) (found []string) {
-			t.Helper()
-			note := list.Entries[i].Note
-			if note == nil || note.Salt == [shard.SaltBytes]byte{} || note.ExternalID != "" {
-				t.Fatalf("the note is %+v, want a salt only", note)
-			}
-			plain := append([]byte{1, 1, 0xa1, 3, 0x50}, note.Salt[:]...) // shard.SealNote
-			for _, n := range e.cluster.Nodes {
-				found = append(found, fsmtest.NewSealedScanner(plain, string(note.Salt[:]), secrets...).Files(t, n.Config.Dir)...)
-			}
-			return found
-		}
-		gone := func(i int) {
-			t.Helper()
-			deadline := time.Now().Add(bound)
-			for found := files(i, secret); len(found) > 0; found = files(i, secret) {
-				if time.Now().After(deadline) {
-					t.Fatalf("%s after its erasure the salt is in %v", bound, found)
-				}
-				time.Sleep(bound / 40)
-			}
-		}
-		for i := range list.Entries {
-			if found := files(i, secret); len(found) < 3 {
-				t.Fatalf("the scan finds salt %d in %v only", i, found)
-			}
-			if found := files(i); len(found) > 0 {
-				t.Fatalf("salt %d is in clear in %v", i, found)
-			}
-		}
-		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+list.Entries[0].Subject.String(), nil)
-		gone(0)
-		if len(files(1, secret)) < 3 {
-			t.Error("the other's salt is gone, too")
-		}
-		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
-		gone(1)
 	})
 }

@@ -16,11 +16,7 @@ func (a *audited) bound(t *testing.T, most uint64) {
 	if _, err := a.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), a.tenant, []metafsm.QuotaValue{{Quota: metafsm.QuotaAuditRecords, Most: most}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range a.cluster.Nodes {
-		if err := m.Node.Router().SyncMeta(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	synced(t, a.cluster)
 }
 
 // await sends a request to each node until all of them answer with a status, for ten seconds. It returns the

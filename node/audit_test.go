@@ -48,11 +48,7 @@ func auditOf(t *testing.T, p promises, client *nodetest.Client, tenant id.Tenant
 	if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), a.tenant, metafsm.AuditBestEffort, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range a.cluster.Nodes {
-		if err := m.Node.Router().SyncMeta(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	synced(t, a.cluster)
 	key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), a.tenant, router.KeyTerms{Role: router.RoleAuditor, Holder: "auditor"})
 	if err != nil {
 		t.Fatal(err)
@@ -199,9 +195,7 @@ func TestEachAnswerHasOneRecord(t *testing.T) {
 		for i := range 3 {
 			a.check(t, i)
 		}
-		a.cluster.Stop(1)
-		a.cluster.Restart(1)
-		a.cluster.WaitReady()
+		restart(a.cluster, 1)
 		records := a.check(t, 1)
 		var search *entry.Record
 		for _, r := range records {

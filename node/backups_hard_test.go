@@ -3,7 +3,6 @@ package node_test
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,16 +45,14 @@ func TestInterruptedWorkResumes(t *testing.T) {
 			t.Fatal("no part was finished before the interruption")
 		}
 		old.WaitReady()
-		if _, err := old.Nodes[2].Node.Backups().Backup(t.Context(), order, nil); err != nil {
-			t.Fatal(err)
-		}
+		backUp(t, old.Nodes[2], order)
 		for name, was := range before {
 			if raw, err := os.ReadFile(name); err != nil || string(raw) != was {
 				t.Errorf("%s was made again: %v", filepath.Base(name), err)
 			}
 		}
-		young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-		from := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: order.To}}
+		young := successor(t, old, nodetest.Options{Nodes: 1})
+		from := newest(order.To)
 		ctx, cancel = context.WithCancel(t.Context())
 		_, err = young.Nodes[0].Node.Backups().Restore(ctx, from, func(done, total int) {
 			if done > total/2 {
@@ -65,18 +62,15 @@ func TestInterruptedWorkResumes(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("the interrupted restoration: %v", err)
 		}
-		young.Stop(0)
-		young.Restart(0)
-		young.WaitReady()
+		restart(young, 0)
 		if _, err := young.Nodes[0].Node.Backups().Backup(t.Context(), order, nil); err == nil {
 			t.Error("a half restored cluster is backed up")
 		}
 		if _, err := young.CreateTenant("early"); err == nil {
 			t.Error("a half restored cluster takes tenants")
 		}
-		done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), from, nil)
-		if err != nil || done.Active != 30 {
-			t.Fatalf("restored: %+v, %v", done, err)
+		if done := restore(t, young.Nodes[0], from); done.Active != 30 {
+			t.Fatalf("restored: %+v", done)
 		}
 		c, url = young.As(c), young.Nodes[0].URL
 		for i := range 30 {
@@ -117,24 +111,11 @@ func TestUnfitBackupIsRefused(t *testing.T) {
 		expect(t, c, http.StatusOK, url, http.MethodPut, "/v1.1/subjects/"+bob.ID, face("bobby"))
 		dir := t.TempDir()
 		to := "file://" + dir
-		early, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "early"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		early := backUp(t, old.Nodes[0], wire.BackupOrder{To: to, Name: "early"})
 		expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+ann.ID, nil)
-		if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "late"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		backUp(t, old.Nodes[0], wire.BackupOrder{To: to, Name: "late"})
 		other := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
 		narrow := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-		secret, err := os.ReadFile(old.Nodes[0].Config.ClusterKeyFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := hex.DecodeString(string(secret))
-		if err != nil {
-			t.Fatal(err)
-		}
 		q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Name: "early"}}
 		f := func(on *nodetest.Cluster, q wire.RestoreOrder, want string) {
 			t.Helper()
@@ -145,32 +126,32 @@ func TestUnfitBackupIsRefused(t *testing.T) {
 		f(old, q, "not empty")
 		f(other, q, "another cluster key")
 		f(narrow, q, "with 2 shards, this one has 1")
-		q.Key = key
+		q.Key = keyIn(t, old.Nodes[0].Config.ClusterKeyFile)
 		for _, name := range []string{"shard-0001", "shard-0002", "meta"} {
 			part := filepath.Join(dir, "early", name)
 			raw, err := os.ReadFile(part)
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw[len(raw)/2] ^= 1
-			if err := os.WriteFile(part, raw, 0o600); err != nil {
-				t.Fatal(err)
+			flip := func() {
+				raw[len(raw)/2] ^= 1
+				if err := os.WriteFile(part, raw, 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
+			flip()
 			f(other, q, name)
-			raw[len(raw)/2] ^= 1
-			if err := os.WriteFile(part, raw, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			flip()
 		}
 		if r, ok := other.Nodes[0].Node.Restoration(); ok {
 			t.Errorf("a refused restoration has begun: %+v", r)
 		}
+		var err error
 		if q.Erasures, err = old.Nodes[0].Node.Erasures(t.Context(), wire.BackupQuery{From: to, Name: "late"}); err != nil || len(q.Erasures) != 1 {
 			t.Fatalf("erasures: %v, %v", q.Erasures, err)
 		}
-		done, err := other.Nodes[0].Node.Backups().Restore(t.Context(), q, nil)
-		if err != nil || done.Active != 1 || done.Erased != 1 {
-			t.Fatalf("restored: %+v, %v", done, err)
+		if done := restore(t, other.Nodes[0], q); done.Active != 1 || done.Erased != 1 {
+			t.Fatalf("restored: %+v", done)
 		}
 		c, url = other.As(c), other.Nodes[0].URL
 		if len(find(t, c, url, "ann")) != 0 || len(find(t, c, url, "bobby")) != 1 || len(find(t, c, url, "bob")) != 0 {
@@ -193,17 +174,14 @@ func TestGalleryIsRestoredWhileServing(t *testing.T) {
 			enrol(t, c, url, fmt.Sprint("person ", i))
 		}
 		to := "file://" + t.TempDir()
-		if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "one", Galleries: []string{"bank/staff"}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		busy := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+		backUp(t, old.Nodes[0], wire.BackupOrder{To: to, Name: "one", Galleries: []string{"bank/staff"}})
+		busy := successor(t, old, nodetest.Options{Nodes: 1, Shards: 2})
 		own := busy.Client("shop")
 		gallery(t, own, busy.Nodes[0].URL, "staff", 100)
 		enrol(t, own, busy.Nodes[0].URL, "clerk")
 		q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}, Gallery: "staff"}
-		done, err := busy.Nodes[0].Node.Backups().Restore(t.Context(), q, nil)
-		if err != nil || done.Active != 10 || done.Galleries != 1 {
-			t.Fatalf("restored: %+v, %v", done, err)
+		if done := restore(t, busy.Nodes[0], q); done.Active != 10 || done.Galleries != 1 {
+			t.Fatalf("restored: %+v", done)
 		}
 		if _, err := busy.Nodes[0].Node.Backups().Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "already") {
 			t.Errorf("once more: %v", err)
@@ -237,27 +215,19 @@ func TestErasedSubjectsStayErased(t *testing.T) {
 			people = append(people, enrol(t, c, url, fmt.Sprint("person ", i)))
 		}
 		to := "file://" + t.TempDir()
-		backUp := func(name string) {
-			t.Helper()
-			if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: name}, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		backUp("early")
+		backUp(t, old.Nodes[0], wire.BackupOrder{To: to, Name: "early"})
 		for i := range 3 {
 			expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+people[i].ID, nil)
 		}
 		for i := range 3 { // they take the slots of the deleted entries
 			enrol(t, c, url, fmt.Sprint("newcomer ", i))
 		}
-		backUp("late")
+		backUp(t, old.Nodes[0], wire.BackupOrder{To: to, Name: "late"})
 		if list, err := old.Nodes[0].Node.Erasures(t.Context(), wire.BackupQuery{From: to, Name: "late"}); err != nil || len(list) != 0 {
 			t.Fatalf("the newer backup lists %v, %v: its entries were not recycled", list, err)
 		}
 		stranger := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-		if _, err := stranger.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "strange"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		backUp(t, stranger.Nodes[0], wire.BackupOrder{To: to, Name: "strange"})
 		for name, f := range map[string]struct {
 			with   bool
 			active uint64
@@ -265,11 +235,11 @@ func TestErasedSubjectsStayErased(t *testing.T) {
 			"left out": {false, 9}, "brought back": {true, 12},
 		} {
 			nodetest.Step(t, name, func(t *testing.T) {
-				young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+				young := successor(t, old, nodetest.Options{Nodes: 1, Shards: 7})
 				q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Name: "early"}, WithErased: f.with}
-				done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), q, nil)
-				if err != nil || done.Active != f.active || done.Erased != 12-f.active {
-					t.Fatalf("restored: %+v, %v", done, err)
+				done := restore(t, young.Nodes[0], q)
+				if done.Active != f.active || done.Erased != 12-f.active {
+					t.Fatalf("restored: %+v", done)
 				}
 				if (done.Since == "late") == f.with || slices.Equal(done.Sealed, []string{"strange"}) == f.with {
 					t.Errorf("it was compared with %q, not with %q", done.Since, done.Sealed)
@@ -296,14 +266,7 @@ func TestBackupIsRefusedDuringRotation(t *testing.T) {
 	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
 		c := cluster.Client("bank")
 		gallery(t, c, cluster.Nodes[0].URL, "staff", 10)
-		secret, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		old, err := hex.DecodeString(strings.TrimSpace(string(secret)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile)
 		n := cluster.Nodes[0].Node
 		if err := n.ChangeMaster(bytes.Repeat([]byte{5}, len(old)), old); err != nil {
 			t.Fatal(err)
@@ -315,8 +278,6 @@ func TestBackupIsRefusedDuringRotation(t *testing.T) {
 		if err := n.ChangeMaster(old); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Backups().Backup(t.Context(), order, nil); err != nil {
-			t.Errorf("with one key: %v", err)
-		}
+		backUp(t, cluster.Nodes[0], order)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/id"
 	"facet/node/audit/entry"
 	"facet/node/nodetest"
 )
@@ -55,10 +54,7 @@ func TestWholeCaseIsAudited(t *testing.T) {
 // checkCaseRecords checks what records say of a case beside their heads: all name the same subject, with its score.
 func checkCaseRecords(t *testing.T, records []*entry.Record, caseID string) {
 	t.Helper()
-	is, err := id.Parse(caseID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is := parsed(t, caseID)
 	var first entry.Candidate
 	intents, opens, found := 0, 0, false
 	for _, e := range records {

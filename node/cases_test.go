@@ -13,7 +13,6 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
-	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/job"
@@ -46,19 +45,15 @@ func startReview(t *testing.T, verdicts int) *review {
 
 func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 	t.Helper()
-	o.SlotsPerShard, o.Table = 100, nodetest.Table()
+	o.SlotsPerShard, o.Table = max(o.SlotsPerShard, 100), nodetest.Table()
 	r := &review{promises: promises{nodetest.Start(t, o)}}
 	r.admin = r.cluster.Client("bank")
 	gallery(t, r.admin, r.url(0), "g", 400)
 	for _, m := range r.cluster.Nodes {
 		waitLevel(t, m.Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
 	}
-	var list struct{ Applications []struct{ ID string } }
-	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodGet, "/api/applications", nil).Decode(t, &list)
-	r.app = list.Applications[0].ID
-	var galleries struct{ Galleries []struct{ ID string } }
-	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodGet, "/api/galleries", nil).Decode(t, &galleries)
-	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPatch, "/api/galleries/"+galleries.Galleries[0].ID, map[string]any{"photoLink": reviewLink})
+	r.app = applicationID(t, r.admin, r.url(0))
+	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPatch, "/api/galleries/"+galleryID(t, r.admin, r.url(0)), map[string]any{"photoLink": reviewLink})
 	r.set(t, map[string]any{"reviewThreshold": 1, "reviewVerdicts": verdicts})
 	people := map[string]string{}
 	for i := range 4 {
@@ -241,11 +236,7 @@ func TestTwoPeopleCloseCase(t *testing.T) {
 		})
 		nodetest.Step(t, "a restart of all nodes loses nothing", func(t *testing.T) {
 			r.decide(t, "anna", third, "different", http.StatusOK, "open")
-			for i := range 3 {
-				r.cluster.Stop(i)
-				r.cluster.Restart(i)
-				r.cluster.WaitReady()
-			}
+			restart(r.cluster, 0, 1, 2)
 			r.decide(t, "ben", third, "different", http.StatusOK, "different")
 			if got := created(r.list(t, "anna", "")); !slices.Equal(got, []string{first, second, third}) {
 				t.Errorf("%v", got)
@@ -280,10 +271,7 @@ func TestErasedSubjectLeavesItsCases(t *testing.T) {
 			t.Errorf("open are %+v", got)
 		}
 		r.redact(t)
-		subject, err := id.Parse(r.ids["staff/0"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		subject := parsed(t, r.ids["staff/0"])
 		for i, m := range r.cluster.Nodes {
 			for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 				kept := 0
@@ -418,36 +406,6 @@ func TestDoubtIsAnsweredBeyondBound(t *testing.T) {
 		}
 		if dropped == 0 {
 			t.Error("nobody counted it")
-		}
-	})
-}
-
-// A restored cluster has the cases, at the gallery's home there.
-func TestRestoredCasesAreKept(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		r := startReview(t, 2)
-		first, second := r.doubt(t, "staff/0", "visit 1"), r.doubt(t, "staff/1", "visit 2")
-		r.decide(t, "anna", first, "same", http.StatusOK, "open")
-		to := "file://" + t.TempDir()
-		if _, err := r.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: r.cluster.Nodes[0].Config.ClusterKeyFile, Table: nodetest.Table()})
-		waitLevel(t, young.Nodes[0].Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-		if _, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		restored := young.Nodes[0].Node.Router()
-		access, err := restored.Access(t.Context(), r.tenant(t), r.admin.APIKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := restored.Cases(t.Context(), access, router.CaseQuery{Length: 10})
-		if err != nil || len(page.Cases) != 2 || page.Cases[0].ID.String() != first || len(page.Cases[0].Verdicts) != 1 || page.Cases[1].ID.String() != second || page.Cases[1].Reference != "visit 2" {
-			t.Fatalf("%+v, %v", page.Cases, err)
-		}
-		if c, err := restored.Decide(t.Context(), access, router.Decision{Case: page.Cases[0].ID, Same: true, Holder: "ben"}); err != nil || c.State != job.CaseSame || len(c.Verdicts) != 2 {
-			t.Errorf("%+v, %v", c, err)
 		}
 	})
 }

@@ -91,12 +91,7 @@ func TestUnreadableRowIsFoundElsewhere(t *testing.T) {
 		client := cluster.Client("bank")
 		gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
 		known := crowd(t, client, cluster)
-		leader := 0
-		for i, m := range cluster.Nodes {
-			if m.Node.Leads(1) {
-				leader = i
-			}
-		}
+		leader := leaderOf(t, cluster, 1)
 		for _, victim := range []int{(leader + 1) % 3, leader} {
 			m := cluster.Nodes[victim]
 			leaveRows(t, m)

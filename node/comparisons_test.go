@@ -120,10 +120,7 @@ func shardsOf(t *testing.T, ids map[string]string) int {
 	t.Helper()
 	shards := map[id.Shard]bool{}
 	for _, text := range ids {
-		u, err := id.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := parsed(t, text)
 		shards[u.Shard()] = true
 	}
 	return len(shards)

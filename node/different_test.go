@@ -8,11 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
-	"facet/node/wire"
-	"facet/raftfsm/metafsm"
 )
 
 // differentPairs returns the pairs of different subjects, by external ids.
@@ -108,11 +104,7 @@ func TestDifferentSubjectsAreLeftOut(t *testing.T) {
 			lists(t, "a0 c0", "a2 b2", "a3 b3", "a4 b4", "a5 b5", "b0 c0")
 		})
 		nodetest.Step(t, "a restart of all nodes loses nothing", func(t *testing.T) {
-			for i := range 3 {
-				p.cluster.Stop(i)
-				p.cluster.Restart(i)
-				p.cluster.WaitReady()
-			}
+			restart(p.cluster, 0, 1, 2)
 			lists(t, "a0 c0", "a2 b2", "a3 b3", "a4 b4", "a5 b5", "b0 c0")
 		})
 		nodetest.Step(t, "who is erased or merged takes the pair along, on each replica", func(t *testing.T) {
@@ -143,53 +135,5 @@ func TestDifferentSubjectsAreLeftOut(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		})
-	})
-}
-
-// A restored cluster knows who is different, at the gallery's home there.
-func TestRestoredDifferentSubjectsAreKept(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		e := startExternals(t, nodetest.Options{})
-		var all []id.Subject
-		for i := range 4 {
-			s, err := e.register(t.Context(), i, write(uint64(i)), fmt.Sprint("staff/", i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, s.Subject)
-		}
-		r := e.cluster.Nodes[0].Node.Router()
-		for _, other := range all[1:] {
-			if err := r.SetDifferent(t.Context(), e.access, all[0], other); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := r.UnsetDifferent(t.Context(), e.access, all[0], all[2]); err != nil { // leaves a free place
-			t.Fatal(err)
-		}
-		to := "file://" + t.TempDir()
-		if _, err := e.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		// Another number of shards: the gallery may have another home.
-		young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: e.cluster.Nodes[0].Config.ClusterKeyFile})
-		n := young.Nodes[0].Node
-		waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-		if _, err := n.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		list, total, _, err := n.Router().Different(t.Context(), e.access, "", 10)
-		if err != nil || total != 2 || len(list) != 2 {
-			t.Fatalf("%+v, %d, %v", list, total, err)
-		}
-		for _, p := range list {
-			pair := []id.Subject{p.Subjects[0].Subject, p.Subjects[1].Subject}
-			if !slices.Contains(pair, all[0]) || !slices.Contains(pair, all[1]) && !slices.Contains(pair, all[3]) {
-				t.Errorf("%v of %v", pair, all)
-			}
-		}
-		if err := n.Router().SetDifferent(t.Context(), e.access, all[1], all[2]); err != nil {
-			t.Error(err)
-		}
 	})
 }

@@ -38,15 +38,12 @@ func TestEndsOfBackupsAreRecorded(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatalf("the store was not asked: %+v", backups.Progress(""))
 	}
-	old.Stop(0)
-	old.Restart(0)
-	old.WaitReady()
+	restart(old, 0)
 	hasEnds(t, old.Nodes[0].Node, "make a backup",
 		[2]string{"done: first in " + to, ", 1 events"}, [2]string{"failed: second in " + to, "bank/nobody"}, [2]string{"given up: third in s3://photos,", "the node stops"})
 	hasEnds(t, old.Nodes[0].Node, "restore a backup", [2]string{"failed: first in " + to, "not empty"})
 
-	young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	waitNewest(t, young)
+	young := successor(t, old, nodetest.Options{Nodes: 1, Shards: 2})
 	backups = young.Nodes[0].Node.Backups()
 	waitJob(t, backups, backups.StartRestore(wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}))
 	hasEnds(t, young.Nodes[0].Node, "restore a backup", [2]string{"done: first in " + to, ", 1 events"})
@@ -58,9 +55,7 @@ func TestEndsOfBackupsAreRecorded(t *testing.T) {
 	until(func() bool { return len(endsOf(t, young.Nodes[0].Node, "make a backup")) >= 2 })
 	cfg.BackupTo, cfg.BackupEvery, cfg.BackupKeep = "", 0, 0
 	folder := young.Nodes[0].Node.Backups().Scheduled()
-	young.Stop(0)
-	young.Restart(0)
-	young.WaitReady()
+	restart(young, 0)
 	list, err := young.Nodes[0].Node.Backups().List(t.Context(), wire.BackupQuery{From: folder})
 	if err != nil {
 		t.Fatal(err)

@@ -83,9 +83,7 @@ func TestEndsOfMovesAreRecorded(t *testing.T) {
 		}
 		leaves := cluster.Nodes[3].Node.ID()
 		moves := holds(first.Status(t.Context()), leaves)
-		if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaves, State: wire.StateDraining}); err != nil {
-			t.Fatal(err)
-		}
+		setState(t, first, leaves, wire.StateDraining)
 		eventually(t, first, "the node holds nothing", func(s wire.Status) bool { return settled(s) && holds(s, leaves) == 0 })
 		until(func() bool { return len(endsOf(t, first, "move a shard")) >= 1+moves })
 		time.Sleep(time.Second)

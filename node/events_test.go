@@ -298,9 +298,7 @@ func (p promises) aGalleryGrows(t *testing.T) {
 	for i := range 10 {
 		enrol(t, c, p.url(i), fmt.Sprint("before ", i))
 	}
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, p.url(0), http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	path := "/api/galleries/" + list.Galleries[0].ID
+	path := "/api/galleries/" + galleryID(t, c, p.url(0))
 	expect(t, c, http.StatusBadRequest, p.url(0), http.MethodPatch, path, map[string]any{"size": 9})
 	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, path, map[string]any{"size": 50})
 	shards := map[byte]bool{}
@@ -360,11 +358,9 @@ func (p promises) everySlotIsUsed(t *testing.T) {
 
 func (p promises) theGuardLetsInOnce(t *testing.T) {
 	c := p.open(t, 200_000)
-	var list struct{ Applications []struct{ ID string } }
-	c.Call(t, p.url(0), http.MethodGet, "/api/applications", nil).Decode(t, &list)
-	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, "/api/applications/"+list.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, "/api/applications/"+applicationID(t, c, p.url(0)), map[string]any{"enrolmentGuard": true})
 	for i := range 3 { // a node that answers this has heard of the change
-		expect(t, c, http.StatusOK, p.url(i), http.MethodGet, "/api/applications/"+list.Applications[0].ID, nil)
+		expect(t, c, http.StatusOK, p.url(i), http.MethodGet, "/api/applications/"+applicationID(t, c, p.url(0)), nil)
 	}
 	named := regexp.MustCompile(`as subject: ([0-9a-f-]{36})`)
 	for round := range 10 {

@@ -3,14 +3,12 @@ package node_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/nodetest"
-	"facet/node/wire"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 )
@@ -119,16 +117,12 @@ func TestExpiredEventsLeaveEveryDisk(t *testing.T) {
 // galleryOf returns the id of the first gallery of c's tenant, and the key of its data.
 func galleryOf(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client) (gallery string, secret []byte) {
 	t.Helper()
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, cluster.Nodes[0].URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	u, err := id.Parse(list.Galleries[0].ID)
+	gallery = galleryID(t, c, cluster.Nodes[0].URL)
+	secret, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: parsed(t, gallery)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if secret, err = cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u}); err != nil {
-		t.Fatal(err)
-	}
-	return list.Galleries[0].ID, secret
+	return gallery, secret
 }
 
 // scanner returns a function that finds the files of all nodes that have a person's template in
@@ -157,11 +151,9 @@ func TestRetentionActsOnExistingEvents(t *testing.T) {
 		url, c := cluster.Nodes[0].URL, cluster.Client("bank")
 		gallery(t, c, url, "staff", 100)
 		first := enrol(t, c, url, "first")
-		var list struct{ Galleries []struct{ ID string } }
-		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
 		keep := func(n int) {
 			t.Helper()
-			expect(t, c, http.StatusOK, cluster.Nodes[1].URL, http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": n})
+			expect(t, c, http.StatusOK, cluster.Nodes[1].URL, http.MethodPatch, "/api/galleries/"+galleryID(t, c, url), map[string]any{"retentionDays": n})
 		}
 		check := func(what string, present ...string) {
 			t.Helper()
@@ -198,80 +190,5 @@ func TestRetentionActsOnExistingEvents(t *testing.T) {
 		check("without a retention", "second", "third")
 		keep(999)
 		check("with a retention again", "third")
-	})
-}
-
-// While a node may not know times of expiry, they are refused in words that say what to do.
-func TestExpiryWaitsForAllNodes(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelSubjects - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
-		url, c := cluster.Nodes[0].URL, cluster.Client("bank")
-		gallery(t, c, url, "staff", 100)
-		s := enrol(t, c, url, "ann")
-		var list struct{ Galleries []struct{ ID string } }
-		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-		f := func(method, target string, body any) {
-			t.Helper()
-			a := c.Call(t, url, method, target, body)
-			if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
-				t.Errorf("%s %s: %d %s", method, target, a.Status, a.Body)
-			}
-		}
-		later := expiringFace("bob", time.Now().Add(time.Hour))
-		never := map[string]any{"face": nodetest.Image("bob"), "expires": ""}
-		f(http.MethodPost, "/v1.1/subjects", later)
-		f(http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", later)
-		f(http.MethodPut, "/v1.1/subjects/"+s.ID, later)
-		f(http.MethodPut, "/v1.1/subjects/"+s.ID, never)
-		f(http.MethodGet, "/v1.1/subjects?expiresBefore=2199-01-01T00:00:00Z", nil)
-		f(http.MethodPatch, "/api/galleries/"+list.Galleries[0].ID, map[string]any{"retentionDays": 3})
-		f(http.MethodPost, "/api/galleries", map[string]any{"name": "kept", "size": 10, "faceMinimumQualityScore": 0.45, "retentionDays": 3})
-	})
-}
-
-// A backup has times of expiry and retentions. What was due meanwhile goes once it is restored.
-func TestRestoredEventsExpire(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, old *nodetest.Cluster) {
-		waitNewest(t, old)
-		c, _ := old.ClientOf("bank")
-		url := old.Nodes[0].URL
-		gallery(t, c, url, "staff", 100)
-		at := time.Now().Add(8 * time.Second).Truncate(time.Millisecond)
-		far := at.AddDate(0, 0, 300)
-		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("soon", at))
-		expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", expiringFace("later", far))
-		enrol(t, c, url, "kept")
-		var list struct{ Galleries []struct{ ID string } }
-		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-		place := "/api/galleries/" + list.Galleries[0].ID
-		expect(t, c, http.StatusOK, url, http.MethodPatch, place, map[string]any{"retentionDays": 400})
-		to := "file://" + t.TempDir()
-		m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
-		if err != nil || m.Active() != 3 || time.Now().After(at) {
-			t.Fatalf("the backup has %d events %s before one expires: %v", m.Active(), time.Until(at), err)
-		}
-		time.Sleep(time.Until(at))
-		young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-		waitNewest(t, young)
-		if _, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		c, url = young.As(c), young.Nodes[0].URL
-		for late := time.Now().Add(expiredWithin); len(find(t, c, url, "soon")) > 0; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(late) {
-				t.Fatal("what was due before the restoration stays")
-			}
-		}
-		var restored struct{ RetentionDays int }
-		if expect(t, c, http.StatusOK, url, http.MethodGet, place, nil).Decode(t, &restored); restored.RetentionDays != 400 {
-			t.Errorf("the restored gallery keeps events %d days, want 400", restored.RetentionDays)
-		}
-		var page struct {
-			Subjects []struct{ Expires, LastUpdated time.Time }
-		}
-		query := "/v1.1/subjects?expiresBefore=" + at.AddDate(0, 0, 401).UTC().Format("2006-01-02T15:04:05Z")
-		expect(t, c, http.StatusOK, url, http.MethodGet, query, nil).Decode(t, &page)
-		if s := page.Subjects; len(s) != 2 || !s[0].Expires.Equal(far) || s[1].Expires.Sub(s[1].LastUpdated) != 400*24*time.Hour {
-			t.Errorf("what expires after the restoration: %+v", s)
-		}
 	})
 }

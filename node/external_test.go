@@ -1,10 +1,8 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,7 +14,6 @@ import (
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
-	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -237,152 +234,5 @@ func TestScrubRemovesLeftClaims(t *testing.T) {
 		await("the claim of a removed subject", 7)
 		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
 		await("the claims of a deleted gallery", 0)
-	})
-}
-
-// TestErasedNotesLeaveEveryDisk scans the data directories of all nodes for notes, as
-// TestErasedDataLeavesEveryDisk does for faces, and all log lines for external ids.
-func TestErasedNotesLeaveEveryDisk(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		const bound = 16 * time.Second
-		var lines lockedLines
-		e := startExternals(t, nodetest.Options{EraseWithin: bound, Log: slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-		url := e.cluster.Nodes[0].URL
-		ids := []string{"removed person", "renamed person", "dropped person", "a deleted list"}
-		for _, external := range ids {
-			body := face(external)
-			body["externalId"] = external
-			expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
-		}
-		secret, err := e.cluster.Nodes[0].Node.DataSecret(e.access.Gallery)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files := func(text string, secrets ...[]byte) (found []string) {
-			t.Helper()
-			for _, n := range e.cluster.Nodes {
-				found = append(found, fsmtest.NewTextScanner(text, secrets...).Files(t, n.Config.Dir)...)
-			}
-			return found
-		}
-		gone := func(external string, deadline time.Time) {
-			t.Helper()
-			for found := files(external, secret); len(found) > 0; found = files(external, secret) {
-				if time.Now().After(deadline) {
-					t.Fatalf("%s after its erasure %q is in %v", bound, external, found)
-				}
-				time.Sleep(bound / 40)
-			}
-		}
-		for _, external := range ids {
-			if found := files(external, secret); len(found) < 3 {
-				t.Fatalf("the scan finds the note of %q in %v only", external, found)
-			}
-			if found := files(external); len(found) > 0 {
-				t.Fatalf("%q is in clear in %v", external, found)
-			}
-		}
-		at := func(external string) string {
-			return "/v1.1/subjects/externalId:" + strings.ReplaceAll(external, " ", "%20")
-		}
-		renamed, dropped := face(ids[1]), face(ids[2])
-		renamed["externalId"], dropped["externalId"] = "somebody else now", ""
-		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, at(ids[0]), nil)
-		expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[1]), renamed)
-		expect(t, e.client, http.StatusOK, url, http.MethodPut, at(ids[2]), dropped)
-		deadline := time.Now().Add(bound)
-		for _, external := range ids[:3] {
-			gone(external, deadline)
-		}
-		if len(files(ids[3], secret)) < 3 {
-			t.Error("others are gone too")
-		}
-		expect(t, e.client, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+e.access.Gallery.String(), nil)
-		gone(ids[3], time.Now().Add(bound))
-		for _, text := range append(ids, "somebody else now", "externalId:") {
-			if line, ok := lines.with(text); ok {
-				t.Errorf("a line of the log has %q: %s", text, line)
-			}
-		}
-	})
-}
-
-// lockedLines keeps what is logged.
-type lockedLines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lockedLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// with returns the first line that has a text.
-func (l *lockedLines) with(text string) (string, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.text.String()) {
-		if strings.Contains(line, text) || strings.Contains(line, strings.ReplaceAll(text, " ", "%20")) {
-			return line, true
-		}
-	}
-	return "", false
-}
-
-// A restored cluster knows the external ids of the backup, at its own homes, and takes none twice.
-func TestRestoredExternalIDsAreClaimed(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		e := startExternals(t, nodetest.Options{})
-		won := map[string]id.Subject{}
-		for i := range 12 {
-			external := fmt.Sprint("staff/", i)
-			s, err := e.register(t.Context(), i, write(uint64(i)), external)
-			if err != nil {
-				t.Fatal(err)
-			}
-			won[external] = s.Subject
-		}
-		to := "file://" + t.TempDir()
-		if _, err := e.cluster.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		// Another number of shards: the ids have other homes.
-		young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: e.cluster.Nodes[0].Config.ClusterKeyFile})
-		n := young.Nodes[0].Node
-		waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-		if _, err := n.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if got := n.ClaimsHere(); got != len(won) {
-			t.Errorf("%d claims after the restoration, want %d", got, len(won))
-		}
-		for external, subject := range won {
-			if got, err := n.Router().SubjectWith(t.Context(), e.access, external); err != nil || got != subject {
-				t.Errorf("%s finds %s, %v, want %s", external, got, err, subject)
-			}
-		}
-		_, err := n.Router().Register(t.Context(), router.Registration{
-			Access: e.access, Write: write(99), Image: []byte("another"), Note: router.Note{ExternalID: "staff/3"},
-		})
-		if router.KindOf(err) != router.Duplicate {
-			t.Errorf("a restored external id is registered again: %v", err)
-		}
-	})
-}
-
-// Below level 5 nothing of an external id is proposed, and the answer says what to do.
-func TestOlderClusterRefusesExternalIDs(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Nodes: 1, Level: metafsm.LevelSubjects - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
-		c, url := cluster.Client("old"), cluster.Nodes[0].URL
-		gallery(t, c, url, "g", 10)
-		body := face("somebody")
-		body["externalId"] = "staff/1"
-		a := c.Call(t, url, http.MethodPost, "/v1.1/subjects", body)
-		if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "finish the upgrade") {
-			t.Errorf("%d %s", a.Status, a.Body)
-		}
-		enrol(t, c, url, "somebody")
 	})
 }

@@ -72,9 +72,7 @@ func TestOldFormatsServeTheirFaces(t *testing.T) {
 				k.People["a newcomer"] = enrol(t, c, url, "a newcomer").ID
 				k.Entries++
 				snapshotAll(t, cluster.Nodes[0].Node)
-				cluster.Stop(0)
-				cluster.Restart(0)
-				cluster.WaitReady()
+				restart(cluster, 0)
 				k.check(t, c, url)
 			})
 		})
@@ -172,9 +170,7 @@ func writeFixture(t *testing.T, dir string) {
 	var all struct{ Total int }
 	expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects", nil).Decode(t, &all)
 	k.Entries = all.Total
-	cluster.Stop(0)
-	cluster.Restart(0)
-	cluster.WaitReady()
+	restart(cluster, 0)
 	k.check(t, c, url)
 	cluster.Stop(0)
 	if err := os.CopyFS(filepath.Join(dir, "n1"), os.DirFS(cluster.Nodes[0].Config.Dir)); err != nil {

@@ -9,12 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -39,60 +37,6 @@ func vanish(t *testing.T, m *nodetest.Member, shards ...id.Shard) {
 	}
 }
 
-// nothingIsAcknowledged sends registrations for a while, none of which may be.
-func nothingIsAcknowledged(t *testing.T, c *nodetest.Client, url string) {
-	t.Helper()
-	for i, late := 0, time.Now().Add(4*time.Second); time.Now().Before(late); i++ {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		r, err := c.Sign(url, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("nobody ", i)))
-		if err == nil {
-			var a nodetest.Answer
-			if a, err = c.Send(ctx, url, r); err == nil && a.Status == http.StatusCreated {
-				t.Fatalf("a write is acknowledged: %s", a.Body)
-			}
-		}
-		cancel()
-	}
-}
-
-// A replica whose folder is gone must not vote before it has caught up.
-func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
-		client := cluster.Client("bank")
-		first, third := cluster.Nodes[0], cluster.Nodes[2]
-		gallery(t, client, first.URL, "staff", 1000)
-		known := people(t, client, first.URL, 0, 20)
-		who := third.Node.ID()
-		cluster.Stop(2)
-		vanish(t, third, 1, 2, 3, 4)
-		cluster.Stop(1)
-
-		// One of three votes is left, and it has what was acknowledged. A second one of
-		// somebody who has forgotten it would make a majority.
-		cluster.Restart(2)
-		nothingIsAcknowledged(t, client, first.URL)
-		eventually(t, third.Node, "an alarm that says what is gone", func(wire.Status) bool {
-			return slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") })
-		})
-		if _, here := third.Node.ShardHere(1); here {
-			t.Error("it has opened a replica with nothing in it")
-		}
-		cluster.Restart(1)
-		eventually(t, first.Node, "it votes again, with all the data", func(s wire.Status) bool {
-			return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
-		})
-		for number := range id.Shard(4) {
-			repaired(t, cluster, number+1)
-		}
-		everybody(t, client, cluster, known)
-		// And once more, after a stop: what it has now is what it had.
-		cluster.Stop(2)
-		cluster.Restart(2)
-		cluster.WaitReady()
-		everybody(t, client, cluster, known)
-	})
-}
-
 // The only replica of a shard, whose folder is gone, stays out: an empty group would answer
 // without its subjects.
 func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
@@ -115,22 +59,6 @@ func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 		}
 		if a, err := client.Send(ctx, m.URL, r); err == nil && a.Status != http.StatusInternalServerError {
 			t.Errorf("a search over what is lost is answered: %d %s", a.Status, a.Body)
-		}
-	})
-}
-
-// The log says what to do.
-func TestLostMetaFolderStopsNode(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
-		cluster.Stop(2)
-		m := cluster.Nodes[2]
-		vanish(t, m, id.Meta)
-		n, err := node.Open(t.Context(), m.Config)
-		if err == nil {
-			t.Error("the node was opened")
-			_ = n.Close(context.Background()) // the test has failed
-		} else if !strings.Contains(err.Error(), "group 0") || !strings.Contains(err.Error(), "joins as a new one") {
-			t.Errorf("got %q, want words that name the group and say what to do", err)
 		}
 	})
 }
@@ -189,9 +117,7 @@ func TestReturningReplicaIsNotLost(t *testing.T) {
 		m := cluster.Nodes[0]
 		order := func(state string, done func(groups []id.Shard) bool) {
 			t.Helper()
-			if err := cluster.Nodes[1].Node.Admin().SetNodeState(t.Context(), wire.Order{Node: m.Node.ID(), State: state}); err != nil {
-				t.Fatal(err)
-			}
+			setState(t, cluster.Nodes[1].Node, m.Node.ID(), state)
 			eventually(t, m.Node, "moves end", func(s wire.Status) bool {
 				_, groups := groupsOf(t, m)
 				return settled(s) && done(groups) && !warned(s, "out of service")

@@ -21,9 +21,7 @@ func TestGuardOutlivesADeadRival(t *testing.T) {
 		c, node := cluster.Client("guarded"), cluster.Nodes[0]
 		gallery(t, c, node.URL, "staff", 10)
 		enrol(t, c, node.URL, "somebody else") // the shard has slots now
-		var apps struct{ Applications []struct{ ID string } }
-		c.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
-		expect(t, c, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+		expect(t, c, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+applicationID(t, c, node.URL), map[string]any{"enrolmentGuard": true})
 
 		rival := holdRival(t, c, node, "eve")
 		began := time.Now()
@@ -42,13 +40,7 @@ func TestGuardOutlivesADeadRival(t *testing.T) {
 // that dies before it activates the event. It returns the event's subject.
 func holdRival(t *testing.T, c *nodetest.Client, node *nodetest.Member, person string) id.Subject {
 	t.Helper()
-	var list struct{ Galleries []struct{ ID string } }
-	c.Call(t, node.URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-	u, err := id.Parse(list.Galleries[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := id.Gallery{UUID: u}
+	of := id.Gallery{UUID: parsed(t, galleryID(t, c, node.URL))}
 	key, generation, err := node.Node.DataKey(of)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +76,7 @@ func TestQuotaLeavesNoPendingFace(t *testing.T) {
 		q := startQuotas(t, nodetest.Options{Nodes: 1, Shards: 1})
 		node := q.cluster.Nodes[0]
 		enrol(t, q.noisy, node.URL, "somebody") // the shard has slots now
-		var apps struct{ Applications []struct{ ID string } }
-		q.noisy.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
-		expect(t, q.noisy, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+		expect(t, q.noisy, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+applicationID(t, q.noisy, node.URL), map[string]any{"enrolmentGuard": true})
 		q.set(t, metafsm.QuotaWrites, 2)
 		var work sync.WaitGroup
 		for i := range 16 {
@@ -97,13 +87,8 @@ func TestQuotaLeavesNoPendingFace(t *testing.T) {
 		if !here {
 			t.Fatal("the shard is not here")
 		}
-		var list struct{ Galleries []struct{ ID string } }
-		q.noisy.Call(t, node.URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-		u, err := id.Parse(list.Galleries[0].ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if use := s.Slots().Usage(id.Gallery{UUID: u}); use.Active != 2 || use.Pending != 0 {
+		of := id.Gallery{UUID: parsed(t, galleryID(t, q.noisy, node.URL))}
+		if use := s.Slots().Usage(of); use.Active != 2 || use.Pending != 0 {
 			t.Errorf("%d active and %d pending faces, want 2 and 0", use.Active, use.Pending)
 		}
 	})

@@ -1,17 +1,13 @@
 package node_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"facet/internal/id"
 	"facet/node"
@@ -99,40 +95,6 @@ func wipe(t *testing.T, m *nodetest.Member) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// A node with an empty disk under its old id must not vote before it has caught up.
-func TestEmptyDiskVotesOnceCaughtUp(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
-		client := cluster.Client("bank")
-		first := cluster.Nodes[0]
-		gallery(t, client, first.URL, "staff", 1000)
-		known := people(t, client, first.URL, 0, 20)
-		who := cluster.Nodes[2].Node.ID()
-		cluster.Stop(2)
-		wipe(t, cluster.Nodes[2])
-		cluster.Stop(1)
-
-		// One of three votes is left, and it has what was acknowledged. With an empty vote
-		// there would be a majority that may know nothing of it.
-		cluster.Restart(2)
-		for i, late := 0, time.Now().Add(4*time.Second); time.Now().Before(late); i++ {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			r, err := client.Sign(first.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("nobody ", i)))
-			if err == nil {
-				var a nodetest.Answer
-				if a, err = client.Send(ctx, first.URL, r); err == nil && a.Status == http.StatusCreated {
-					t.Fatalf("with one vote of three and an empty disk, a write is acknowledged")
-				}
-			}
-			cancel()
-		}
-		cluster.Restart(1)
-		eventually(t, first.Node, "it votes again, as a new member, with all the data", func(s wire.Status) bool {
-			return settled(s) && votesEverywhere(s, who)
-		})
-		everybody(t, client, cluster, known)
-	})
 }
 
 // The answer of a node's new member does not count for its old one.

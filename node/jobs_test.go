@@ -283,9 +283,7 @@ func aRetryFindsItsJob(t *testing.T, p promises, bucket string) {
 	for i := range alone {
 		alone[i] = register(i)
 	}
-	var g struct{ Galleries []struct{ ID string } }
-	expect(t, c, http.StatusOK, p.url(0), http.MethodGet, "/api/galleries", nil).Decode(t, &g)
-	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, "/api/galleries/"+g.Galleries[0].ID, map[string]any{"size": 400})
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, "/api/galleries/"+galleryID(t, c, p.url(0)), map[string]any{"size": 400})
 	shards := map[id.Shard]bool{}
 	for i, first := range alone {
 		if again := register(i); again != first || first.ID == "" {
@@ -301,10 +299,7 @@ func aRetryFindsItsJob(t *testing.T, p promises, bucket string) {
 	for i := range jobs {
 		batch := keyed(jobs + i)
 		await(t, c, p.url(i), batch, 3)
-		u, err := id.Parse(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := parsed(t, batch)
 		shards[u.Shard()] = true
 	}
 	if len(shards) < 2 {
@@ -342,9 +337,7 @@ func aDeletedGallerysJobsEnd(t *testing.T, p promises, bucket string) {
 	c, s := p.openStore(t, bucket, 5000)
 	batch := begin(t, c, p.url(0), s.people(t, 3000))
 	await(t, c, p.url(0), batch, 1)
-	var g struct{ Galleries []struct{ ID string } }
-	expect(t, c, http.StatusOK, p.url(0), http.MethodGet, "/api/galleries", nil).Decode(t, &g)
-	expect(t, c, http.StatusNoContent, p.url(1), http.MethodDelete, "/api/galleries/"+g.Galleries[0].ID, nil)
+	expect(t, c, http.StatusNoContent, p.url(1), http.MethodDelete, "/api/galleries/"+galleryID(t, c, p.url(0)), nil)
 	expect(t, c, http.StatusForbidden, p.url(2), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch, nil)
 	late := time.Now().Add(20 * time.Second)
 	for _, m := range p.cluster.Nodes {

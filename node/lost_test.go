@@ -35,55 +35,6 @@ func dropSnapshots(t *testing.T, cluster *nodetest.Cluster, i int, number id.Sha
 	}
 }
 
-// A replica whose snapshots are gone must not vote before it has caught up. The others on
-// its node go on.
-func TestLostSnapshotsVoteOnceCaughtUp(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
-		client := cluster.Client("bank")
-		first, third := cluster.Nodes[0], cluster.Nodes[2]
-		gallery(t, client, first.URL, "staff", 1000)
-		known := people(t, client, first.URL, 0, 20)
-		for number := range id.Shard(2) {
-			repaired(t, cluster, number+1)
-		}
-		who := third.Node.ID()
-		dropSnapshots(t, cluster, 2, 1)
-		cluster.Stop(1)
-		eventually(t, first.Node, "no majority", func(wire.Status) bool { return !first.Node.Leads(1) })
-		cluster.Restart(2)
-		eventually(t, third.Node, "the alarm", func(wire.Status) bool {
-			return slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") })
-		})
-		// One of three votes is left in shard 1, and two in shard 2.
-		for late := time.Now().Add(4 * time.Second); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
-			if first.Node.Leads(1) || third.Node.Leads(1) {
-				t.Fatal("the replica votes without what it had")
-			}
-		}
-		eventually(t, first.Node, "the other shard has a leader", func(wire.Status) bool { return first.Node.Leads(2) || third.Node.Leads(2) })
-		cluster.Restart(1)
-		eventually(t, first.Node, "it votes again, with all the data", func(s wire.Status) bool {
-			return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
-		})
-		repaired(t, cluster, 1)
-		everybody(t, client, cluster, known)
-	})
-}
-
-// The log says what to do.
-func TestLostMetaSnapshotsStopNode(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
-		dropSnapshots(t, cluster, 2, id.Meta)
-		n, err := node.Open(t.Context(), cluster.Nodes[2].Config)
-		if err == nil {
-			t.Error("the node was opened")
-			_ = n.Close(context.Background()) // the test has failed
-		} else if !strings.Contains(err.Error(), "group 0") || !strings.Contains(err.Error(), "joins as a new one") {
-			t.Errorf("got %q, want words that name the group and say what to do", err)
-		}
-	})
-}
-
 // forget removes from a stopped node's directory what it knows of the members. Within a
 // second of a write, nodes know it of each other, and would notice what they have lost.
 func forget(t *testing.T, dir string, self id.Member) {
@@ -188,5 +139,84 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, first.Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "HISTORY REWRITTEN") })
+	})
+}
+
+// A replica that has lost its state, in whatever way, must not vote before it has caught up. The others on its node
+// go on.
+func TestLostStateVotesOnceCaughtUp(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first, third := cluster.Nodes[0], cluster.Nodes[2]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 20)
+		who := third.Node.ID()
+		both := []id.Shard{1, 2}
+		f := func(what string, lost []id.Shard, alarm bool, lose func()) {
+			nodetest.Step(t, what, func(t *testing.T) {
+				for _, number := range both {
+					repaired(t, cluster, number)
+				}
+				lose()
+				cluster.Stop(1)
+				eventually(t, first.Node, "no majority", func(wire.Status) bool { return !first.Node.Leads(1) && !first.Node.Leads(2) })
+				// One of three votes is left, and it has what was acknowledged. A second one of
+				// somebody who has forgotten it would make a majority.
+				cluster.Restart(2)
+				if alarm {
+					eventually(t, third.Node, "an alarm that says what is gone", func(wire.Status) bool {
+						return slices.ContainsFunc(third.Node.Alarms(), func(a string) bool { return strings.Contains(a, "is gone") })
+					})
+				}
+				for late := time.Now().Add(4 * time.Second); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
+					for _, number := range lost {
+						if first.Node.Leads(number) || third.Node.Leads(number) {
+							t.Fatalf("the replica of shard %d votes without what it had", number)
+						}
+					}
+				}
+				for _, number := range both {
+					if !slices.Contains(lost, number) {
+						eventually(t, first.Node, "the other shard has a leader", func(wire.Status) bool { return first.Node.Leads(number) || third.Node.Leads(number) })
+					}
+				}
+				cluster.Restart(1)
+				eventually(t, first.Node, "it votes again, with all the data", func(s wire.Status) bool {
+					return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
+				})
+				everybody(t, client, cluster, known)
+			})
+		}
+		f("folders", both, true, func() {
+			cluster.Stop(2)
+			vanish(t, third, both...)
+		})
+		f("snapshots", both[:1], true, func() { dropSnapshots(t, cluster, 2, 1) })
+		f("the whole disk", both, false, func() {
+			cluster.Stop(2)
+			wipe(t, third)
+		})
+		restart(cluster, 2) // what it has now is what it had
+		everybody(t, client, cluster, known)
+	})
+}
+
+// The log says what to do.
+func TestLostMetaStopsNode(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		dropSnapshots(t, cluster, 2, id.Meta)
+		cluster.Stop(1)
+		vanish(t, cluster.Nodes[1], id.Meta)
+		cluster.Stop(0)
+		damage(t, filepath.Join(cluster.Nodes[0].Config.Dir, "group-0", "raft.db"), "Suffrage")
+		for i, words := range []string{"group 0", "joins as a new one", "joins as a new one"} {
+			n, err := node.Open(t.Context(), cluster.Nodes[i].Config)
+			if err == nil {
+				t.Errorf("node %d was opened", i+1)
+				_ = n.Close(context.Background()) // the test has failed
+			} else if !strings.Contains(err.Error(), "group 0") || !strings.Contains(err.Error(), words) {
+				t.Errorf("got %q, want words that name the group and say what to do", err)
+			}
+		}
 	})
 }

@@ -68,9 +68,7 @@ func TestSubjectTemplatesFollowWrites(t *testing.T) {
 			t.Errorf("the score of the subject is %d again, was %d", again, two)
 		}
 		for i := range cluster.Nodes {
-			cluster.Stop(i)
-			cluster.Restart(i)
-			cluster.WaitReady()
+			restart(cluster, i)
 			if again := check("after a restart", 7800, 8800); again != two {
 				t.Errorf("node %d: the score of the subject is %d after a restart, was %d", i+1, again, two)
 			}

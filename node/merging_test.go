@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/id"
 	"facet/node/nodetest"
 	"facet/node/transport/memnet"
 	"facet/router"
@@ -168,13 +167,4 @@ func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
 			}
 		}
 	})
-}
-
-func subjectID(t *testing.T, text string) id.Subject {
-	t.Helper()
-	u, err := id.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id.Subject{UUID: u}
 }

@@ -175,16 +175,12 @@ func TestJoinsAndLeavesLoseNothing(t *testing.T) {
 			return settled(s) && holds(s, fourth.ID()) == 3
 		})
 		leaving := cluster.Nodes[1].Node
-		if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateDraining}); err != nil {
-			t.Fatalf("drain: %v", err)
-		}
+		setState(t, first, leaving.ID(), wire.StateDraining)
 		eventually(t, first, "the drained node holds nothing", func(s wire.Status) bool {
 			return settled(s) && holds(s, leaving.ID()) == 0
 		})
 		cluster.Stop(1)
-		if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateRemoved}); err != nil {
-			t.Fatalf("remove: %v", err)
-		}
+		setState(t, first, leaving.ID(), wire.StateRemoved)
 		eventually(t, first, "the removed node is no member of meta", func(s wire.Status) bool {
 			return !slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return m.ID == leaving.ID() })
 		})
@@ -192,16 +188,7 @@ func TestJoinsAndLeavesLoseNothing(t *testing.T) {
 
 		// It comes back, and is no part of anything.
 		cluster.Restart(1)
-		select {
-		case <-cluster.Nodes[1].Node.Ready():
-			t.Error("a removed node serves")
-		case <-cluster.Nodes[1].Node.Done():
-			if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
-				t.Errorf("a removed node stops because %v", err)
-			}
-		case <-time.After(movesTimeout):
-			t.Error("a removed node does not notice")
-		}
+		ended(t, cluster.Nodes[1], "removed from its cluster")
 		eventually(t, first, "all is at rest", settled)
 	})
 }

@@ -60,11 +60,7 @@ func (q *quotas) set(t *testing.T, quota metafsm.Quota, most uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range q.cluster.Nodes { // which may learn it later
-		if err := m.Node.Router().SyncMeta(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	synced(t, q.cluster)
 }
 
 // refused fails unless an answer is the refusal by a quota. wait says whether time alone

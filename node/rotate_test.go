@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"facet/engine"
-	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -107,16 +106,7 @@ func TestRotationErasesOldSecrets(t *testing.T) {
 		client := cluster.Client("acme")
 		gallery(t, client, url, "first", 10_000)
 		enrol(t, client, url, "early")
-		var list struct{ Galleries []struct{ ID string } }
-		client.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
-		u, err := id.Parse(list.Galleries[0].ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		galleryKey, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, galleryKey := galleryOf(t, cluster, client)
 		file := cluster.Nodes[0].Config.ClusterKeyFile
 		old := keyIn(t, file)
 		if found := opened(t, cluster, old, galleryKey); len(found) < 3 {
@@ -125,6 +115,7 @@ func TestRotationErasesOldSecrets(t *testing.T) {
 		other := cluster.Client("other")
 		var a wire.RingAnswer
 		whileBusy(t, cluster, client, other, func() {
+			var err error
 			if a, err = cluster.Nodes[1].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
 				t.Error(err)
 			}
@@ -143,9 +134,7 @@ func TestRotationErasesOldSecrets(t *testing.T) {
 			t.Errorf("after: the scan finds it with the new key in %v only", found)
 		}
 		for i := range cluster.Nodes {
-			cluster.Stop(i)
-			cluster.Restart(i)
-			cluster.WaitReady()
+			restart(cluster, i)
 			if got := find(t, client, cluster.Nodes[i].URL, "early"); len(got) != 1 {
 				t.Errorf("node %d after a restart: %v", i+1, got)
 			}
@@ -194,40 +183,6 @@ func TestMissedRotationIsResumed(t *testing.T) {
 	})
 }
 
-// TestRotationWaitsForAllNodes asks for a rotation while one
-// of three nodes runs the software before.
-func TestRotationWaitsForAllNodes(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Shards: 1, Level: metafsm.LevelRekey - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
-		order := wire.RingOrder{Ring: wire.RingCluster}
-		level := func(n *node.Node) uint32 { return n.Status(t.Context()).Level }
-		for i := range 2 {
-			upgraded(t, cluster, i, metafsm.LevelRekey)
-		}
-		waitLevel(t, cluster.Nodes[1].Node, "the sum of what nodes know", 3*metafsm.LevelRekey-1, func(n *node.Node) (sum uint32) {
-			for _, l := range n.RecordedLevels() {
-				sum += l
-			}
-			return sum
-		})
-		before := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile)
-		eventually(t, cluster.Nodes[0].Node, "words that say which node is old", func(wire.Status) bool {
-			_, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
-			if err == nil {
-				t.Fatal("the order is taken with an old node")
-			}
-			return strings.Contains(err.Error(), "upgrade n3 first") // and not that meta has no leader just now
-		})
-		if after := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile); string(after) != string(before) {
-			t.Error("what was refused has changed a key file")
-		}
-		upgraded(t, cluster, 2, metafsm.LevelRekey)
-		waitLevel(t, cluster.Nodes[0].Node, "the level", metafsm.LevelRekey, level)
-		if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err != nil {
-			t.Errorf("with new nodes only: %v", err)
-		}
-	})
-}
-
 // TestRotationDuringRestoreRewraps begins to restore, has the
 // cluster's key changed before the records come, and stops and starts the node with the
 // new key alone.
@@ -237,9 +192,7 @@ func TestRotationDuringRestoreRewraps(t *testing.T) {
 		gallery(t, c, old.Nodes[0].URL, "staff", 200)
 		known := people(t, c, old.Nodes[0].URL, 0, 10)
 		to := "file://" + t.TempDir()
-		if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to}, nil); err != nil {
-			t.Fatal(err)
-		}
+		backUp(t, old.Nodes[0], wire.BackupOrder{To: to})
 		young := nodetest.Start(t, nodetest.Options{Nodes: 1})
 		n := young.Nodes[0].Node
 		waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
@@ -252,9 +205,7 @@ func TestRotationDuringRestoreRewraps(t *testing.T) {
 		if err != nil || done.Active != 10 {
 			t.Fatalf("restored: %+v, %v", done, err)
 		}
-		young.Stop(0)
-		young.Restart(0)
-		young.WaitReady()
+		restart(young, 0)
 		c = young.As(c)
 		everybody(t, c, young, known)
 		enrol(t, c, young.Nodes[0].URL, "newcomer")
