@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func TestBackupOutlivesShardLeader(t *testing.T) {
 				w := newWorldOf(t, nodetest.Options{Shards: 1}, 1000)
 				time.Sleep(settled)
 				for i := range 20 {
-					w.client.Call(t, w.cluster.Nodes[0].URL, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(string(rune('a' + i)))})
+					w.enrol(0, string(rune('a'+i)))
 				}
 				leader := w.leader(1)
 				maker := (leader + 1) % 3

@@ -15,25 +15,6 @@ import (
 // listed is an entry of the subject list.
 type listed struct{ ID, EventID, Status, LastUpdated string }
 
-// insist sends a request to the nodes in turn, from node n on, until one answers with
-// another status than 500.
-func (w *world) insist(n int, method, target string, body any) nodetest.Answer {
-	for ; ; n++ {
-		base := w.cluster.Nodes[n%len(w.cluster.Nodes)].URL
-		r, err := w.client.Sign(base, method, target, body)
-		if err != nil {
-			w.t.Error(err)
-			return nodetest.Answer{}
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
-		a, err := w.client.Send(ctx, base, r)
-		cancel()
-		if err == nil && a.Status != http.StatusInternalServerError {
-			return a
-		}
-	}
-}
-
 // run reads the list by cursors, each page through another node. Before each page
 // between is called.
 func (w *world) run(target string, between func(page int)) (shown []listed, total int) {
@@ -61,38 +42,23 @@ func (w *world) run(target string, between func(page int)) (shown []listed, tota
 	}
 }
 
-// waitCursors waits until the first page of a list with two entries has a cursor.
-func (w *world) waitCursors() {
-	w.t.Helper()
-	for _, n := range w.cluster.Nodes {
-		for late := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
-			var page struct{ Next string }
-			w.client.Call(w.t, n.URL, http.MethodGet, "/v1.1/subjects?length=1", nil).Decode(w.t, &page)
-			if page.Next != "" {
-				break
-			}
-			if time.Now().After(late) {
-				w.t.Fatal("a node gives no cursor")
-			}
-		}
-	}
-}
-
 // A run of cursors through all nodes shows each entry that stays as it is exactly once,
 // and no entry twice, while others are registered, updated and unregistered, and while
 // one node after the other, with its leaderships, is cut off.
 func TestCursorRunSurvivesLostLeader(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{}, 200_000) // on four shards
-		e := &enrolled{subjects: map[string]string{}}
+		var subjects []string
 		for n := range 120 {
-			w.register(t.Context(), e, 0, n)
+			var s struct{ ID string }
+			w.insist(n, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("person ", n))).Decode(t, &s)
+			subjects = append(subjects, s.ID)
 		}
-		w.waitCursors()
+		w.waitLevel()
 		// Persons 80 to 119 are changed meanwhile; the others stay.
 		stay, restless := map[string]bool{}, []string{}
-		for n := range 120 {
-			if subject := e.subjects[fmt.Sprintf("person-0-%d", n)]; n < 80 {
+		for n, subject := range subjects {
+			if n < 80 {
 				stay[subject] = true
 			} else {
 				restless = append(restless, subject)
@@ -102,7 +68,7 @@ func TestCursorRunSurvivesLostLeader(t *testing.T) {
 		var writers sync.WaitGroup
 		writers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				w.register(context.WithoutCancel(ctx), e, 1, n)
+				w.insist(n, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("newcomer ", n)))
 				time.Sleep(300 * time.Millisecond)
 			}
 		})
@@ -112,7 +78,7 @@ func TestCursorRunSurvivesLostLeader(t *testing.T) {
 				if n >= 80 && n < 120 {
 					w.insist(n, http.MethodDelete, target, nil)
 				} else {
-					w.insist(n, http.MethodPut, target, map[string]any{"face": nodetest.Image(fmt.Sprint("other ", n))})
+					w.insist(n, http.MethodPut, target, face(fmt.Sprint("other ", n)))
 				}
 				time.Sleep(200 * time.Millisecond)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"facet/internal/id"
 	"facet/node/nodetest"
-	"facet/node/sigv4"
 	"facet/raftfsm/metafsm"
 )
 
@@ -35,25 +34,16 @@ func (w *world) waitLevel() {
 // expiring registers a person who expires at a time, or never, and returns the subject's shard.
 func (w *world) expiring(through int, person string, at time.Time) id.Shard {
 	w.t.Helper()
-	body := map[string]any{"face": nodetest.Image(person)}
+	body := face(person)
 	if !at.IsZero() {
 		body["expires"] = at.UTC().Format(time.RFC3339Nano)
 	}
-	a := w.client.Call(w.t, w.cluster.Nodes[through].URL, http.MethodPost, "/v1.1/subjects", body, sigv4.Header{Name: "idempotency-key", Value: person})
-	var s struct{ ID string }
-	if a.Decode(w.t, &s); a.Status != http.StatusCreated {
-		w.t.Fatalf("register %s: %d %s", person, a.Status, a.Body)
-	}
-	u, err := id.Parse(s.ID)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return u.Shard()
+	return w.shardOf(w.client.Call(w.t, w.cluster.Nodes[through].URL, http.MethodPost, "/v1.1/subjects", body, keyed(person)))
 }
 
 // matches reports whether a search through a node finds a person. An error finds nobody.
 func (w *world) matches(through int, person string) bool {
-	a, err := w.search(w.client.APIKey, through, person)
+	a, err := w.search(through, person)
 	return err == nil && strings.Contains(string(a.Body), `"candidates":[{`)
 }
 
@@ -142,17 +132,18 @@ func TestWrongClockExpiresNothing(t *testing.T) {
 
 // The leader of the shard is cut off just before an event's time. The event is gone in time.
 func TestLostLeaderDelaysNoExpiry(t *testing.T) {
-	for _, before := range []time.Duration{2 * time.Second, 100 * time.Millisecond, 0} {
-		t.Run(fmt.Sprint(before), func(t *testing.T) {
-			nodetest.Virtual(t, func(t *testing.T) {
-				w := newWorldOf(t, nodetest.Options{Shards: 1}, 100)
-				w.waitLevel()
-				due := time.Now().Add(20 * time.Second)
-				leader := w.leader(w.expiring(0, "due", due))
-				w.expiring(0, "stays", time.Time{})
+	nodetest.Virtual(t, func(t *testing.T) {
+		w := newWorldOf(t, nodetest.Options{Shards: 1}, 100)
+		w.waitLevel()
+		leader := w.leader(w.expiring(0, "stays", time.Time{}))
+		for _, before := range []time.Duration{2 * time.Second, 100 * time.Millisecond, 0} {
+			nodetest.Step(t, fmt.Sprint(before), func(t *testing.T) {
+				due, person := time.Now().Add(20*time.Second), fmt.Sprint("due, cut off before ", before)
+				w.expiring(leader, person, due)
 				time.Sleep(time.Until(due) - before)
+				leader = w.leader(1)
 				w.cut(leader)
-				late := w.lastMatch("due", due, (leader+1)%3, (leader+2)%3)
+				late := w.lastMatch(person, due, (leader+1)%3, (leader+2)%3)
 				t.Logf("leader cut off %s before: the last match was %s after the time", before, late)
 				if late > expiredWithin {
 					t.Errorf("matches %s after its time", late)
@@ -162,10 +153,10 @@ func TestLostLeaderDelaysNoExpiry(t *testing.T) {
 				}
 				w.net.Heal()
 				time.Sleep(15 * time.Second)
-				if w.matches(leader, "due") || !w.matches(leader, "stays") {
+				if w.matches(leader, person) || !w.matches(leader, "stays") {
 					t.Error("the former leader differs")
 				}
 			})
-		})
-	}
+		}
+	})
 }

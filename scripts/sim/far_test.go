@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -51,7 +50,7 @@ func serveFar(t *testing.T, delay time.Duration) {
 	var writes []time.Duration
 	for n := range farPersons {
 		began := time.Now()
-		w.call(t, n, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(fmt.Sprint("person-", n))}, http.StatusCreated)
+		w.call(n, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("person-", n)), http.StatusCreated)
 		writes = append(writes, time.Since(began))
 	}
 	slices.Sort(writes)
@@ -61,7 +60,12 @@ func serveFar(t *testing.T, delay time.Duration) {
 	for began := time.Now(); time.Since(began) < farWatch; {
 		var searches sync.WaitGroup // together they need more connections than a cluster at rest
 		for n := range farPersons {
-			searches.Go(func() { w.searchFar(t, n) })
+			searches.Go(func() {
+				a, err := w.search(n, fmt.Sprint("person-", n))
+				if err != nil || a.Status != http.StatusOK || !strings.Contains(string(a.Body), `"id"`) {
+					t.Errorf("person %d was not found: %v %d %s", n, err, a.Status, a.Body)
+				}
+			})
 		}
 		searches.Wait()
 	}
@@ -73,35 +77,11 @@ func serveFar(t *testing.T, delay time.Duration) {
 	w.cluster.Restart(1)
 	w.cluster.WaitReady()
 	t.Logf("served again %s after a restart", time.Since(began))
-	w.call(t, 1, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("after a restart")}, http.StatusCreated)
+	w.call(1, http.MethodPost, "/v1.1/subjects", face("after a restart"), http.StatusCreated)
 	time.Sleep(farWatch)
 	if s := w.cluster.Nodes[0].Node.Status(t.Context()); len(s.Warnings) > 0 {
 		t.Errorf("warnings: %v", s.Warnings)
 	}
-}
-
-// searchFar searches a person.
-func (w *world) searchFar(t *testing.T, n int) {
-	base := w.cluster.Nodes[n%len(w.cluster.Nodes)].URL
-	r, err := w.client.Sign(base, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(fmt.Sprint("person-", n))})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	a, err := w.client.Send(t.Context(), base, r)
-	if err != nil || a.Status != http.StatusOK || !strings.Contains(string(a.Body), `"id"`) {
-		t.Errorf("person %d was not found: %v %d %s", n, err, a.Status, a.Body)
-	}
-}
-
-// call sends a request to the node n, counted round, and checks its status.
-func (w *world) call(t *testing.T, n int, method, target string, body any, want int) nodetest.Answer {
-	t.Helper()
-	a := w.client.Call(t, w.cluster.Nodes[n%len(w.cluster.Nodes)].URL, method, target, body)
-	if a.Status != want {
-		t.Fatalf("%s %s: %d %s", method, target, a.Status, a.Body)
-	}
-	return a
 }
 
 // A node that falls silent, as when its machine loses its power, closes no connection. Its
@@ -117,7 +97,10 @@ func TestSilentLeadersAreReplacedSoon(t *testing.T) {
 			var writes sync.WaitGroup
 			for n := range cutWrites {
 				writes.Go(func() {
-					w.registerAt(t, (victim+1+n%2)%3, fmt.Sprintf("person-%d-%d", round, n))
+					a, err := w.try(30*time.Second, victim+1+n%2, http.MethodPost, "/v1.1/subjects", face(fmt.Sprintf("person-%d-%d", round, n)))
+					if err != nil || a.Status != http.StatusCreated {
+						t.Errorf("register: %d %v %s", a.Status, err, a.Body)
+					}
 					if took := time.Since(began); took > cutMax {
 						t.Errorf("round %d: a write took %s", round, took)
 					}
@@ -128,19 +111,4 @@ func TestSilentLeadersAreReplacedSoon(t *testing.T) {
 			w.net.Heal()
 		}
 	})
-}
-
-// registerAt registers a person through one node.
-func (w *world) registerAt(t *testing.T, node int, person string) {
-	base := w.cluster.Nodes[node].URL
-	r, err := w.client.Sign(base, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(person)})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if a, err := w.client.Send(ctx, base, r); err != nil || a.Status != http.StatusCreated {
-		t.Errorf("register %s: %d %v %s", person, a.Status, err, a.Body)
-	}
 }

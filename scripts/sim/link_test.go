@@ -13,7 +13,6 @@ import (
 
 	"facet/internal/id"
 	"facet/node/nodetest"
-	"facet/node/sigv4"
 	"facet/node/transport/memnet"
 	"facet/node/wire"
 )
@@ -38,24 +37,15 @@ type outcome struct {
 
 // busy sends a write and two reads to a node, one after the other, until ctx ends.
 func (w *world) busy(ctx context.Context, node int) (list []outcome) {
-	base := w.cluster.Nodes[node].URL
 	f := func(what, method, target string, body any) {
 		at := time.Now()
-		key := fmt.Sprintf("%s-%d-%d", what, node, at.UnixNano())
-		r, err := w.client.Sign(base, method, target, body, sigv4.Header{Name: "idempotency-key", Value: key})
-		if err != nil {
-			w.t.Error(err)
-			return
-		}
-		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-		defer cancel()
-		a, err := w.client.Send(try, base, r)
+		a, err := w.try(20*time.Second, node, method, target, body, keyed(fmt.Sprintf("%s-%d-%d", what, node, at.UnixNano())))
 		list = append(list, outcome{what, at, time.Since(at), a.Status, err})
 	}
 	for n := 0; ctx.Err() == nil; n++ {
-		face := nodetest.Image(fmt.Sprintf("person-%d-%d", node, n))
-		f("register", http.MethodPost, "/v1.1/subjects", map[string]any{"face": face})
-		f("search", http.MethodPost, "/v1.1/face/search", map[string]any{"probe": face})
+		person := fmt.Sprintf("person-%d-%d", node, n)
+		f("register", http.MethodPost, "/v1.1/subjects", face(person))
+		f("search", http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
 		f("list", http.MethodGet, "/v1.1/subjects", nil)
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -82,49 +72,51 @@ func warned(s wire.Status, words string) bool {
 // The link between meta's leader and another node is cut, in both directions or in one. The
 // nodes at its ends continue to serve, and no group elects.
 func TestCutLinkIsBridged(t *testing.T) {
-	for name, f := range map[string]struct{ to, from bool }{
-		"both directions": {true, true}, "to the leader": {true, false}, "from the leader": {false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			nodetest.Virtual(t, func(t *testing.T) {
-				w := newWorld(t)
-				time.Sleep(settled)
-				before := w.terms(0)
-				ctx, stop := context.WithCancel(t.Context())
-				var work sync.WaitGroup
-				lists := make([][]outcome, 3)
-				for i := range lists {
-					work.Go(func() { lists[i] = w.busy(ctx, i) })
-				}
-				time.Sleep(2 * time.Second)
-				leader := w.leader(id.Meta)
-				other, third := (leader+1)%3, (leader+2)%3
-				w.net.Set(w.cluster.Nodes[other].Host, w.cluster.Nodes[leader].Host, memnet.Link{Cut: f.to})
-				w.net.Set(w.cluster.Nodes[leader].Host, w.cluster.Nodes[other].Host, memnet.Link{Cut: f.from})
-				cut := time.Now()
-				time.Sleep(10 * time.Second)
-				for i, m := range w.cluster.Nodes {
-					s := m.Node.Status(t.Context())
-					relay := fmt.Sprintf("n%d relays", third+1)
-					if len(s.Warnings) != 1 || !warned(s, "the link between nodes n") || !warned(s, relay) {
-						t.Errorf("n%d warns %q, want one warning with %q", i+1, s.Warnings, relay)
-					}
-				}
-				w.net.Heal()
-				time.Sleep(8 * time.Second)
-				stop()
-				work.Wait()
-				for i, m := range w.cluster.Nodes {
-					if s := m.Node.Status(t.Context()); len(s.Warnings) != 0 {
-						t.Errorf("n%d warns after the link is whole: %q", i+1, s.Warnings)
-					}
-					if got := w.terms(i); !maps.Equal(got, before) {
-						t.Errorf("n%d sees the leaders %v, before the cut %v", i+1, got, before)
-					}
-					judgeBridged(t, i, lists[i], cut)
-				}
-			})
-		})
+	nodetest.Virtual(t, func(t *testing.T) {
+		w := newWorld(t)
+		time.Sleep(settled)
+		for name, f := range map[string]struct{ to, from bool }{
+			"both directions": {true, true}, "to the leader": {true, false}, "from the leader": {false, true},
+		} {
+			nodetest.Step(t, name, func(t *testing.T) { w.bridge(t, f.to, f.from) })
+		}
+	})
+}
+
+func (w *world) bridge(t *testing.T, toLeader, fromLeader bool) {
+	before := w.terms(0)
+	ctx, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	lists := make([][]outcome, 3)
+	for i := range lists {
+		work.Go(func() { lists[i] = w.busy(ctx, i) })
+	}
+	time.Sleep(2 * time.Second)
+	leader := w.leader(id.Meta)
+	other, third := (leader+1)%3, (leader+2)%3
+	w.net.Set(w.cluster.Nodes[other].Host, w.cluster.Nodes[leader].Host, memnet.Link{Cut: toLeader})
+	w.net.Set(w.cluster.Nodes[leader].Host, w.cluster.Nodes[other].Host, memnet.Link{Cut: fromLeader})
+	cut := time.Now()
+	time.Sleep(10 * time.Second)
+	for i, m := range w.cluster.Nodes {
+		s := m.Node.Status(t.Context())
+		relay := fmt.Sprintf("n%d relays", third+1)
+		if len(s.Warnings) != 1 || !warned(s, "the link between nodes n") || !warned(s, relay) {
+			t.Errorf("n%d warns %q, want one warning with %q", i+1, s.Warnings, relay)
+		}
+	}
+	w.net.Heal()
+	time.Sleep(8 * time.Second)
+	stop()
+	work.Wait()
+	for i, m := range w.cluster.Nodes {
+		if s := m.Node.Status(t.Context()); len(s.Warnings) != 0 {
+			t.Errorf("n%d warns after the link is whole: %q", i+1, s.Warnings)
+		}
+		if got := w.terms(i); !maps.Equal(got, before) {
+			t.Errorf("n%d sees the leaders %v, before the cut %v", i+1, got, before)
+		}
+		judgeBridged(t, i, lists[i], cut)
 	}
 }
 

@@ -19,12 +19,12 @@ import (
 func TestBackupHasWhatMergesMoved(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{Shards: 2}, 100_000)
-		w.waitMerges()
+		w.waitLevel()
 		time.Sleep(settled)
 		subjects := map[id.Shard]string{}
 		for n := 0; len(subjects) < 2; n++ {
 			var s struct{ ID string }
-			a := w.insist(n, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(fmt.Sprint("person-", n))})
+			a := w.insist(n, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("person-", n)))
 			a.Decode(t, &s)
 			u, err := id.Parse(s.ID)
 			if err != nil {
@@ -53,7 +53,7 @@ func TestBackupHasWhatMergesMoved(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.mergeUntilDone(0, subjects[1], subjects[2])
+		w.merge(0, subjects[1], subjects[2])
 		if m := back(); m.Active() != 2 {
 			t.Errorf("after the merge: %d events, want 2", m.Active())
 		}

@@ -13,11 +13,11 @@ import (
 func TestMergeTakesTimeOfNodes(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorldOf(t, nodetest.Options{Shards: 1, Off: func(int) time.Duration { return -year }}, 4)
-		w.waitMerges()
+		w.waitLevel()
 		time.Sleep(settled)
 		enrol := func(path, person string) string {
 			var s struct{ ID string }
-			w.insist(0, http.MethodPost, path, map[string]any{"face": nodetest.Image(person)}).Decode(t, &s)
+			w.insist(0, http.MethodPost, path, face(person)).Decode(t, &s)
 			return s.ID
 		}
 		check := func(after string) {

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"facet/node/nodetest"
-	"facet/node/sigv4"
-	"facet/raftfsm/metafsm"
 )
 
 // candidatesOf returns the subjects that a search with a face finds.
@@ -30,38 +28,11 @@ func (w *world) candidatesOf(n int, face string) []string {
 	return ids
 }
 
-// waitMerges waits until each node knows merges.
-func (w *world) waitMerges() {
-	w.t.Helper()
-	for _, n := range w.cluster.Nodes {
-		for late := time.Now().Add(time.Minute); n.Node.Status(w.t.Context()).Level < metafsm.LevelSubjects; time.Sleep(time.Second) {
-			if time.Now().After(late) {
-				w.t.Fatal("the cluster does not come to its level")
-			}
-		}
-	}
-}
-
-// mergeUntilDone sends one merge again and again, to the nodes in turn, until one answers.
-func (w *world) mergeUntilDone(n int, target, source string) {
-	key := sigv4.Header{Name: "idempotency-key", Value: "merge " + source}
-	for ; ; n++ {
-		base := w.cluster.Nodes[n%len(w.cluster.Nodes)].URL
-		r, err := w.client.Sign(base, http.MethodPost, "/v1.1/subjects/"+target+"/merge", map[string]any{"source": source}, key)
-		if err != nil {
-			w.t.Error(err)
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
-		a, err := w.client.Send(ctx, base, r)
-		cancel()
-		if err != nil || a.Status == http.StatusInternalServerError {
-			continue
-		}
-		if a.Status != http.StatusOK {
-			w.t.Errorf("merge of %s into %s: %d %s", source, target, a.Status, a.Body)
-		}
-		return
+// merge sends one merge until a node answers.
+func (w *world) merge(n int, target, source string) {
+	a := w.insist(n, http.MethodPost, "/v1.1/subjects/"+target+"/merge", map[string]any{"source": source}, keyed("merge "+source))
+	if a.Status != http.StatusOK {
+		w.t.Errorf("merge of %s into %s: %d %s", source, target, a.Status, a.Body)
 	}
 }
 
@@ -71,7 +42,7 @@ func TestMergeSurvivesLostLeader(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		const pairs, faces = 4, 3
 		w := newWorldOf(t, nodetest.Options{}, 200_000) // on four shards
-		w.waitMerges()
+		w.waitLevel()
 		enrol := func(n int, target, face string) string {
 			var s struct{ ID string }
 			a := w.insist(n, http.MethodPost, target, map[string]any{"face": nodetest.Image(face)})
@@ -107,7 +78,7 @@ func TestMergeSurvivesLostLeader(t *testing.T) {
 		for p := range pairs {
 			var work sync.WaitGroup
 			current.Store(int32(p))
-			work.Go(func() { w.mergeUntilDone(p, stays[p], goes[p]) })
+			work.Go(func() { w.merge(p, stays[p], goes[p]) })
 			work.Go(func() { // until the source is gone
 				for n := range 8 {
 					face := fmt.Sprintf("pair %d, late face %d", p, n)

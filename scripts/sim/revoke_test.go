@@ -48,16 +48,8 @@ func (w *world) sample(nodes ...int) *sampler {
 }
 
 func (s *sampler) ask(w *world, node int) {
-	base := w.cluster.Nodes[node].URL
 	at := time.Now()
-	r, err := w.client.Sign(base, http.MethodGet, "/v1.1/health", nil)
-	if err != nil {
-		w.t.Error(err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	a, err := w.client.Send(ctx, base, r)
+	a, err := w.try(20*time.Second, node, http.MethodGet, "/v1.1/health", nil)
 	if err != nil {
 		return // the node is not running
 	}

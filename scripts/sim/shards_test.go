@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,36 +21,15 @@ const (
 	trusted = time.Second
 )
 
-// search searches for a person in a gallery, through a node.
-func (w *world) search(apiKey string, through int, person string) (nodetest.Answer, error) {
-	w.t.Helper()
-	client := *w.client
-	client.APIKey = apiKey
-	base := w.cluster.Nodes[through].URL
-	r, err := client.Sign(base, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	return client.Send(ctx, base, r)
+// search searches for a person through a node.
+func (w *world) search(through int, person string) (nodetest.Answer, error) {
+	return w.try(patience, through, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
 }
 
 // enrol registers a person through a node and returns the shard of the subject.
-func (w *world) enrol(apiKey string, through int, person string) id.Shard {
+func (w *world) enrol(through int, person string) id.Shard {
 	w.t.Helper()
-	client := *w.client
-	client.APIKey = apiKey
-	a := client.Call(w.t, w.cluster.Nodes[through].URL, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(person)})
-	var s struct{ ID string }
-	if a.Decode(w.t, &s); a.Status != http.StatusCreated {
-		w.t.Fatalf("enrol %s: %d %s", person, a.Status, a.Body)
-	}
-	u, err := id.Parse(s.ID)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return u.Shard()
+	return w.shardOf(w.call(through, http.MethodPost, "/v1.1/subjects", face(person), http.StatusCreated))
 }
 
 // leader returns the index of the node that leads a group.
@@ -87,17 +65,16 @@ func (w *world) indexOf(m wire.Member) int {
 func TestSearchThatMissesAShardFails(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		w := newWorld(t)
-		key := w.client.APIKey
 		for n := range 12 {
-			w.enrol(key, n%3, fmt.Sprint("person ", n))
+			w.enrol(n, fmt.Sprint("person ", n))
 		}
 		for cut := range w.cluster.Nodes {
-			if a, err := w.search(key, cut, "person 1"); err != nil || !strings.Contains(string(a.Body), `"candidates":[{`) {
+			if a, err := w.search(cut, "person 1"); err != nil || !strings.Contains(string(a.Body), `"candidates":[{`) {
 				t.Fatalf("node %d: %d %s, %v", cut+1, a.Status, a.Body, err)
 			}
 			w.cut(cut)
 			began := time.Now()
-			if a, err := w.search(key, cut, "person 1"); err != nil || a.Status < http.StatusInternalServerError {
+			if a, err := w.search(cut, "person 1"); err != nil || a.Status < http.StatusInternalServerError {
 				t.Errorf("node %d, cut off, answers %d %s, %v", cut+1, a.Status, a.Body, err)
 			} else if took := time.Since(began); took < trusted {
 				t.Errorf("node %d, cut off, gave up after %s: it asked no shard", cut+1, took)
@@ -119,21 +96,22 @@ func TestSearchByAnOldListOfShardsFails(t *testing.T) {
 		for n := 0; n < 20 && tried < 3; n++ {
 			name := fmt.Sprint("growing ", n)
 			g := w.found((meta+1)%3, name, size)
-			old := w.enrol(g.APIKey, (meta+1)%3, name)
+			in := w.as(g.APIKey)
+			old := in.enrol(meta+1, name)
 			leads := w.leader(old)
 			if leads == meta {
 				continue // otherwise the node would not serve the list
 			}
 			deaf := 3 - meta - leads
-			if a, err := w.search(g.APIKey, deaf, name); err != nil || a.Status != http.StatusOK {
+			if a, err := in.search(deaf, name); err != nil || a.Status != http.StatusOK {
 				t.Fatalf("before: %d %s, %v", a.Status, a.Body, err)
 			}
 			w.sever(meta, deaf)
 			began := time.Now()
-			w.grow(leads, g.ID, 2*size)
+			w.as("").call(leads, http.MethodPatch, "/api/galleries/"+g.ID, map[string]any{"size": 2 * size}, http.StatusOK)
 			person := ""
 			for i := 0; person == "" && time.Since(began) < trusted; i++ { // its shards learn of it one by one
-				if p := fmt.Sprint(name, " ", i); w.enrol(g.APIKey, leads, p) != old {
+				if p := fmt.Sprint(name, " ", i); in.enrol(leads, p) != old {
 					person = p
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -143,7 +121,7 @@ func TestSearchByAnOldListOfShardsFails(t *testing.T) {
 				break
 			}
 			tried++
-			if a, err := w.search(g.APIKey, deaf, person); err == nil && a.Status < http.StatusInternalServerError &&
+			if a, err := in.search(deaf, person); err == nil && a.Status < http.StatusInternalServerError &&
 				!strings.Contains(string(a.Body), `"candidates":[{`) {
 				t.Errorf("a node that does not know of the new shard answers %d %s", a.Status, a.Body)
 			}
@@ -155,33 +133,6 @@ func TestSearchByAnOldListOfShardsFails(t *testing.T) {
 			t.Error("meta's leader led every shard")
 		}
 	})
-}
-
-// founded is a created gallery.
-type founded struct{ ID, APIKey string }
-
-// found creates a gallery through a node.
-func (w *world) found(through int, name string, size int) (g founded) {
-	w.t.Helper()
-	client := *w.client
-	client.APIKey = ""
-	a := client.Call(w.t, w.cluster.Nodes[through].URL, http.MethodPost, "/api/galleries", map[string]any{
-		"name": name, "description": "", "size": size, "faceMinimumQualityScore": 0.45,
-	})
-	if a.Decode(w.t, &g); a.Status != http.StatusOK {
-		w.t.Fatalf("create gallery: %d %s", a.Status, a.Body)
-	}
-	return g
-}
-
-// grow enlarges a gallery through a node.
-func (w *world) grow(through int, gallery string, size int) {
-	w.t.Helper()
-	client := *w.client
-	client.APIKey = ""
-	if a := client.Call(w.t, w.cluster.Nodes[through].URL, http.MethodPatch, "/api/galleries/"+gallery, map[string]any{"size": size}); a.Status != http.StatusOK {
-		w.t.Fatalf("let a gallery grow: %d %s", a.Status, a.Body)
-	}
 }
 
 // sever cuts the link between two nodes.

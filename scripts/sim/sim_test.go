@@ -2,12 +2,11 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
+	"facet/internal/id"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/node/transport/memnet"
@@ -27,15 +26,79 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, nodetest.Options{}, 10
 func newWorldOf(t *testing.T, o nodetest.Options, size int) *world {
 	w := &world{t: t, cluster: nodetest.Start(t, o)}
 	w.net, w.client = w.cluster.Network, w.cluster.Client("bank")
-	a := w.client.Call(t, w.cluster.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{
-		"name": "staff", "description": "", "size": size, "faceMinimumQualityScore": 0.45,
-	})
-	var g struct{ APIKey string }
-	if a.Decode(t, &g); a.Status != http.StatusOK {
-		t.Fatalf("create gallery: %d %s", a.Status, a.Body)
-	}
-	w.client.APIKey = g.APIKey
+	w.client.APIKey = w.found(0, "staff", size).APIKey
 	return w
+}
+
+// founded is a created gallery.
+type founded struct{ ID, APIKey string }
+
+// found creates a gallery through a node.
+func (w *world) found(through int, name string, size int) (g founded) {
+	w.t.Helper()
+	body := map[string]any{"name": name, "description": "", "size": size, "faceMinimumQualityScore": 0.45}
+	w.as("").call(through, http.MethodPost, "/api/galleries", body, http.StatusOK).Decode(w.t, &g)
+	return g
+}
+
+// as returns the world for a client with another API key.
+func (w *world) as(apiKey string) *world {
+	other, client := *w, *w.client
+	client.APIKey = apiKey
+	other.client = &client
+	return &other
+}
+
+// try sends a request to the node n, counted round, and gives up after a time.
+func (w *world) try(patience time.Duration, n int, method, target string, body any, headers ...sigv4.Header) (nodetest.Answer, error) {
+	base := w.cluster.Nodes[n%len(w.cluster.Nodes)].URL
+	r, err := w.client.Sign(base, method, target, body, headers...)
+	if err != nil {
+		return nodetest.Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
+	defer cancel()
+	return w.client.Send(ctx, base, r)
+}
+
+// insist tries a request on the nodes in turn, from node n on, until one answers with another status than 500 and 429.
+func (w *world) insist(n int, method, target string, body any, headers ...sigv4.Header) nodetest.Answer {
+	for ; ; n++ {
+		a, err := w.try(8*time.Second, n, method, target, body, headers...)
+		if err == nil && a.Status != http.StatusInternalServerError && a.Status != http.StatusTooManyRequests {
+			return a
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// call sends a request to the node n, counted round, and demands a status.
+func (w *world) call(n int, method, target string, body any, want int) nodetest.Answer {
+	w.t.Helper()
+	a := w.client.Call(w.t, w.cluster.Nodes[n%len(w.cluster.Nodes)].URL, method, target, body)
+	if a.Status != want {
+		w.t.Fatalf("%s %s: %d %s", method, target, a.Status, a.Body)
+	}
+	return a
+}
+
+// keyed is the header of a write that may be sent again.
+func keyed(key string) sigv4.Header { return sigv4.Header{Name: "idempotency-key", Value: key} }
+
+func face(person string) map[string]any { return map[string]any{"face": nodetest.Image(person)} }
+
+// shardOf returns the shard of the subject in an answer.
+func (w *world) shardOf(a nodetest.Answer) id.Shard {
+	w.t.Helper()
+	var s struct{ ID string }
+	if a.Decode(w.t, &s); a.Status != http.StatusCreated {
+		w.t.Fatalf("register: %d %s", a.Status, a.Body)
+	}
+	u, err := id.Parse(s.ID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u.Shard()
 }
 
 // cut separates a node from the other nodes; clients still reach it.
@@ -47,113 +110,4 @@ func (w *world) cut(i int) {
 			w.net.Set(other.Host, host, memnet.Link{Cut: true})
 		}
 	}
-}
-
-// enrolled maps each person to the subject id that the clients know.
-type enrolled struct {
-	mu       sync.Mutex
-	subjects map[string]string
-	tries    int
-	history  []string
-}
-
-// register sends a registration to the nodes in turn until one acknowledges it.
-// Every node gets the same bytes.
-func (w *world) register(ctx context.Context, e *enrolled, worker, n int) {
-	person := fmt.Sprintf("person-%d-%d", worker, n)
-	for try := 0; ctx.Err() == nil; try++ {
-		base := w.cluster.Nodes[(worker+try)%len(w.cluster.Nodes)].URL
-		r, err := w.client.Sign(base, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(person)},
-			sigv4.Header{Name: "idempotency-key", Value: person})
-		if err != nil {
-			w.t.Error(err)
-			return
-		}
-		attempt, cancel := context.WithTimeout(ctx, 8*time.Second)
-		a, err := w.client.Send(attempt, base, r)
-		cancel()
-		e.mu.Lock()
-		e.tries++
-		e.history = append(e.history, fmt.Sprintf("%s %s: %d %v", time.Now().Format("05.000"), person, a.Status, err))
-		e.mu.Unlock()
-		if err != nil || a.Status != http.StatusCreated {
-			if err == nil && a.Status != http.StatusInternalServerError {
-				w.t.Errorf("register %s: %d %s", person, a.Status, a.Body)
-				return
-			}
-			continue
-		}
-		var s struct{ ID string }
-		a.Decode(w.t, &s)
-		e.mu.Lock()
-		e.subjects[person] = s.ID
-		e.mu.Unlock()
-		return
-	}
-}
-
-// check compares the cluster's content with what the clients were told.
-func (w *world) check(e *enrolled) {
-	w.t.Helper()
-	base := w.cluster.Nodes[0].URL
-	held := map[string]int{}
-	total := 0
-	for {
-		var page struct {
-			Subjects []struct{ ID string }
-			Total    int
-		}
-		w.client.Call(w.t, base, http.MethodGet, fmt.Sprintf("/v1.1/subjects?start=%d", total), nil).Decode(w.t, &page)
-		for _, s := range page.Subjects {
-			held[s.ID]++
-		}
-		if total += len(page.Subjects); total >= page.Total || len(page.Subjects) == 0 {
-			break
-		}
-	}
-	for person, subject := range e.subjects {
-		if held[subject] != 1 {
-			w.t.Errorf("%s was acknowledged as %s and is held %d times", person, subject, held[subject])
-		}
-	}
-	if total != len(e.subjects) {
-		w.t.Errorf("the gallery holds %d entries for %d persons", total, len(e.subjects))
-	}
-	if w.t.Failed() {
-		for _, line := range e.history {
-			w.t.Log(line)
-		}
-	}
-}
-
-// No acknowledged registration is lost or doubled.
-func TestPartitionsLoseNoRegistration(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		w := newWorld(t)
-		e := &enrolled{subjects: map[string]string{}}
-		ctx, stop := context.WithCancel(t.Context())
-		var workers sync.WaitGroup
-		for worker := range 4 {
-			workers.Go(func() {
-				for n := 0; ctx.Err() == nil; n++ {
-					w.register(context.WithoutCancel(ctx), e, worker, n)
-					time.Sleep(100 * time.Millisecond)
-				}
-			})
-		}
-		for round := range 4 {
-			time.Sleep(3 * time.Second)
-			w.cut(round % 3)
-			time.Sleep(12 * time.Second)
-			w.net.Heal()
-		}
-		time.Sleep(10 * time.Second)
-		stop()
-		workers.Wait()
-		w.check(e)
-		t.Logf("%d persons in %d tries", len(e.subjects), e.tries)
-		if len(e.subjects) < 300 {
-			t.Errorf("only %d registrations in 70 seconds: the cluster hardly served", len(e.subjects))
-		}
-	})
 }
