@@ -1,8 +1,10 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,11 +13,11 @@ import (
 	"time"
 
 	"facet/node/audit/entry"
+	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/node/wire"
 	"facet/router"
-	"facet/shard/job"
 )
 
 // until calls f until it is true, for ten seconds.
@@ -36,96 +38,6 @@ func acts(records []*entry.Record, operation string) (list []*entry.Record) {
 		}
 	}
 	return list
-}
-
-// Events expire on all shards. The tenant's log has as many as went, and names their
-// subjects as the records of their enrolments do.
-func TestExpiryOfEventsIsRecorded(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		a := startAudited(t)
-		waitNewest(t, a.cluster)
-		gallery(t, a.client, a.url(0), "staff", 400)
-		at := time.Now().Add(8 * time.Second)
-		const people = 40
-		for i := range people {
-			a.call(t, i%3, http.MethodPost, "/v1.1/subjects", expiringFace(fmt.Sprint("gone ", i), at))
-		}
-		stays := enrol(t, a.client, a.url(0), "stays")
-		if time.Until(at) < time.Second {
-			t.Skip("the machine is too slow: events expire during their enrolment")
-		}
-		expect(t, a.client, http.StatusCreated, a.url(0), http.MethodPost, "/v1.1/subjects/"+stays.ID+"/events", expiringFace("second of stays", at))
-		enrolled := map[string]bool{}
-		for _, r := range a.readAll(t, 0) {
-			if r.Kind == entry.Request && r.Operation == "POST /v1.1/subjects" {
-				for _, c := range r.List() {
-					enrolled[string(c.Subject[:])] = true
-				}
-				for n := range slices.Chunk(r.Subjects, entry.NameBytes) {
-					enrolled[string(n)] = true
-				}
-			}
-		}
-		var list []*entry.Record
-		count := func() (n uint64) {
-			list = acts(a.read(t, 1), "expire events")
-			for _, r := range list {
-				n += r.Count
-			}
-			return n
-		}
-		time.Sleep(time.Until(at))
-		until(func() bool { return count() >= people+1 })
-		time.Sleep(time.Second)
-		if n := count(); n != people+1 {
-			t.Errorf("the log has the expiry of %d events, want %d", n, people+1)
-		}
-		names := map[string]bool{}
-		for _, r := range list {
-			if r.Gallery.IsZero() || r.Generation == 0 || len(r.Subjects) == 0 {
-				t.Errorf("the act is %+v", r)
-			}
-			for n := range slices.Chunk(r.Subjects, entry.NameBytes) {
-				names[string(n)] = true
-			}
-		}
-		if len(names) != people+1 {
-			t.Errorf("the acts name %d subjects, want %d", len(names), people+1)
-		}
-		for n := range names {
-			if !enrolled[n] {
-				t.Errorf("%x has expired and no record of an enrolment has it", n)
-			}
-		}
-	})
-}
-
-// A case that expires has one record, also when all nodes look for it at once.
-func TestExpiryOfCaseIsRecorded(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		r := startReview(t, 1)
-		a := auditOf(t, r.promises, r.admin, r.tenant(t))
-		caseID := r.doubt(t, "staff/0", "visit 1")
-		for _, m := range r.cluster.Nodes {
-			m.Node.AgeCases(t, func(c *job.Case) { c.Expires = time.Now().UnixMilli() - 1 })
-		}
-		var work sync.WaitGroup
-		for range 3 {
-			work.Go(func() {
-				for _, m := range r.cluster.Nodes {
-					_ = m.Node.RedactDuplicates(context.WithoutCancel(t.Context())) // a case that another round has changed is an error
-				}
-			})
-		}
-		work.Wait()
-		r.redact(t)
-		until(func() bool { return len(acts(a.read(t, 0), "expire case")) > 0 })
-		time.Sleep(time.Second)
-		list := acts(a.read(t, 0), "expire case")
-		if len(list) != 1 || list[0].Case.String() != caseID || list[0].Gallery.IsZero() {
-			t.Errorf("the expiry of case %s has the records %+v", caseID, list)
-		}
-	})
 }
 
 // The cluster's log has the signing key's making once, each replacement of a key, and each round of erasure.
@@ -247,4 +159,128 @@ func unsigned(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, i int)
 	if err != nil || a.Status != http.StatusForbidden {
 		t.Errorf("the request was answered %d, %v", a.Status, err)
 	}
+}
+
+// Requests that the admin port refuses are counted, each once, by reason. Others are not.
+func TestRefusedOperatorsAreCounted(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, c *nodetest.Cluster) {
+		waitNewest(t, c)
+		ca, own := c.Authority, c.Nodes[1].Node.ID()
+		admin := source(t, ca, func() (cert.Pair, error) { return ca.IssueAdmin("root") })
+		status := source(t, ca, func() (cert.Pair, error) { return ca.IssueStatus(own) })
+		stranger, err := cert.NewCA("other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign := source(t, stranger, func() (cert.Pair, error) { return stranger.IssueAdmin("root") }).AdminClientConfig()
+		foreign.VerifyConnection = nil // it accepts any server
+		const each = 5
+		for _, m := range c.Nodes {
+			for range each {
+				adminCall(t, m, nil, http.MethodPost, wire.PathNodes)
+				adminCall(t, m, status, http.MethodPost, wire.PathTenants)
+				adminCall(t, m, nil, http.MethodGet, wire.PathLive)
+				adminCall(t, m, admin, http.MethodGet, wire.PathStatus)
+				conn, err := m.Dial(t.Context(), m.Config.AdminAddress, foreign)
+				if err == nil {
+					if _, err = conn.Read(make([]byte, 1)); err == nil {
+						t.Error("the port serves an administrator of another cluster")
+					}
+					_ = conn.Close()
+				}
+			}
+		}
+		for _, m := range c.Nodes {
+			m.Node.RecordRefusals(time.Now().Unix()/60 + 1)
+		}
+		count := func() (n uint64, reasons []string) {
+			for _, r := range c.Nodes[0].Node.ClusterRecords(t) {
+				switch {
+				case r.Operation == "refuse requests":
+					t.Errorf("the public port is said to have refused %s", r.Reason)
+				case r.Operation == "refuse requests at the admin port" && strings.HasPrefix(r.Source, "10.0.0."):
+					n, reasons = n+r.Count, append(reasons, r.Reason)
+				}
+			}
+			return n, reasons
+		}
+		const want = 3 * each * 3
+		until(func() bool { n, _ := count(); return n >= want })
+		n, reasons := count()
+		if n != want || len(reasons) == 3 && slices.ContainsFunc(reasons, func(r string) bool { return r != "NoCertificate 5, WrongCertificate 5, WrongRole 5" }) {
+			t.Errorf("%d refused requests are recorded, want %d: %q", n, want, reasons)
+		}
+	})
+}
+
+// logLines is a log that several goroutines write.
+type logLines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// with returns the lines that have all of the words.
+func (l *logLines) with(words ...string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.matching(words)
+}
+
+// take returns the lines that have a word, and forgets all.
+func (l *logLines) take(word string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.matching([]string{word})
+}
+
+func (l *logLines) matching(words []string) (list []string) {
+	for line := range strings.Lines(l.b.String()) {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// TestRequestIDReachesAllLogs: the client gets it, the node that was
+// asked logs it, and so does each other node that did a part.
+func TestRequestIDReachesAllLogs(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		logs := &logLines{}
+		c := nodetest.Start(t, nodetest.Options{
+			SlotsPerShard: 25, // four shards for a gallery of 100
+			Log:           slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		client := c.Client("acme")
+		gallery(t, client, c.Nodes[0].URL, "staff", 100)
+		helpers := map[string]bool{}
+		within(t, 20*time.Second, "leaders on two other nodes help with a search", func() bool {
+			client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person")})
+			a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person")})
+			request := a.Header.Get("X-Request-Id")
+			if len(request) != 32 {
+				t.Fatalf("the answer has the id %q", request)
+			}
+			within(t, 5*time.Second, "the node that was asked logs the request", func() bool {
+				return len(logs.with("node=n1", `msg="request answered"`, "req="+request)) == 1
+			})
+			for _, n := range []string{"n2", "n3"} {
+				if len(logs.with("node="+n, `msg="peer answered"`, "method=shard.search", "req="+request)) > 0 {
+					helpers[n] = true
+				}
+			}
+			return len(helpers) == 2
+		})
+	})
 }

@@ -143,9 +143,7 @@ func TestOpenIntentsAreCompleted(t *testing.T) {
 		a := startAudited(t)
 		gallery(t, a.client, a.url(0), "staff", 100)
 		r := a.cluster.Nodes[0].Node.Router()
-		if err := r.SetAudit(t.Context(), a.tenant, metafsm.AuditStrict, 0); err != nil {
-			t.Fatal(err)
-		}
+		setAudit(t, a.cluster, a.tenant, metafsm.AuditStrict)
 		access, err := r.Access(t.Context(), a.tenant, a.client.APIKey)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -13,30 +14,22 @@ import (
 // bound sets the tenant's quota of audit records on all nodes; 0 is the default.
 func (a *audited) bound(t *testing.T, most uint64) {
 	t.Helper()
-	if _, err := a.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), a.tenant, []metafsm.QuotaValue{{Quota: metafsm.QuotaAuditRecords, Most: most}}); err != nil {
-		t.Fatal(err)
-	}
-	synced(t, a.cluster)
+	setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, most)
 }
 
-// await sends a request to each node until all of them answer with a status, for ten seconds. It returns the
-// last answer.
+// await sends a request to each node until all of them answer with a status. It returns the last answer.
 func (a *audited) await(t *testing.T, status int, method, target string, body any) (last nodetest.Answer) {
 	t.Helper()
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	within(t, 10*time.Second, fmt.Sprintf("%s %s is answered %d", method, target, status), func() bool {
 		same := 0
 		for i := range a.cluster.Nodes {
 			if last = a.call(t, i, method, target, body); last.Status == status {
 				same++
 			}
 		}
-		if same == len(a.cluster.Nodes) {
-			return last
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%s %s: the last answer is %d %s, want %d of all nodes", method, target, last.Status, last.Body, status)
-		}
-	}
+		return same == len(a.cluster.Nodes)
+	})
+	return last
 }
 
 // used returns the tenant's use of the quota as operators see it.
@@ -97,9 +90,7 @@ func TestAuditRecordsAreBounded(t *testing.T) {
 		if !expired {
 			t.Fatal(err)
 		}
-		if got := a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusNotFound {
-			t.Errorf("after expiry: %d %s", got.Status, got.Body)
-		}
+		a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search) // after expiry
 		if n := a.used(t); n >= head.Size {
 			t.Errorf("operators see %d records after %d have expired", n, head.Size)
 		}

@@ -45,15 +45,8 @@ func startAudited(t *testing.T) *audited {
 func auditOf(t *testing.T, p promises, client *nodetest.Client, tenant id.Tenant) *audited {
 	t.Helper()
 	a := &audited{promises: p, client: client, tenant: tenant, seen: map[string]int{}}
-	if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), a.tenant, metafsm.AuditBestEffort, 0); err != nil {
-		t.Fatal(err)
-	}
-	synced(t, a.cluster)
-	key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), a.tenant, router.KeyTerms{Role: router.RoleAuditor, Holder: "auditor"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.auditor = a.client.Keyed(key)
+	setAudit(t, a.cluster, a.tenant, metafsm.AuditBestEffort)
+	a.auditor = a.client.Keyed(newKey(t, a.cluster, a.tenant, router.KeyTerms{Role: router.RoleAuditor, Holder: "auditor"}))
 	return a
 }
 
@@ -232,7 +225,7 @@ func TestEachAnswerHasOneRecord(t *testing.T) {
 		if text, err := json.Marshal(page); err != nil || strings.Contains(string(text), "person") {
 			t.Errorf("%s, %v", text, err)
 		}
-		expect(t, a.client.Keyed(a.key(t, router.RoleBiometric)), http.StatusForbidden, a.url(0), http.MethodGet, "/api/audit", nil)
+		expect(t, a.client.Keyed(newKey(t, a.cluster, a.tenant, router.KeyTerms{Role: router.RoleBiometric})), http.StatusForbidden, a.url(0), http.MethodGet, "/api/audit", nil)
 	})
 }
 
@@ -250,13 +243,8 @@ func TestAuditReadsAreExplained(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		a := startAudited(t)
 		other, tenant := a.cluster.ClientOf("office")
-		if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), tenant, metafsm.AuditOff, 0); err != nil {
-			t.Fatal(err)
-		}
-		key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleAuditor})
-		if err != nil {
-			t.Fatal(err)
-		}
+		setAudit(t, a.cluster, tenant, metafsm.AuditOff)
+		key := newKey(t, a.cluster, tenant, router.KeyTerms{Role: router.RoleAuditor})
 		for _, target := range []string{"", "/checkpoint", "/tile/0/000.p/1", "/tile/entries/000.p/1"} {
 			expect(t, other.Keyed(key), http.StatusNotFound, a.url(0), http.MethodGet, "/api/audit"+target, nil)
 		}
@@ -350,9 +338,7 @@ func TestRecordsNeedMajorityIfStrict(t *testing.T) {
 		a.cluster.Restart(1)
 		a.cluster.Restart(2)
 		a.cluster.WaitReady()
-		if err := a.cluster.Nodes[0].Node.Router().SetAudit(t.Context(), a.tenant, metafsm.AuditStrict, 0); err != nil {
-			t.Fatal(err)
-		}
+		setAudit(t, a.cluster, a.tenant, metafsm.AuditStrict)
 		a.call(t, 0, http.MethodPost, "/v1.1/face/extract", extract)
 		a.check(t, 0)
 		a.cluster.Stop(1)

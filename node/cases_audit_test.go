@@ -48,7 +48,40 @@ func TestWholeCaseIsAudited(t *testing.T) {
 			t.Fatalf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		checkCaseRecords(t, records, caseID)
+		checkDoubtful(t, a)
 	})
+}
+
+// checkDoubtful searches, and checks that the record has the doubtful candidates of the answer.
+func checkDoubtful(t *testing.T, a *audited) {
+	t.Helper()
+	var answer struct{ Candidates, Doubtful []struct{ Score int } }
+	body := map[string]any{"probe": nodetest.Image("person 1"), "threshold": 7000, "limit": 50}
+	a.call(t, 1, http.MethodPost, "/v1.1/face/search", body).Decode(t, &answer)
+	if len(answer.Candidates) != 1 || len(answer.Doubtful) == 0 {
+		t.Fatalf("%+v", answer)
+	}
+	want := []int{answer.Candidates[0].Score}
+	for _, d := range answer.Doubtful {
+		want = append(want, d.Score)
+	}
+	searches := 0
+	for _, e := range a.readAll(t, 0) {
+		if e.Kind != entry.Request || e.Operation != "POST /v1.1/face/search" {
+			continue
+		}
+		searches++
+		var scores []int
+		for _, c := range e.List() {
+			scores = append(scores, int(c.Score))
+		}
+		if !slices.Equal(scores, want) || e.Threshold != 7001 {
+			t.Errorf("the record has %v at %d, the answer %v", scores, e.Threshold, want)
+		}
+	}
+	if searches != 1 {
+		t.Errorf("the search has %d records", searches)
+	}
 }
 
 // checkCaseRecords checks what records say of a case beside their heads: all name the same subject, with its score.
@@ -90,35 +123,4 @@ func checkCaseRecords(t *testing.T, records []*entry.Record, caseID string) {
 	if intents != 3 || opens != 3 || !found {
 		t.Errorf("%d intents of verdicts and %d of cases, the case is among them: %v; want 3 and 3", intents, opens, found)
 	}
-}
-
-func TestDoubtfulCandidatesAreAudited(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		r := startReview(t, 1)
-		a := auditOf(t, r.promises, r.admin, r.tenant(t))
-		var answer struct{ Candidates, Doubtful []struct{ Score int } }
-		body := map[string]any{"probe": nodetest.Image("person 1"), "threshold": 7000, "limit": 50}
-		a.call(t, 1, http.MethodPost, "/v1.1/face/search", body).Decode(t, &answer)
-		if len(answer.Candidates) != 1 || len(answer.Doubtful) == 0 {
-			t.Fatalf("%+v", answer)
-		}
-		for _, e := range a.readAll(t, 0) {
-			if e.Kind != entry.Request || e.Operation != "POST /v1.1/face/search" {
-				continue
-			}
-			var scores []int
-			for _, c := range e.List() {
-				scores = append(scores, int(c.Score))
-			}
-			want := []int{answer.Candidates[0].Score}
-			for _, d := range answer.Doubtful {
-				want = append(want, d.Score)
-			}
-			if !slices.Equal(scores, want) || e.Threshold != 7001 {
-				t.Errorf("the record has %v at %d, the answer %v", scores, e.Threshold, want)
-			}
-			return
-		}
-		t.Error("the search has no record")
-	})
 }

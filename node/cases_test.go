@@ -11,7 +11,6 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -49,9 +48,7 @@ func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 	r := &review{promises: promises{nodetest.Start(t, o)}}
 	r.admin = r.cluster.Client("bank")
 	gallery(t, r.admin, r.url(0), "g", 400)
-	for _, m := range r.cluster.Nodes {
-		waitLevel(t, m.Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	}
+	waitNewest(t, r.cluster)
 	r.app = applicationID(t, r.admin, r.url(0))
 	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPatch, "/api/galleries/"+galleryID(t, r.admin, r.url(0)), map[string]any{"photoLink": reviewLink})
 	r.set(t, map[string]any{"reviewThreshold": 1, "reviewVerdicts": verdicts})
@@ -62,11 +59,7 @@ func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 	r.ids = enrolled(t, r.admin, r.url(1), people)
 	r.people = map[string]*nodetest.Client{}
 	for _, name := range []string{"anna", "ben", ""} {
-		k, err := r.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), r.tenant(t), router.KeyTerms{Role: router.RoleReviewer, Holder: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.people[name] = r.admin.Keyed(k)
+		r.people[name] = r.admin.Keyed(newKey(t, r.cluster, r.tenant(t), router.KeyTerms{Role: router.RoleReviewer, Holder: name}))
 		r.people[name].APIKey = r.admin.APIKey
 	}
 	return r
@@ -273,20 +266,11 @@ func TestErasedSubjectLeavesItsCases(t *testing.T) {
 		r.redact(t)
 		subject := parsed(t, r.ids["staff/0"])
 		for i, m := range r.cluster.Nodes {
-			for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-				kept := 0
-				for _, c := range m.Node.CasesHere(t) {
-					if c.Subject.UUID == subject || c.Reference == "visit 1" || c.Reference == "visit 2" {
-						kept++
-					}
-				}
-				if kept == 0 {
-					break
-				}
-				if time.Now().After(late) {
-					t.Fatalf("node %d keeps %d cases", i, kept)
-				}
-			}
+			within(t, 20*time.Second, fmt.Sprintf("node %d keeps no case", i), func() bool {
+				return !slices.ContainsFunc(m.Node.CasesHere(t), func(c job.Case) bool {
+					return c.Subject.UUID == subject || c.Reference == "visit 1" || c.Reference == "visit 2"
+				})
+			})
 		}
 		gone(open)
 		gone(closed)
@@ -389,10 +373,7 @@ func TestDoubtIsNoMatch(t *testing.T) {
 func TestDoubtIsAnsweredBeyondBound(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		r := startReview(t, 1)
-		if _, err := r.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), r.tenant(t), []metafsm.QuotaValue{{Quota: metafsm.QuotaJobItems, Most: 2}}); err != nil {
-			t.Fatal(err)
-		}
-		r.set(t, map[string]any{}) // each node catches up with meta
+		setQuota(t, r.cluster, r.tenant(t), metafsm.QuotaJobItems, 2)
 		if r.doubt(t, "staff/0", "visit 1") == "" || r.doubt(t, "staff/0", "visit 2") == "" {
 			t.Fatal("no case")
 		}

@@ -76,6 +76,19 @@ func TestEndsOfMovesAreRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, first, "the shard has moved", func(s wire.Status) bool { return settled(s) && holds(s, to) == 4 })
+		for what, bad := range map[string]wire.ShardOrder{
+			"an unknown shard":         {Shard: 99, From: from, To: to},
+			"a node without a vote":    {Shard: shard, From: from, To: to},
+			"a node that is not there": {Shard: shard, From: to, To: id.Node{UUID: id.UUID{1}}},
+		} {
+			if err := first.Admin().MoveShard(t.Context(), bad); err == nil {
+				t.Errorf("%s: %+v is carried out", what, bad)
+			}
+		}
+		time.Sleep(2 * time.Second) // it stays
+		if s := first.Status(t.Context()); !settled(s) || holds(s, to) != 4 {
+			t.Errorf("the shard moves on: %+v", s)
+		}
 		hasEnds(t, first, "move a shard", [2]string{fmt.Sprintf("done: shard %d, begun ", shard), names[from]})
 		before, after, _ := strings.Cut(endsOf(t, first, "move a shard")[0], " to ")
 		if _, before, _ = strings.Cut(before, " from "); strings.Contains(before, names[to]) || strings.Contains(after, names[from]) || !strings.Contains(after, names[to]) {

@@ -4,31 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 )
-
-// events are the ids of a subject's events.
-func events(t *testing.T, c *nodetest.Client, base, subject string) []string {
-	t.Helper()
-	a := c.Call(t, base, http.MethodGet, "/v1.1/subjects/"+subject+"/events", nil)
-	if a.Status == http.StatusNotFound {
-		return nil
-	}
-	var list struct{ Events []struct{ ID string } }
-	a.Decode(t, &list)
-	var ids []string
-	for _, e := range list.Events {
-		ids = append(ids, e.ID)
-	}
-	return ids
-}
 
 // expect calls and demands a status.
 func expect(t *testing.T, c *nodetest.Client, want int, base, method, target string, body any) nodetest.Answer {
@@ -59,95 +41,12 @@ func probe(person string, tags ...string) map[string]any {
 func TestEventsAndTagsKeepPromises(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
-		nodetest.Step(t, "events are added, replaced in place and removed", p.eventsAreManaged)
-		nodetest.Step(t, "equal writes of one second are one", p.equalWritesAreOne)
 		nodetest.Step(t, "a repeated registration does not bring a subject back", p.aRepeatBringsNobodyBack)
 		nodetest.Step(t, "an update needs no free slot", p.anUpdateNeedsNoSlot)
-		nodetest.Step(t, "tags narrow a search, are renamed and revived", p.tagsNarrowASearch)
 		nodetest.Step(t, "a deleted gallery is gone on every node", p.aDeletedGalleryIsGone)
 		nodetest.Step(t, "a gallery grows over more shards while it is used", p.aGalleryGrows)
-		nodetest.Step(t, "no slot of many shards is left unused", p.everySlotIsUsed)
 		nodetest.Step(t, "the guard lets a person in once", p.theGuardLetsInOnce)
 	})
-}
-
-func (p promises) eventsAreManaged(t *testing.T) {
-	c := p.open(t, 10)
-	s := enrol(t, c, p.url(0), "ann 1")
-	var second subject
-	expect(t, c, http.StatusCreated, p.url(1), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 2")).Decode(t, &second)
-	if second.ID != s.ID || fmt.Sprint(events(t, c, p.url(2), s.ID)) != fmt.Sprint([]string{s.EventID, second.EventID}) {
-		t.Fatalf("second event %v; events %v", second, events(t, c, p.url(2), s.ID))
-	}
-	var updated subject
-	expect(t, c, http.StatusOK, p.url(2), http.MethodPut, "/v1.1/subjects/"+s.ID, face("ann 3")).Decode(t, &updated)
-	if updated != s {
-		t.Errorf("update of the subject gives %v, want its oldest event %v", updated, s)
-	}
-	expect(t, c, http.StatusOK, p.url(0), http.MethodPut, "/v1.1/subjects/"+s.ID+"/events/"+second.EventID, face("ann 4"))
-	for person, want := range map[string]int{"ann 1": 0, "ann 2": 0, "ann 3": 1, "ann 4": 1} {
-		if got := find(t, c, p.url(1), person); len(got) != want {
-			t.Errorf("%s is found as %v, want %d", person, got, want)
-		}
-	}
-	var list struct {
-		Subjects []struct{ ID, EventID, Status string }
-	}
-	c.Call(t, p.url(1), http.MethodGet, "/v1.1/subjects", nil).Decode(t, &list)
-	var states []string
-	for _, e := range list.Subjects {
-		states = append(states, e.Status)
-	}
-	if fmt.Sprint(states) != "[D A D A]" {
-		t.Errorf("the list has %v, want a deleted entry before each new one", states)
-	}
-	expect(t, c, http.StatusNoContent, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+s.EventID, nil)
-	expect(t, c, http.StatusNotFound, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+s.EventID, nil)
-	expect(t, c, http.StatusNoContent, p.url(2), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+second.EventID, nil)
-	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPut, "/v1.1/subjects/"+s.ID, face("ann 5"))
-	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 5"))
-}
-
-// equalWritesAreOne signs one registration again until two signatures are of one second, and
-// then in another second.
-func (p promises) equalWritesAreOne(t *testing.T) {
-	c := p.open(t, 10)
-	sign := func(headers ...sigv4.Header) nodetest.Request {
-		t.Helper()
-		r, err := c.Sign(p.url(0), http.MethodPost, "/v1.1/subjects", face("twin"), headers...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	send := func(r nodetest.Request) (s subject) {
-		t.Helper()
-		a, err := c.SendAs(t.Context(), p.url(1), p.url(0), r)
-		if err != nil || a.Status != http.StatusCreated {
-			t.Fatalf("register: %v, %d %s", err, a.Status, a.Body)
-		}
-		a.Decode(t, &s)
-		return s
-	}
-	one, two := sign(), sign()
-	for !slices.Equal(one.Headers, two.Headers) {
-		one, two = sign(), sign()
-	}
-	if a, b := send(one), send(two); a != b {
-		t.Errorf("equal writes of one second made %v and %v", a, b)
-	}
-	later := sign()
-	for slices.Equal(later.Headers, one.Headers) {
-		time.Sleep(100 * time.Millisecond)
-		later = sign()
-	}
-	if a, b := send(one), send(later); a.ID == b.ID {
-		t.Errorf("a photo that was signed in two seconds made one subject, %v", a)
-	}
-	a, b := send(sign(sigv4.Header{Name: "idempotency-key", Value: "a"})), send(sign(sigv4.Header{Name: "idempotency-key", Value: "b"}))
-	if a.ID == b.ID {
-		t.Errorf("writes with two keys made one subject, %v", a)
-	}
 }
 
 // aRepeatBringsNobodyBack sends registrations again, byte for byte, while their subject
@@ -195,9 +94,7 @@ func (p promises) aRepeatBringsNobodyBack(t *testing.T) {
 			t.Errorf("with a key: %v, first %v", got, bob)
 		}
 		for _, person := range []string{"ann", "ann 2", "bob"} {
-			if got := find(t, c, p.url(i), person); len(got) > 0 {
-				t.Errorf("%s is found as %v", person, got)
-			}
+			isGone(t, c, p.url(i), person)
 		}
 	}
 }
@@ -209,41 +106,7 @@ func (p promises) anUpdateNeedsNoSlot(t *testing.T) {
 	for i := range 4 {
 		expect(t, c, http.StatusOK, p.url(i), http.MethodPut, "/v1.1/subjects/"+s.ID, face(fmt.Sprint("a", i)))
 	}
-	if got := find(t, c, p.url(1), "a3"); len(got) != 1 || got[0] != s.ID {
-		t.Errorf("after four updates: %v", got)
-	}
-}
-
-func (p promises) tagsNarrowASearch(t *testing.T) {
-	c := p.open(t, 10)
-	for _, tag := range []string{"staff", "a%2Fb%20%C3%A9", "100%25"} {
-		a := c.Call(t, p.url(0), http.MethodPost, "/v1.1/tags/"+tag, nil)
-		if a.Status != http.StatusOK {
-			t.Fatalf("create tag %s: %d %s", tag, a.Status, a.Body)
-		}
-	}
-	var names []string
-	expect(t, c, http.StatusOK, p.url(1), http.MethodGet, "/v1.1/tags", nil).Decode(t, &names)
-	if fmt.Sprint(names) != fmt.Sprint([]string{"staff", "a/b é", "100%"}) {
-		t.Errorf("tags are %q", names)
-	}
-	a := c.Call(t, p.url(2), http.MethodPost, "/v1.1/tags/staff", nil)
-	if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "Duplicate") {
-		t.Errorf("create twice: %d %s", a.Status, a.Body)
-	}
-	expect(t, c, http.StatusCreated, p.url(1), http.MethodPost, "/v1.1/subjects", face("ann", "staff"))
-	expect(t, c, http.StatusOK, p.url(2), http.MethodPost, "/v1.1/face/search", probe("ann", "staff", "100%"))
-	expect(t, c, http.StatusNotFound, p.url(2), http.MethodPost, "/v1.1/face/search", probe("ann", "100%"))
-	a = expect(t, c, http.StatusBadRequest, p.url(2), http.MethodPost, "/v1.1/face/search", probe("ann", "nobody's"))
-	if !strings.Contains(string(a.Body), "UnknownTag") {
-		t.Errorf("search by an unknown tag: %s", a.Body)
-	}
-	expect(t, c, http.StatusOK, p.url(0), http.MethodPut, "/v1.1/tags/staff", map[string]string{"newName": "crew"})
-	expect(t, c, http.StatusOK, p.url(1), http.MethodPost, "/v1.1/face/search", probe("ann", "crew"))
-	expect(t, c, http.StatusOK, p.url(2), http.MethodDelete, "/v1.1/tags/crew", nil)
-	expect(t, c, http.StatusBadRequest, p.url(0), http.MethodPost, "/v1.1/face/search", probe("ann", "crew"))
-	expect(t, c, http.StatusOK, p.url(2), http.MethodPost, "/v1.1/tags/crew", nil)
-	expect(t, c, http.StatusOK, p.url(0), http.MethodPost, "/v1.1/face/search", probe("ann", "crew"))
+	isFound(t, c, p.url(1), "a3", s.ID)
 }
 
 func (p promises) aDeletedGalleryIsGone(t *testing.T) {
@@ -305,14 +168,10 @@ func (p promises) aGalleryGrows(t *testing.T) {
 	for i := range 30 {
 		s := enrol(t, c, p.url(i), fmt.Sprint("after ", i))
 		shards[s.ID[17]] = true
-		if got := find(t, c, p.url(i+1), fmt.Sprint("after ", i)); len(got) != 1 {
-			t.Errorf("after %d is found as %v", i, got)
-		}
+		isFound(t, c, p.url(i+1), fmt.Sprint("after ", i))
 	}
 	for i := range 10 {
-		if got := find(t, c, p.url(i), fmt.Sprint("before ", i)); len(got) != 1 {
-			t.Errorf("before %d is found as %v", i, got)
-		}
+		isFound(t, c, p.url(i), fmt.Sprint("before ", i))
 	}
 	if len(shards) < 2 {
 		t.Errorf("the gallery did not spread: %v", shards)
@@ -322,37 +181,6 @@ func (p promises) aGalleryGrows(t *testing.T) {
 		if again != first || len(found) > 0 {
 			t.Errorf("a retry of the enrolment of %s, who was removed, made %q, found as %v", first, again, found)
 		}
-	}
-}
-
-// everySlotIsUsed fills a gallery over four shards to the last slot from all nodes
-// at once: never more than its size is taken, and never fewer.
-func (p promises) everySlotIsUsed(t *testing.T) {
-	const size = 40 // over four shards: the cluster spreads ten slots a shard
-	c := p.open(t, size)
-	var mu sync.Mutex
-	taken, full := 0, 0
-	var work sync.WaitGroup
-	for worker := range 6 {
-		work.Go(func() {
-			for i := range 8 {
-				a := c.Call(t, p.url(worker), http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("w", worker, i)))
-				mu.Lock()
-				switch {
-				case a.Status == http.StatusCreated:
-					taken++
-				case strings.Contains(string(a.Body), "GalleryFull"):
-					full++
-				default:
-					t.Errorf("register: %d %s", a.Status, a.Body)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	work.Wait()
-	if taken != size || full != 48-size {
-		t.Errorf("%d were taken and %d refused, want %d and %d", taken, full, size, 48-size)
 	}
 }
 

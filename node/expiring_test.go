@@ -3,11 +3,14 @@ package node_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"facet/internal/id"
+	"facet/node"
+	"facet/node/audit/entry"
 	"facet/node/nodetest"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
@@ -20,11 +23,7 @@ const expiredWithin = 5 * time.Second
 func waitNewest(t *testing.T, cluster *nodetest.Cluster) {
 	t.Helper()
 	for _, n := range cluster.Nodes {
-		for late := time.Now().Add(movesTimeout); n.Node.Status(t.Context()).Level != metafsm.Level; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(late) {
-				t.Fatal("the cluster does not come to its level")
-			}
-		}
+		waitLevel(t, n.Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
 	}
 }
 
@@ -79,23 +78,19 @@ func TestExpiredEventsLeaveEveryDisk(t *testing.T) {
 		if dry.Total != 23 || time.Now().After(at) {
 			t.Fatalf("%d events would go, want 23, in %s", dry.Total, time.Until(at))
 		}
-		if got := find(t, c, url, "first of gone"); len(got) != 1 {
-			t.Fatalf("found before its time: %v", got)
-		}
+		isFound(t, c, url, "first of gone")
 		late := lastMatch(t, cluster, c, "first of gone", at)
 		t.Logf("the last match was %s after the event's time", late)
 		if late > expiredWithin/2 {
 			t.Errorf("it matched %s after its time", late)
 		}
-		if got := fmt.Sprint(events(t, c, url, stays.ID)); got != fmt.Sprint([]string{stays.EventID}) {
+		if got := fmt.Sprint(eventsOf(t, c, url, stays.ID)); got != fmt.Sprint([]string{stays.EventID}) {
 			t.Errorf("events of a subject of which one expired: %s", got)
 		}
 		expect(t, c, http.StatusNotFound, url, http.MethodGet, "/v1.1/subjects/"+gone.ID+"/events", nil)
 		expect(t, c, http.StatusNotFound, url, http.MethodPost, "/v1.1/face/verify", map[string]any{"probe": nodetest.Image("first of gone"), "id": gone.ID})
 
-		if got := find(t, c, url, "first of named"); len(got) != 0 {
-			t.Errorf("the first event of a subject with an external id is found: %v", got)
-		}
+		isGone(t, c, url, "first of named")
 		expect(t, c, http.StatusOK, url, http.MethodGet, "/v1.1/subjects?externalId=staff%2F1", nil)
 
 		files := scanner(t, cluster, c)
@@ -157,20 +152,15 @@ func TestRetentionActsOnExistingEvents(t *testing.T) {
 		}
 		check := func(what string, present ...string) {
 			t.Helper()
-			for late := time.Now().Add(expiredWithin); ; time.Sleep(20 * time.Millisecond) {
+			within(t, expiredWithin, fmt.Sprintf("%s: %v are there", what, present), func() bool {
 				var got []string
 				for _, person := range []string{"first", "second", "third"} {
 					if len(findUntil(t, c, cluster.Nodes[2].URL, person)) > 0 {
 						got = append(got, person)
 					}
 				}
-				if fmt.Sprint(got) == fmt.Sprint(present) {
-					return
-				}
-				if time.Now().After(late) {
-					t.Fatalf("%s: %v are there, want %v", what, got, present)
-				}
-			}
+				return slices.Equal(got, present)
+			})
 		}
 		later := func(n int64) {
 			days.Add(n)
@@ -190,5 +180,94 @@ func TestRetentionActsOnExistingEvents(t *testing.T) {
 		check("without a retention", "second", "third")
 		keep(999)
 		check("with a retention again", "third")
+	})
+}
+
+// The leader changes between the answer to each expiry and its record, and the new one expires what is due before the
+// record, too. Each event has one act, and each case. The shard that changes its leader has the tenant's log, too.
+func TestExpiryOutlivesLeaderChange(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		r := startReviewOn(t, nodetest.Options{Shards: 1}, 1)
+		a := auditOf(t, r.promises, r.admin, r.tenant(t))
+		const waves, each = 6, 5
+		base := time.Now().Truncate(time.Second)
+		for w := range waves {
+			for i := range each {
+				a.call(t, i%3, http.MethodPost, "/v1.1/subjects", expiringFace(fmt.Sprint("gone ", w, " ", i), base.Add(time.Duration(w+1)*time.Hour)))
+			}
+		}
+		enrolled := map[string]bool{}
+		for _, r := range a.readAll(t, 0) {
+			for n := range slices.Chunk(r.Subjects, entry.NameBytes) {
+				enrolled[string(n)] = true
+			}
+			for _, c := range r.List() {
+				enrolled[string(c.Subject[:])] = true
+			}
+		}
+		cases := map[string]int{r.doubt(t, "staff/0", "visit 1"): 0, r.doubt(t, "staff/1", "visit 2"): 0}
+		changes := 0
+		expire := func(ahead time.Duration, meet bool) {
+			for _, m := range r.cluster.Nodes {
+				m.Node.ExpireMeeting(t, ahead, func() {
+					if !meet {
+						return
+					}
+					next := r.cluster.Nodes[(changes+1)%3].Node
+					if next == m.Node {
+						next = r.cluster.Nodes[(changes+2)%3].Node
+					}
+					changes++
+					m.Node.HandOver(t, next)
+					next.ExpireMeeting(t, ahead, func() {})
+				})
+			}
+		}
+		for w := range waves {
+			expire(time.Duration(w+1)*time.Hour+time.Minute, true)
+			r.cluster.WaitReady()
+		}
+		const days = 8 * 24 * time.Hour // a case is open for seven
+		expire(days, true)
+		r.cluster.WaitReady()
+		expire(days, false) // what a change of the leader has interrupted
+		events := func() (n uint64, names map[string]int) {
+			names = map[string]int{}
+			for _, r := range acts(a.read(t, 0), "expire events") {
+				n += r.Count
+				if r.Gallery.IsZero() || r.Generation == 0 {
+					t.Errorf("the act is %+v", r)
+				}
+				for name := range slices.Chunk(r.Subjects, entry.NameBytes) {
+					names[string(name)]++
+				}
+			}
+			return n, names
+		}
+		until(func() bool {
+			n, _ := events()
+			return n >= waves*each && len(acts(a.read(t, 0), "expire case")) >= len(cases)
+		})
+		time.Sleep(time.Second)
+		n, names := events()
+		if n != waves*each || len(names) != waves*each || changes < waves {
+			t.Errorf("%d events expired in %d changes of the leader, and the acts name %d subjects; want %d", n, changes, len(names), waves*each)
+		}
+		for name, times := range names {
+			if times != 1 || !enrolled[name] {
+				t.Errorf("subject %x has %d acts; a record of its enrolment: %v", name, times, enrolled[name])
+			}
+		}
+		for _, r := range acts(a.read(t, 0), "expire case") {
+			cases[r.Case.String()]++
+		}
+		for c, times := range cases {
+			if times != 1 {
+				t.Errorf("the expiry of case %s has %d acts", c, times)
+			}
+		}
+		if len(cases) != 2 {
+			t.Errorf("the acts name cases %v", cases)
+		}
 	})
 }

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -97,21 +96,13 @@ func newFleet(b *testing.B) *fleet {
 	f := &fleet{b: b, cluster: nodetest.Start(b, nodetest.Options{Shards: failoverShards, SlotsPerShard: 100})}
 	f.client = f.cluster.Client("bank")
 	base := f.cluster.Nodes[0].URL
-	var g struct{ APIKey string }
-	f.client.Call(b, base, http.MethodPost, "/api/galleries", map[string]any{
-		"name": "staff", "description": "", "size": 1000, "faceMinimumQualityScore": 0.45,
-	}).Decode(b, &g)
-	f.client.APIKey = g.APIKey
+	gallery(b, f.client, base, "staff", 1000)
 	for n, missing := 0, failoverShards; missing > 0; n++ {
 		var s subject
 		key := fmt.Sprint("probe-", n)
 		f.client.Call(b, base, http.MethodPost, "/v1.1/subjects", probeBody, sigv4.Header{Name: "idempotency-key", Value: key}).Decode(b, &s)
-		u, err := id.Parse(s.ID)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if f.keys[u.Shard()] == "" {
-			f.keys[u.Shard()] = key
+		if shard := parsed(b, s.ID).Shard(); f.keys[shard] == "" {
+			f.keys[shard] = key
 			missing--
 		}
 	}

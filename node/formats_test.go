@@ -82,14 +82,10 @@ func TestOldFormatsServeTheirFaces(t *testing.T) {
 func (k known) check(t *testing.T, c *nodetest.Client, url string) {
 	t.Helper()
 	for person, subject := range k.People {
-		if got := find(t, c, url, person); len(got) != 1 || got[0] != subject {
-			t.Errorf("%s is %v, want %s", person, got, subject)
-		}
+		isFound(t, c, url, person, subject)
 	}
 	for _, person := range k.Gone {
-		if got := find(t, c, url, person); len(got) != 0 {
-			t.Errorf("%s was erased and is found: %v", person, got)
-		}
+		isGone(t, c, url, person)
 	}
 	for _, person := range k.Tagged {
 		var r results

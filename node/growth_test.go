@@ -42,7 +42,7 @@ func growAGallery(t *testing.T) grown {
 		t.Fatal("the second node does not know the gallery")
 	}
 	g := grown{access: access, router: first.Router()}
-	const routers = 16
+	const routers = 24
 	ready := make(chan *router.Router, routers)
 	for range routers {
 		r, err := second.RouterBehind()
@@ -88,35 +88,28 @@ func moved(n int) (list []router.Write) {
 	return list
 }
 
-// Two nodes get the same request for a job; one of them does not know yet that the gallery
-// grew.
-func TestStaleNodeStartsJobOnlyOnce(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		g := growAGallery(t)
-		for i, w := range moved(4) {
-			job := router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}, {Filename: "b.jpg"}}}
-			begin := []func(context.Context, router.BulkRegistration) (id.Batch, error){g.router.BulkRegister, g.late().BulkRegister}
-			if i%2 == 1 {
-				slices.Reverse(begin) // the one that was begun by the old list is found
-			}
-			first, err := begin[0](t.Context(), job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if second, err := begin[1](t.Context(), job); err != nil || second != first {
-				t.Errorf("one write began the jobs %v and %v, %v", first, second, err)
-			}
-		}
-	})
-}
-
-// A node that does not know yet that a gallery grew finds what lies on its new shards.
+// A node that does not know yet that a gallery grew finds what lies on its new shards, and starts no job again that
+// another node has.
 func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		g := growAGallery(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for i, w := range moved(2) {
+		for i, w := range moved(4) {
+			job := router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}, {Filename: "b.jpg"}}}
+			begin := []*router.Router{g.router, g.late()}
+			if i%2 == 1 {
+				slices.Reverse(begin) // the one that was begun by the old list is found
+			}
+			first, err := begin[0].BulkRegister(ctx, job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second, err := begin[1].BulkRegister(ctx, job); err != nil || second != first {
+				t.Errorf("one write began the jobs %v and %v, %v", first, second, err)
+			}
+		}
+		for i, w := range moved(6)[4:] {
 			batch, err := g.router.BulkRegister(ctx, router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}}})
 			if err != nil {
 				t.Fatal(err)
@@ -163,6 +156,57 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 		var nowhere id.Subject
 		if _, err := g.late().Unregister(ctx, g.access, nowhere, write(40).Operation); router.KindOf(err) != router.NotFound {
 			t.Errorf("a subject of no shard: %v", err)
+		}
+	})
+}
+
+// A node that does not know yet that the gallery grew gives the receipt of the new list of shards, also before
+// anything was enrolled by it.
+func TestReceiptHasEveryShardOfEpoch(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		g := growAGallery(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		search := router.SearchQuery{Access: g.access, Probe: router.Probe{[]byte("person 1")}, Threshold: 9000, Limit: 10, Receipt: true}
+		if err := g.router.SyncMeta(ctx); err != nil {
+			t.Fatal(err)
+		}
+		var epoch uint32
+		for _, r := range []*router.Router{g.router, g.late(), g.late()} {
+			found, err := r.Search(ctx, search)
+			if err != nil || found.Receipt == nil || found.Receipt.Epoch < max(epoch, 2) {
+				t.Fatalf("got %+v, %v, after a receipt of epoch %d", found, err, epoch)
+			}
+			epoch = found.Receipt.Epoch
+		}
+		const events = 12
+		for i, w := range moved(events) {
+			if _, err := g.router.Register(ctx, router.Registration{Access: g.access, Write: w, Image: []byte(fmt.Sprint("person ", i))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := map[string]uint64{}
+		for _, r := range []*router.Router{g.router, g.late(), g.router, g.late()} {
+			found, err := r.Search(ctx, search)
+			if err != nil || len(found.Candidates) != 1 || found.Receipt == nil {
+				t.Fatalf("got %+v, %v", found, err)
+			}
+			n := 0
+			for i, s := range found.Receipt.Shards {
+				at := fmt.Sprint(s.Shard)
+				if n += s.Searched; s.Shard != found.Receipt.List[i] || s.Searched != s.Active || s.LeftOut != 0 || s.Index < before[at] || s.Index == 0 {
+					t.Errorf("shard %d of %v: %+v, before at index %d", i, found.Receipt.List, s, before[at])
+				}
+				before[at] = s.Index
+			}
+			if n != events || len(found.Receipt.Shards) != 4 || len(slices.Compact(slices.Sorted(slices.Values(found.Receipt.List)))) != 4 || found.Receipt.Epoch < 2 {
+				t.Errorf("%d events of %d: %+v", n, events, found.Receipt)
+			}
+		}
+		search.Receipt = false
+		plain, err := g.router.Search(ctx, search)
+		if err != nil || plain.Receipt != nil {
+			t.Errorf("without the wish: %+v, %v", plain.Receipt, err)
 		}
 	})
 }

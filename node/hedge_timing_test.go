@@ -2,10 +2,8 @@ package node_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -50,16 +48,10 @@ func (f *fleet) searches(b *testing.B) (times []time.Duration) {
 }
 
 // hedges returns how many reads the first two nodes have hedged.
-func (f *fleet) hedges() (all float64) {
+func (f *fleet) hedges(b *testing.B) (all float64) {
 	for _, m := range f.cluster.Nodes[:2] {
 		samples, _ := ask(m, "/metrics")
-		for line := range strings.Lines(samples) {
-			var n float64
-			if rest, found := strings.CutPrefix(line, "facet_read_hedges_total "); found {
-				_, _ = fmt.Sscan(rest, &n)
-				all += n
-			}
-		}
+		all += samplesIn(b, samples)["facet_read_hedges_total"]
 	}
 	return all
 }
@@ -100,11 +92,11 @@ func BenchmarkHedges(b *testing.B) {
 				time.Sleep(hedgeSettle)
 				work.Go(func() { f.stutter(ctx, 2) })
 			}
-			before := f.hedges()
+			before := f.hedges(b)
 			times := f.searches(b)
 			cancel()
 			work.Wait()
-			extra := 100 * (f.hedges() - before) / float64(failoverShards*len(times))
+			extra := 100 * (f.hedges(b) - before) / float64(failoverShards*len(times))
 			at := func(q float64) float64 { return float64(times[int(q*float64(len(times)-1))].Microseconds()) / 1000 }
 			if kind == "healthy" {
 				healthy = at(.99)

@@ -156,3 +156,19 @@ func adminCall(t *testing.T, m *nodetest.Member, s *cert.Source, method, path st
 	}
 	return a.StatusCode, string(b)
 }
+
+// isFound demands that a search for a person finds one subject: the given one, if there is one.
+func isFound(t *testing.T, c *nodetest.Client, base, person string, subject ...string) {
+	t.Helper()
+	if got := find(t, c, base, person); len(got) != 1 || len(subject) > 0 && got[0] != subject[0] {
+		t.Errorf("%s is found as %v, want one subject: %v", person, got, subject)
+	}
+}
+
+// isGone demands that a search for a person finds nobody.
+func isGone(t *testing.T, c *nodetest.Client, base, person string) {
+	t.Helper()
+	if got := find(t, c, base, person); len(got) > 0 {
+		t.Errorf("%s is still found as %v", person, got)
+	}
+}

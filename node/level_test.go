@@ -140,9 +140,7 @@ func TestNewFormsWaitForAllNodes(t *testing.T) {
 		cluster.WaitReady()
 		for i := range cluster.Nodes {
 			f.repeat(t, i)
-			if got := find(t, c, cluster.Nodes[i].URL, "the first"); !slices.Equal(got, []string{f.first.ID}) {
-				t.Errorf("node %d finds the first one as %v, want %s", i+1, got, f.first.ID)
-			}
+			isFound(t, c, cluster.Nodes[i].URL, "the first", f.first.ID)
 		}
 	})
 }
@@ -210,8 +208,6 @@ func TestOldClusterRefusesNewForms(t *testing.T) {
 		if acts := restoreActs(t, young, 1); !slices.Equal(acts, []string{""}) {
 			t.Errorf("the restoration names %q", acts)
 		}
-		if got := find(t, young.As(c), young.Nodes[0].URL, "ann"); len(got) != 1 {
-			t.Errorf("ann is restored as %v", got)
-		}
+		isFound(t, young.As(c), young.Nodes[0].URL, "ann")
 	})
 }

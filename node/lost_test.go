@@ -2,13 +2,17 @@ package node_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +23,7 @@ import (
 	"facet/node/nodetest"
 	"facet/node/rollback"
 	"facet/node/wire"
+	"facet/raftfsm/metafsm"
 )
 
 // dropSnapshots makes a stopped node's replica of a group lose its snapshots. Its log
@@ -217,6 +222,270 @@ func TestLostMetaStopsNode(t *testing.T) {
 			} else if !strings.Contains(err.Error(), "group 0") || !strings.Contains(err.Error(), words) {
 				t.Errorf("got %q, want words that name the group and say what to do", err)
 			}
+		}
+	})
+}
+
+// vanish takes a stopped node's replicas of shards off its disk. Odd ones lose their
+// folder, even ones what is in it: that is how a mount that is missing looks.
+func vanish(t *testing.T, m *nodetest.Member, shards ...id.Shard) {
+	t.Helper()
+	for _, number := range shards {
+		folder := filepath.Join(m.Config.Dir, fmt.Sprint("group-", number))
+		if _, err := os.Stat(filepath.Join(folder, "raft.db")); err != nil {
+			t.Fatal(err)
+		}
+		err := os.RemoveAll(folder)
+		if number%2 == 0 && err == nil {
+			err = os.Mkdir(folder, 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The only replica of a shard, whose folder is gone, stays out: an empty group would answer
+// without its subjects.
+func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		m := cluster.Nodes[0]
+		gallery(t, client, m.URL, "staff", 1000)
+		enrol(t, client, m.URL, "anna")
+		cluster.Stop(0)
+		vanish(t, m, 1)
+		cluster.Restart(0)
+		eventually(t, m.Node, "the alarm", func(s wire.Status) bool {
+			return warned(s, "is gone") && warned(s, "it is the only replica") && warned(s, "shard 1 has no leader")
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		r, err := client.Sign(m.URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("anna")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := client.Send(ctx, m.URL, r); err == nil && a.Status != http.StatusInternalServerError {
+			t.Errorf("a search over what is lost is answered: %d %s", a.Status, a.Body)
+		}
+	})
+}
+
+// groupsOf reads the groups that a data directory's record names.
+func groupsOf(t *testing.T, m *nodetest.Member) (record map[string]any, groups []id.Shard) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(m.Config.Dir, "node.json"))
+	var who struct{ Groups []id.Shard }
+	if err == nil {
+		err = errors.Join(json.Unmarshal(raw, &who), json.Unmarshal(raw, &record))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record, who.Groups
+}
+
+// A directory of an earlier release has no list of groups.
+func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		m := cluster.Nodes[0]
+		gallery(t, client, m.URL, "staff", 1000)
+		known := people(t, client, m.URL, 0, 5)
+		cluster.Stop(0)
+		record, groups := groupsOf(t, m)
+		want := []id.Shard{0, 1, 2}
+		if !slices.Equal(groups, want) {
+			t.Errorf("node.json names the groups %v, want %v", groups, want)
+		}
+		delete(record, "groups")
+		raw, err := json.Marshal(record)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(m.Config.Dir, "node.json"), raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.Restart(0)
+		cluster.WaitReady()
+		everybody(t, client, cluster, known)
+		if _, groups := groupsOf(t, m); !slices.Equal(groups, want) {
+			t.Errorf("after a start node.json names the groups %v, want %v", groups, want)
+		}
+	})
+}
+
+// A replica that moves away and comes back has an empty folder for a good reason.
+func TestReturningReplicaIsNotLost(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 4, Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		url := cluster.Nodes[1].URL
+		gallery(t, client, url, "staff", 1000)
+		known := people(t, client, url, 0, 5)
+		m := cluster.Nodes[0]
+		order := func(state string, done func(groups []id.Shard) bool) {
+			t.Helper()
+			setState(t, cluster.Nodes[1].Node, m.Node.ID(), state)
+			eventually(t, m.Node, "moves end", func(s wire.Status) bool {
+				_, groups := groupsOf(t, m)
+				return settled(s) && done(groups) && !warned(s, "out of service")
+			})
+		}
+		order(wire.StateDraining, func(groups []id.Shard) bool { return slices.Equal(groups, []id.Shard{0}) })
+		order(wire.StateActive, func(groups []id.Shard) bool { return len(groups) > 1 })
+		everybody(t, client, cluster, known)
+	})
+}
+
+// A replica that a recovery did not choose is erased, and its node gets a new one.
+func TestUnchosenReplicaIsNotLost(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		url := cluster.Nodes[0].URL
+		gallery(t, client, url, "staff", 1000)
+		known := people(t, client, url, 0, 5)
+		waitApplied(t, cluster)
+		var dirs []string
+		for i, m := range cluster.Nodes {
+			cluster.Stop(i)
+			if i < 2 {
+				dirs = append(dirs, m.Config.Dir)
+			}
+		}
+		r, err := backup.OpenRecovery(dirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.Carry(), r.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range dirs {
+			cluster.Restart(i)
+		}
+		cluster.WaitReady()
+		eventually(t, cluster.Nodes[0].Node, "both have replicas of all", func(s wire.Status) bool {
+			return votesEverywhere(s, cluster.Nodes[0].Node.ID()) && votesEverywhere(s, cluster.Nodes[1].Node.ID()) && !warned(s, "out of service")
+		})
+		everybody(t, client, cluster, known)
+	})
+}
+
+// otherPorts changes a stopped node's addresses to ones that it never had.
+func otherPorts(m *nodetest.Member) {
+	for i, address := range []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress} {
+		*address = net.JoinHostPort(m.Host, strconv.Itoa(8001+i))
+	}
+	m.URL = "https://" + m.Config.PublicAddress
+}
+
+// votesEverywhere reports whether a node votes in all shards and has applied what they
+// have committed.
+func votesEverywhere(s wire.Status, who id.Node) bool {
+	n := 0
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			if m.ID == who && g.Group != id.Meta && g.Role != "non-voter" && g.Lag == 0 && !g.Leader.IsZero() {
+				n++
+			}
+		}
+	}
+	return n == s.Shards
+}
+
+func TestMovedNodeKeepsIdentity(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client := cluster.Client("bank")
+		first := cluster.Nodes[0]
+		gallery(t, client, first.URL, "staff", 1000)
+		known := people(t, client, first.URL, 0, 10)
+		who := cluster.Nodes[2].Node.ID()
+		cluster.Stop(2)
+		otherPorts(cluster.Nodes[2])
+		maps.Copy(known, people(t, client, first.URL, 10, 20))
+		cluster.Restart(2)
+		if got := cluster.Nodes[2].Node.ID(); got != who {
+			t.Fatalf("it is %s now, and was %s", got, who)
+		}
+		eventually(t, first.Node, "it votes as before", func(s wire.Status) bool {
+			return len(s.Nodes) == 3 && settled(s) && votesEverywhere(s, who)
+		})
+		// Its vote counts: with the second node away, nothing goes without it.
+		cluster.Stop(1)
+		person := "with the third node's vote"
+		known[person] = enrolUntil(t, client, first.URL, person)
+		cluster.Restart(1)
+		eventually(t, first.Node, "all are there", func(s wire.Status) bool { return votesEverywhere(s, cluster.Nodes[1].Node.ID()) })
+		everybody(t, client, cluster, known)
+	})
+}
+
+// wipe empties a stopped node's disk, all but its name: the id that its certificate
+// has, under which it comes back.
+func wipe(t *testing.T, m *nodetest.Member) {
+	t.Helper()
+	file := filepath.Join(m.Config.Dir, "node.json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var who struct {
+		Format int     `json:"format"`
+		Node   id.Node `json:"node"`
+		Epoch  uint32  `json:"epoch"`
+	}
+	if err := json.Unmarshal(raw, &who); err != nil {
+		t.Fatal(err)
+	}
+	who.Epoch++ // made with the directory
+	if raw, err = json.Marshal(who); err == nil {
+		err = os.RemoveAll(m.Config.Dir)
+	}
+	if err == nil {
+		err = os.MkdirAll(m.Config.Dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(file, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The answer of a node's new member does not count for its old one.
+func TestNewMemberIsNotTheOld(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		first := cluster.Nodes[0].Node
+		waitLevel(t, first, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+		third := cluster.Nodes[2].Node
+		old, who := third.Member(), third.ID()
+		if !first.HasCaughtUp(t.Context(), 1, old) {
+			t.Fatal("a member that runs and has nothing to catch up has not caught up")
+		}
+		cluster.Stop(2)
+		wipe(t, cluster.Nodes[2])
+		cluster.Restart(2)
+		eventually(t, first, "its successor votes", func(s wire.Status) bool { return settled(s) && votesEverywhere(s, who) })
+		if now := cluster.Nodes[2].Node.Member(); now == old || !first.HasCaughtUp(t.Context(), 1, now) {
+			t.Errorf("the successor %s has not caught up", now)
+		}
+		if first.HasCaughtUp(t.Context(), 1, old) {
+			t.Errorf("%s, which is gone, counts as one that has caught up", old)
+		}
+	})
+}
+
+// A replica that is no member of its group does not count as caught up.
+func TestNonMemberIsNotCounted(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		n := cluster.Nodes[0].Node
+		if got := n.RoleOf(1); got != "leader" {
+			t.Fatalf("a group's only member is its %s", got)
+		}
+		if err := n.OpenEmpty(9); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.RoleOf(9); got != "non-voter" {
+			t.Errorf("a replica that nobody has made a member is called %q", got)
 		}
 	})
 }

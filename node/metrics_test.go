@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +42,12 @@ func scrape(t testing.TB, m *nodetest.Member) map[string]float64 {
 	if status != http.StatusOK {
 		t.Fatalf("metrics: %d %s", status, body)
 	}
+	return samplesIn(t, body)
+}
+
+// samplesIn returns the samples in the answer of a node.
+func samplesIn(t testing.TB, body string) map[string]float64 {
+	t.Helper()
 	out := map[string]float64{}
 	for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
 		line := lines.Text()
@@ -90,14 +98,10 @@ func TestMetricsCountWork(t *testing.T) {
 		gallery(t, client, c.Nodes[0].URL, "staff", 100)
 		const people, searches = 5, 3
 		for i := range people {
-			if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person " + strconv.Itoa(i))}); a.Status != 201 {
-				t.Fatalf("register: %d %s", a.Status, a.Body)
-			}
+			enrol(t, client, c.Nodes[0].URL, "person "+strconv.Itoa(i))
 		}
 		for range searches {
-			if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person 1")}); a.Status != 200 {
-				t.Fatalf("search: %d %s", a.Status, a.Body)
-			}
+			find(t, client, c.Nodes[0].URL, "person 1")
 		}
 		client.Call(t, c.Nodes[0].URL, "GET", "/secret-path/4711", nil)
 		var all []map[string]float64
@@ -275,5 +279,46 @@ func TestMetricsShowDeadNode(t *testing.T) {
 			ready, why := adminGet(t, c.Nodes[0], wire.PathReady)
 			return live == 200 && ready == 503 && strings.Contains(why, "has no leader") && scrape(t, c.Nodes[0])["facet_ready"] == 0
 		})
+	})
+}
+
+// TestDashboardMetricsExist: what dashboards and alerts name and does not
+// come with work (the catalogue's counters and histograms with labels) is there from the
+// start, the Go runtime's and the process's own included.
+func TestDashboardMetricsExist(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, c *nodetest.Cluster) {
+		there := map[string]bool{}
+		for sample := range scrape(t, c.Nodes[0]) {
+			name, _, _ := strings.Cut(sample, "{")
+			there[name] = true
+		}
+		form := regexp.MustCompile(`\b(?:facet|go|process)_[a-z_]+\b`)
+		looked := map[string]bool{}
+		for _, file := range []string{"grafana/operators.json", "grafana/officers.json", "prometheus/alerts.yml"} {
+			raw, err := os.ReadFile(filepath.Join("..", "deploy", filepath.FromSlash(file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.SplitSeq(string(raw), "\n") {
+				if !strings.Contains(line, "expr") {
+					continue
+				}
+				for _, name := range form.FindAllString(line, -1) {
+					looked[name] = true
+				}
+			}
+		}
+		if len(looked) < 30 {
+			t.Fatalf("only %d metrics are looked at", len(looked))
+		}
+		for name := range looked {
+			d, own := metrics.Find(name)
+			comes := own && len(d.Labels) > 0 && d.Kind != metrics.Gauge // with the first of its kind
+			// The engine of this node runs no models, and the group has no snapshot yet.
+			absent := name == "facet_engine_waiting" || name == "facet_engine_waiting_limit" || name == "facet_group_snapshot_age_seconds"
+			if !there[name] && !comes && !absent {
+				t.Errorf("dashboards or alerts look at %s, which a live node does not have", name)
+			}
+		}
 	})
 }

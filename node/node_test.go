@@ -30,7 +30,7 @@ type (
 )
 
 // gallery makes a gallery through base and gives the client its key.
-func gallery(t *testing.T, c *nodetest.Client, base, name string, size int) {
+func gallery(t testing.TB, c *nodetest.Client, base, name string, size int) {
 	t.Helper()
 	var a nodetest.Answer
 	for range 20 { // on a busy machine meta may be without a leader for a moment
@@ -47,40 +47,6 @@ func gallery(t *testing.T, c *nodetest.Client, base, name string, size int) {
 		t.Fatalf("create gallery: %d %s", a.Status, a.Body)
 	}
 	c.APIKey = g.APIKey
-}
-
-func TestEveryNodeServesEveryWrite(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
-		client := cluster.Client("bank")
-		gallery(t, client, cluster.Nodes[0].URL, "staff", 100)
-		registered := map[string]string{}
-		for i := range 30 {
-			face := nodetest.Image(fmt.Sprint("person ", i))
-			a := client.Call(t, cluster.Nodes[i%3].URL, http.MethodPost, "/v1.1/subjects", map[string]any{"face": face})
-			var s subject
-			if a.Decode(t, &s); a.Status != http.StatusCreated {
-				t.Fatalf("register %d: %d %s", i, a.Status, a.Body)
-			}
-			registered[face] = s.ID
-			a = client.Call(t, cluster.Nodes[(i+1)%3].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": face})
-			var r results
-			if a.Decode(t, &r); a.Status != http.StatusOK || len(r.Candidates) != 1 || r.Candidates[0].ID != s.ID || r.Candidates[0].Score != 9999 {
-				t.Fatalf("search %d right after its registration: %d %s", i, a.Status, a.Body)
-			}
-		}
-		a := client.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("nobody")})
-		if a.Status != http.StatusNotFound {
-			t.Fatalf("search for a stranger: %d %s", a.Status, a.Body)
-		}
-		var list struct {
-			Subjects []subject
-			Total    int
-		}
-		a = client.Call(t, cluster.Nodes[1].URL, http.MethodGet, "/v1.1/subjects", nil)
-		if a.Decode(t, &list); list.Total != len(registered) || len(list.Subjects) != len(registered) {
-			t.Fatalf("list: %d %s", a.Status, a.Body)
-		}
-	})
 }
 
 // enrol registers a person through base and gives the answer's subject.
@@ -150,9 +116,7 @@ func TestRequestsKeepPromises(t *testing.T) {
 		p := promises{nodetest.Start(t, nodetest.Options{})}
 		nodetest.Step(t, "a byte-identical retry through another node gets the first answer", p.aRetryThroughAnotherNodeGetsTheFirstAnswer)
 		nodetest.Step(t, "ten registrations with one key at once make one subject", p.oneKeyAtOnceMakesOneSubject)
-		nodetest.Step(t, "a full gallery refuses, and takes the slot of a deleted entry", p.aFullGalleryRefusesAndRecycles)
 		nodetest.Step(t, "a gallery over several shards lists and finds everybody", p.manyShardsListAndFindEverybody)
-		nodetest.Step(t, "a tenant reaches its own only", p.aTenantReachesItsOwnOnly)
 		nodetest.Step(t, "of ten creations of a gallery at once one is it", p.oneOfTenCreationsIsIt)
 	})
 }
@@ -176,9 +140,7 @@ func (p promises) aRetryThroughAnotherNodeGetsTheFirstAnswer(t *testing.T) {
 	if first != second {
 		t.Errorf("got %v, then %v", first, second)
 	}
-	if ids := find(t, c, p.url(2), "ann"); len(ids) != 1 {
-		t.Errorf("ann is enrolled as %v", ids)
-	}
+	isFound(t, c, p.url(2), "ann")
 }
 
 func (p promises) oneKeyAtOnceMakesOneSubject(t *testing.T) {
@@ -203,30 +165,6 @@ func (p promises) oneKeyAtOnceMakesOneSubject(t *testing.T) {
 	a := c.Call(t, p.url(1), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("eve")}, key)
 	if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "InvalidRequest") {
 		t.Errorf("the key with another body: %d %s", a.Status, a.Body)
-	}
-}
-
-func (p promises) aFullGalleryRefusesAndRecycles(t *testing.T) {
-	c := p.open(t, 3)
-	var first subject
-	for i := range 3 {
-		if s := enrol(t, c, p.url(i), fmt.Sprint("p", i)); i == 0 {
-			first = s
-		}
-	}
-	a := c.Call(t, p.url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("p3")})
-	if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "GalleryFull") {
-		t.Fatalf("the fourth of three: %d %s", a.Status, a.Body)
-	}
-	if a := c.Call(t, p.url(1), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNoContent {
-		t.Fatalf("unregister: %d %s", a.Status, a.Body)
-	}
-	if ids := find(t, c, p.url(2), "p0"); len(ids) != 0 {
-		t.Errorf("a deleted subject is found: %v", ids)
-	}
-	enrol(t, c, p.url(2), "p3")
-	if a := c.Call(t, p.url(0), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNotFound {
-		t.Errorf("unregister twice: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -255,22 +193,7 @@ func (p promises) manyShardsListAndFindEverybody(t *testing.T) {
 		t.Errorf("pages give %v, registered in order %v", all, ids)
 	}
 	for i := range 40 {
-		if found := find(t, c, p.url(i+1), fmt.Sprint("q", i)); len(found) != 1 || found[0] != ids[i] {
-			t.Errorf("search %d: got %v, want %s", i, found, ids[i])
-		}
-	}
-}
-
-func (p promises) aTenantReachesItsOwnOnly(t *testing.T) {
-	mine, other := p.open(t, 10), p.cluster.Client("other")
-	s := enrol(t, mine, p.url(0), "ann")
-	other.APIKey = mine.APIKey
-	a := other.Call(t, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
-	if a.Status != http.StatusForbidden || string(a.Body) != `{"message":"Forbidden"}` {
-		t.Errorf("another tenant's API key: %d %s", a.Status, a.Body)
-	}
-	if a := other.Call(t, p.url(2), http.MethodGet, "/api/galleries/"+galleryID(t, mine, p.url(1)), nil); a.Status != http.StatusNotFound {
-		t.Errorf("another tenant's gallery: %d %s", a.Status, a.Body)
+		isFound(t, c, p.url(i+1), fmt.Sprint("q", i), ids[i])
 	}
 }
 
@@ -305,40 +228,6 @@ func (p promises) oneOfTenCreationsIsIt(t *testing.T) {
 			t.Errorf("a refusal without the key: %s", r)
 		}
 	}
-}
-
-// Data outlives stops, and a node that was away catches up.
-func TestRestartedNodesHaveAllData(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
-		c := cluster.Client("bank")
-		gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
-		for i := range 10 {
-			enrol(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i))
-		}
-		cluster.Stop(0)
-		for i := range 10 {
-			enrol(t, c, cluster.Nodes[1+i%2].URL, fmt.Sprint("b", i))
-		}
-		cluster.Restart(0)
-		cluster.WaitReady()
-		for i := range 10 {
-			if ids := find(t, c, cluster.Nodes[0].URL, fmt.Sprint("b", i)); len(ids) != 1 {
-				t.Errorf("b%d through the node that was away: %v", i, ids)
-			}
-		}
-		for i := range cluster.Nodes {
-			cluster.Stop(i)
-		}
-		for i := range cluster.Nodes {
-			cluster.Restart(i)
-		}
-		cluster.WaitReady()
-		for i := range 10 {
-			if ids := find(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i)); len(ids) != 1 {
-				t.Errorf("a%d after all nodes were stopped: %v", i, ids)
-			}
-		}
-	})
 }
 
 func TestOtherPackOrKeyRefusesToServe(t *testing.T) {

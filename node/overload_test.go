@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,5 +140,79 @@ func TestOverloadedNodeShedsLoad(t *testing.T) {
 			}
 		}
 		t.Logf("served %d, refused %d, another tenant %d", flood.good.Load(), flood.refused.Load(), others.good.Load())
+	})
+}
+
+// A node that was filled to its memory has room again after erasures.
+func TestErasureFreesMemory(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+		client, m := cluster.Client("tenant"), cluster.Nodes[0]
+		gallery(t, client, m.URL, "staff", 10_000)
+		cluster.Stop(0)
+		m.Config.Memory = 600 << 10 // 200 events or so
+		cluster.Restart(0)
+		cluster.WaitReady()
+		register := func(name string) nodetest.Answer {
+			return client.Call(t, m.URL, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(name)})
+		}
+		known := map[string]string{}
+		const most = 2000
+		fill := func(name string) (refused nodetest.Answer) {
+			for i := 0; len(known) < most; i++ {
+				if i%8 == 7 {
+					time.Sleep(300 * time.Millisecond) // it measures four times a second: this is how far it can go beyond
+				}
+				person := fmt.Sprintf("%s %d", name, i)
+				a := register(person)
+				if a.Status != http.StatusCreated {
+					return a
+				}
+				var s subject
+				a.Decode(t, &s)
+				known[person] = s.ID
+			}
+			t.Fatalf("%d events are in a node with memory for %d bytes", most, m.Config.Memory)
+			return refused
+		}
+		check := func() {
+			t.Helper()
+			for person, want := range known {
+				isFound(t, client, m.URL, person, want)
+			}
+		}
+		a := fill("early")
+		if a.Status != http.StatusInternalServerError || a.Header.Get("Retry-After") == "" || !strings.Contains(string(a.Body), "memory") {
+			t.Errorf("beyond the memory: %d %v %s, want 500 with Retry-After and why", a.Status, a.Header, a.Body)
+		}
+		if used := scrape(t, m)["facet_memory_events_bytes"]; used < 600<<10 || used > 650<<10 || len(known) < 50 {
+			t.Errorf("it refuses with %d events, of %v bytes", len(known), used)
+		}
+		check()
+		for person, id := range known {
+			expect(t, client, http.StatusOK, m.URL, http.MethodPut, "/v1.1/subjects/"+id, face(person)) // it needs no memory
+			break
+		}
+		erased := 0
+		for person, id := range known {
+			if a := client.Call(t, m.URL, http.MethodDelete, "/v1.1/subjects/"+id, nil); a.Status != http.StatusNoContent {
+				t.Fatalf("erase: %d %s", a.Status, a.Body)
+			}
+			delete(known, person)
+			if erased++; erased == 60 {
+				break
+			}
+		}
+		full := len(known)
+		late := time.Now().Add(10 * time.Second)
+		for a := register("again"); a.Status != http.StatusCreated; a = register("again") {
+			if time.Now().After(late) {
+				t.Fatalf("after %d erasures: %d %s", erased, a.Status, a.Body)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if fill("late"); len(known) < full+5 {
+			t.Errorf("after %d erasures there was room for %d", erased, len(known)-full)
+		}
+		check()
 	})
 }

@@ -56,11 +56,7 @@ func (q *quotas) url() string {
 // set sets a quota of the noisy tenant; 0 is the default.
 func (q *quotas) set(t *testing.T, quota metafsm.Quota, most uint64) {
 	t.Helper()
-	_, err := q.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: quota, Most: most}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	synced(t, q.cluster)
+	setQuota(t, q.cluster, q.who, quota, most)
 }
 
 // refused fails unless an answer is the refusal by a quota. wait says whether time alone
@@ -148,19 +144,14 @@ func (q *quotas) recordsAreBounded(t *testing.T) {
 func (q *quotas) accessKeysAreBounded(t *testing.T) {
 	r := q.cluster.Nodes[1].Node.Router()
 	q.set(t, metafsm.QuotaAccessKeys, 2)
-	key, err := r.CreateAccessKey(t.Context(), q.who, router.KeyTerms{Role: router.RoleReadOnly})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := newKey(t, q.cluster, q.who, router.KeyTerms{Role: router.RoleReadOnly})
 	if _, err := r.CreateAccessKey(t.Context(), q.who, router.KeyTerms{Role: router.RoleBiometric}); router.KindOf(err) != router.OverQuota || !strings.Contains(err.Error(), "accessKeys") {
 		t.Errorf("a third key: %v", err)
 	}
 	if err := r.RevokeAccessKey(t.Context(), q.who, key.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.CreateAccessKey(t.Context(), q.who, router.KeyTerms{Role: router.RoleBiometric}); err != nil {
-		t.Errorf("a key for the revoked one: %v", err)
-	}
+	newKey(t, q.cluster, q.who, router.KeyTerms{Role: router.RoleBiometric}) // in place of the revoked one
 	q.set(t, metafsm.QuotaAccessKeys, 0)
 }
 
@@ -175,9 +166,7 @@ func (q *quotas) writesAreBounded(t *testing.T) {
 	a := q.noisy.Call(t, q.url(), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
 	refused(t, a, metafsm.QuotaWrites, true)
 	waits(t, a, 10*time.Minute)
-	if got := find(t, q.noisy, q.url(), "person 4"); len(got) != 1 {
-		t.Errorf("a search: %v", got)
-	}
+	isFound(t, q.noisy, q.url(), "person 4")
 	for i := range 8 {
 		enrol(t, q.quiet, q.url(), fmt.Sprint("person ", i))
 	}
@@ -242,15 +231,8 @@ func (q *quotas) keyedWritesAreBounded(t *testing.T, extractor *countingExtracto
 		}
 		return extractor.images.Load() - before
 	}
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		images := round()
-		if images == 0 {
-			break
-		}
-		if time.Now().After(late) { // a replica that lags leaves the refusal to the command
-			t.Fatalf("the models run on %d images of refused writes", images)
-		}
-	}
+	// A replica that lags leaves the refusal to the command.
+	within(t, 10*time.Second, "the models run on no image of a refused write", func() bool { return round() == 0 })
 	var again subject
 	if a := write(http.MethodPost, "/v1.1/subjects", "keyed 0", "key 0"); a.Status != http.StatusCreated {
 		t.Errorf("a retry of a remembered write: %d %s", a.Status, a.Body)
@@ -428,9 +410,7 @@ func TestUpgradeKeepsExcess(t *testing.T) {
 			refused(t, create(), metafsm.QuotaSubjects, false)
 			refused(t, c.Call(t, url, http.MethodPost, "/v1.1/subjects", face("d")), metafsm.QuotaWrites, true)
 			for _, person := range []string{"a", "b", "c"} {
-				if got := find(t, c, url, person); len(got) != 1 {
-					t.Errorf("%s: %v", person, got)
-				}
+				isFound(t, c, url, person)
 			}
 			for number := range id.Shard(2) {
 				if err := cluster.Nodes[0].Node.SnapshotHere(number); err != nil {

@@ -66,6 +66,18 @@ func TestReplicasChangeUnderTraffic(t *testing.T) {
 	})
 }
 
+// placeOf returns the index of a running member.
+func placeOf(cluster *nodetest.Cluster, m id.Member) int {
+	return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
+}
+
+// missed reports whether so many nodes are not alive.
+func missed(n int) func(wire.Status) bool {
+	return func(s wire.Status) bool {
+		return n == len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive }))
+	}
+}
+
 // metaVoters returns the number of meta's voters.
 func metaVoters(s wire.Status) (n int) {
 	for _, m := range s.Nodes {
@@ -76,23 +88,6 @@ func metaVoters(s wire.Status) (n int) {
 	return n
 }
 
-func TestWrongNumberOfReplicasIsRefused(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
-		admin := cluster.Nodes[0].Node.Admin()
-		f := func(o wire.ReplicasOrder, want string) {
-			t.Helper()
-			if _, err := admin.SetReplicas(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%+v: %v", o, err)
-			}
-		}
-		for _, number := range []int{-1, 0, 2, 4, 7} {
-			f(wire.ReplicasOrder{Replicas: number, Force: true}, "1, 3 or 5")
-		}
-		f(wire.ReplicasOrder{Replicas: 1}, "give --force")
-		have(t, cluster, 3, 4)
-	})
-}
-
 // Five replicas wait for the nodes that are lacking.
 func TestReplicasComeWithNodes(t *testing.T) {
 	nodetest.Run(t, nodetest.Options{Nodes: 5, Founders: 3}, func(t *testing.T, cluster *nodetest.Cluster) {
@@ -100,6 +95,12 @@ func TestReplicasComeWithNodes(t *testing.T) {
 		a, err := admin.SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5})
 		if err != nil || a != (wire.ReplicasAnswer{Was: 3, Replicas: 5, Nodes: 3}) {
 			t.Fatalf("%+v, %v", a, err)
+		}
+		for number, want := range map[int]string{-1: "1, 3 or 5", 0: "1, 3 or 5", 2: "1, 3 or 5", 4: "1, 3 or 5", 7: "1, 3 or 5", 1: "give --force"} {
+			o := wire.ReplicasOrder{Replicas: number, Force: number != 1}
+			if _, err := admin.SetReplicas(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v", o, err)
+			}
 		}
 		have(t, cluster, 3, 4)
 		for i := 3; i < 5; i++ {
@@ -129,14 +130,7 @@ func TestOnlyReplicasOutliveTheirNode(t *testing.T) {
 		}
 
 		cluster.Stop(2)
-		eventually(t, first, "the node is missed", func(s wire.Status) bool {
-			for _, m := range s.Nodes {
-				if m.ID == down {
-					return !m.Alive
-				}
-			}
-			return false
-		})
+		eventually(t, first, "the node is missed", missed(1))
 		order := wire.Order{Node: down, State: wire.StateRemoved}
 		if err := first.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "the only replica of shard") {
 			t.Errorf("a node with the only replicas is removed: %v", err)
@@ -165,10 +159,7 @@ func TestVoterOfMovingShardIsNotCut(t *testing.T) {
 		have(t, cluster, 3, 1)
 		shards := cluster.Nodes[0].Node.ShardMap()
 		at := &shards.Shards[0]
-		place := func(m id.Member) int {
-			return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
-		}
-		stays, down, back := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
+		stays, down, back := cluster.Nodes[placeOf(cluster, at.Voters[0])].Node, placeOf(cluster, at.Voters[1]), placeOf(cluster, at.Voters[2])
 		order := wire.Order{Node: cluster.Nodes[down].Node.ID(), State: wire.StateRemoved}
 		at.Voters, at.Leaving, at.Moving = at.Voters[:1:1], at.Voters[1:], true
 		for _, n := range cluster.Nodes {
@@ -178,9 +169,7 @@ func TestVoterOfMovingShardIsNotCut(t *testing.T) {
 		}
 		cluster.Stop(down)
 		cluster.Stop(back)
-		eventually(t, stays, "two nodes are missed", func(s wire.Status) bool {
-			return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 2
-		})
+		eventually(t, stays, "two nodes are missed", missed(2))
 		if err := stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}); err != nil {
 			t.Fatal(err)
 		}
@@ -189,9 +178,7 @@ func TestVoterOfMovingShardIsNotCut(t *testing.T) {
 		}
 		// With the second voter the shard has a majority, but no leader yet: the order waits for it.
 		cluster.Restart(back)
-		eventually(t, stays, "one node is missed", func(s wire.Status) bool {
-			return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 1
-		})
+		eventually(t, stays, "one node is missed", missed(1))
 		if err := stays.Admin().SetNodeState(t.Context(), order); err != nil {
 			t.Fatalf("a node whose vote is not needed stays: %v", err)
 		}
@@ -208,20 +195,12 @@ func TestVoterBesideDamagedReplicaIsNotCut(t *testing.T) {
 		gallery(t, client, cluster.Nodes[0].URL, "customers", 100)
 		known := people(t, client, cluster.Nodes[0].URL, 0, 8)
 		at := cluster.Nodes[0].Node.ShardMap().Shards[0]
-		place := func(m id.Member) int {
-			return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
-		}
-		stays, harmed, needed := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
+		stays, harmed, needed := cluster.Nodes[placeOf(cluster, at.Voters[0])].Node, placeOf(cluster, at.Voters[1]), placeOf(cluster, at.Voters[2])
 		order := wire.Order{Node: cluster.Nodes[needed].Node.ID(), State: wire.StateRemoved}
 		cluster.Stop(harmed)
 		damage(t, filepath.Join(cluster.Nodes[harmed].Config.Dir, "group-1", "raft.db"), "Suffrage")
 		cluster.Stop(needed)
 		cluster.Restart(harmed)
-		missed := func(n int) func(wire.Status) bool {
-			return func(s wire.Status) bool {
-				return n == len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive }))
-			}
-		}
 		eventually(t, stays, "one node is missed", missed(1))
 		if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "confirms who votes") {
 			t.Fatalf("a node that is down and whose vote is needed is removed: %v", err)

@@ -133,9 +133,7 @@ func TestBackupRestoresWholeCluster(t *testing.T) {
 		nodetest.Step(t, "cases go on", w.casesGoOn)
 		restart(w.young, 0, 1, 2)
 		everybody(t, w.client, w.young, w.known)
-		if got := find(t, w.client, w.young.Nodes[1].URL, "gone"); len(got) != 0 {
-			t.Errorf("who was erased is found: %v", got)
-		}
+		isGone(t, w.client, w.young.Nodes[1].URL, "gone")
 		enrol(t, w.client, w.young.Nodes[2].URL, "newcomer")
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -26,14 +25,6 @@ var (
 	restarts    = flag.Int("restarts", 4, "restarts of TestSoundRestartsRaiseNoAlarm")
 	restartSeed = flag.Int("restart-seed", 1, "their seed")
 )
-
-// logged returns o with a log if the environment asks for one.
-func logged(o nodetest.Options) nodetest.Options {
-	if os.Getenv("FACET_TEST_LOG") != "" {
-		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
-	return o
-}
 
 // image copies a data directory. Its node may run if nothing is written there.
 func image(t *testing.T, dir string) string {
@@ -71,7 +62,7 @@ func waitKnown(t *testing.T, by, of *nodetest.Member, number id.Shard) {
 // A replica whose files are older than what it acknowledged is taken out and rebuilt.
 func TestRolledBackReplicaIsRebuilt(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
-		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
+		cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 		client := cluster.Client("bank")
 		url := cluster.Nodes[0].URL
 		gallery(t, client, url, "customers", 1000)
@@ -87,11 +78,7 @@ func TestRolledBackReplicaIsRebuilt(t *testing.T) {
 				}
 			}
 		})
-		for _, o := range cluster.Nodes {
-			if o != m {
-				url = o.URL
-			}
-		}
+		url = cluster.Nodes[(slices.Index(cluster.Nodes, m)+1)%3].URL
 		cluster.Stop(slices.Index(cluster.Nodes, m))
 		rollBack(t, m, before)
 		cluster.Restart(slices.Index(cluster.Nodes, m))
@@ -129,7 +116,7 @@ func follower(t *testing.T, cluster *nodetest.Cluster) *nodetest.Member {
 // waits for the third, and loses nothing. The knowledge lies on a node without a replica.
 func TestRolledBackVoterElectsNobody(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
-		cluster := nodetest.Start(t, logged(nodetest.Options{Nodes: 4, Shards: 1, Away: time.Hour}))
+		cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 1, Away: time.Hour})
 		client := cluster.Client("bank")
 		gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
 		back := follower(t, cluster)
@@ -241,7 +228,7 @@ func metaAt(t *testing.T, m *nodetest.Member) [2]uint64 {
 // again.
 func TestReplicaBehindItsMarkIsRebuilt(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
-		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
+		cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 		client := cluster.Client("bank")
 		gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
 		known := people(t, client, cluster.Nodes[0].URL, 0, 5)
@@ -263,7 +250,7 @@ func TestReplicaBehindItsMarkIsRebuilt(t *testing.T) {
 // raise the alarm.
 func TestOlderImageStopsNode(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
-		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 1}))
+		cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 		cluster.Client("bank")
 		m := follower(t, cluster)
 		at := slices.Index(cluster.Nodes, m)
@@ -290,7 +277,7 @@ func TestOlderImageStopsNode(t *testing.T) {
 // Restarts, elections, rebuilds and moves raise no alarm.
 func TestSoundRestartsRaiseNoAlarm(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
-		cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 3}))
+		cluster := nodetest.Start(t, nodetest.Options{Shards: 3})
 		client := cluster.Client("bank")
 		gallery(t, client, cluster.Nodes[0].URL, "customers", 1_000_000) // never full
 		w := &traffic{cluster: cluster, client: client}
