@@ -11,12 +11,6 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// bound sets the tenant's quota of audit records on all nodes; 0 is the default.
-func (a *audited) bound(t *testing.T, most uint64) {
-	t.Helper()
-	setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, most)
-}
-
 // await sends a request to each node until all of them answer with a status. It returns the last answer.
 func (a *audited) await(t *testing.T, status int, method, target string, body any) (last nodetest.Answer) {
 	t.Helper()
@@ -60,7 +54,7 @@ func TestAuditRecordsAreBounded(t *testing.T) {
 		if got := a.call(t, 0, http.MethodPost, "/v1.1/face/search", search); got.Status != http.StatusOK {
 			t.Fatalf("without a quota: %d %s", got.Status, got.Body)
 		}
-		a.bound(t, 3)
+		setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, 3)
 		refused(t, a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search), metafsm.QuotaAuditRecords, false)
 		refused(t, a.call(t, 0, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("berta")}), metafsm.QuotaAuditRecords, false)
 		for i, want := range []struct {
@@ -82,7 +76,7 @@ func TestAuditRecordsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.bound(t, head.Size)                                                           // what has expired does not count
+		setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, head.Size)          // what has expired does not count
 		expired := slices.ContainsFunc(a.cluster.Nodes, func(m *nodetest.Member) bool { // its leader can
 			err = m.Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size)
 			return err == nil
@@ -94,9 +88,9 @@ func TestAuditRecordsAreBounded(t *testing.T) {
 		if n := a.used(t); n >= head.Size {
 			t.Errorf("operators see %d records after %d have expired", n, head.Size)
 		}
-		a.bound(t, 1)
+		setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, 1)
 		a.await(t, http.StatusTooManyRequests, http.MethodPost, "/v1.1/face/search", search)
-		a.bound(t, 0)
+		setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, 0)
 		a.await(t, http.StatusNotFound, http.MethodPost, "/v1.1/face/search", search)
 	})
 }

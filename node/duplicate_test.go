@@ -117,6 +117,30 @@ func TestCopiedNodeNeverVotesTwice(t *testing.T) {
 	})
 }
 
+// The node on the old directory was cut off when the copy took over. Its own side can't
+// commit. It ends when it hears of the other. The copy is as new as the node.
+func TestReplacedNodeEnds(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		c := copyFirst(t, 2)
+		network, cluster, client, first, double, known := c.network, c.cluster, c.client, c.first, c.double, c.known
+		splitHosts(network, []string{"10.0.0.1"}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.9"})
+		cluster.Restart(0) // nobody hears of this start
+		cluster.Restart(3)
+		closes(t, double.Node.Ready(), 30*time.Second, "the copy takes over", double)
+		known["by the copy"] = enrolUntil(t, client, double.URL, "by the copy")
+		network.Heal()
+		closes(t, first.Node.Done(), 20*time.Second, "the old node hears of the copy and ends", first)
+		if err := first.Node.Err(); !errors.Is(err, holder.ErrHeld) || !strings.Contains(err.Error(), double.Config.PeerAddress) {
+			t.Errorf("the old node ended: %v", err)
+		}
+		cluster.Stop(0)
+		cluster.Stop(3)
+		cluster.Restart(3) // in its place: at once, though nobody forgot it
+		closes(t, double.Node.Ready(), 30*time.Second, "the copy starts again", double)
+		everybody(t, client, cluster, known)
+	})
+}
+
 // A copy that is older than the node takes over while the node is cut off, learns that its
 // state is old, and ends. The node goes on.
 func TestOlderCopyEndsAfterTakeover(t *testing.T) {

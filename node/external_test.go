@@ -233,26 +233,25 @@ func TestRetriedRenameGetsFirstAnswer(t *testing.T) {
 			t.Errorf("with another subject of the old id: %d, subject %q, want %s", status, got, was)
 		}
 		isFound(t, c, url, "another person", other)
+		e.matchesShowNotes(t)
 	})
 }
 
-// All matches have the notes that the candidates of a search have.
-func TestMatchesShowNotes(t *testing.T) {
-	nodetest.Virtual(t, func(t *testing.T) {
-		e := startExternals(t, nodetest.Options{Nodes: 1})
-		body := face("a person")
-		body["externalId"], body["userData"] = "staff/7", map[string]any{"door": 3}
-		url := e.cluster.Nodes[0].URL
-		expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
-		enrol(t, e.client, url, "somebody else")
-		for person, noted := range map[string]bool{"a person": true, "somebody else": false} {
-			for _, path := range []string{"search", "matches"} {
-				a := expect(t, e.client, http.StatusOK, url, http.MethodPost, "/v1.1/face/"+path, probe(person))
-				text := string(a.Body)
-				if got := strings.Contains(text, `"externalId":"staff/7"`) && strings.Contains(text, `"userData":{"door":3}`); got != noted {
-					t.Errorf("%s of %s: notes %v, want %v: %s", path, person, got, noted, text)
-				}
+// matchesShowNotes demands that all matches have the notes that the candidates of a search have.
+func (e externals) matchesShowNotes(t *testing.T) {
+	t.Helper()
+	body := face("a third person")
+	body["externalId"], body["userData"] = "staff/7", map[string]any{"door": 3}
+	url := e.cluster.Nodes[0].URL
+	expect(t, e.client, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
+	enrol(t, e.client, url, "somebody else")
+	for person, noted := range map[string]bool{"a third person": true, "somebody else": false} {
+		for _, path := range []string{"search", "matches"} {
+			a := expect(t, e.client, http.StatusOK, url, http.MethodPost, "/v1.1/face/"+path, probe(person))
+			text := string(a.Body)
+			if got := strings.Contains(text, `"externalId":"staff/7"`) && strings.Contains(text, `"userData":{"door":3}`); got != noted {
+				t.Errorf("%s of %s: notes %v, want %v: %s", path, person, got, noted, text)
 			}
 		}
-	})
+	}
 }

@@ -134,7 +134,7 @@ func applicationID(t *testing.T, c *nodetest.Client, base string) string {
 }
 
 // adminCall makes a request of the admin port with a certificate, nil for none.
-func adminCall(t *testing.T, m *nodetest.Member, s *cert.Source, method, path string) (status int, body string) {
+func adminCall(t testing.TB, m *nodetest.Member, s *cert.Source, method, path string) (status int, body string) {
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if s != nil {

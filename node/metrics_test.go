@@ -2,8 +2,6 @@ package node_test
 
 import (
 	"bufio"
-	"crypto/tls"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,17 +20,7 @@ import (
 // adminGet asks a node's admin port without a certificate.
 func adminGet(t testing.TB, m *nodetest.Member, path string) (status int, body string) {
 	t.Helper()
-	client := m.HTTP(&tls.Config{InsecureSkipVerify: true}) // whose certificate it is, others test
-	res, err := client.Get("https://" + m.Config.AdminAddress + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(raw)
+	return adminCall(t, m, nil, http.MethodGet, path)
 }
 
 // scrape returns a node's samples by name and labels, as Prometheus would read them.

@@ -194,9 +194,7 @@ func TestErasureFreesMemory(t *testing.T) {
 		}
 		erased := 0
 		for person, id := range known {
-			if a := client.Call(t, m.URL, http.MethodDelete, "/v1.1/subjects/"+id, nil); a.Status != http.StatusNoContent {
-				t.Fatalf("erase: %d %s", a.Status, a.Body)
-			}
+			expect(t, client, http.StatusNoContent, m.URL, http.MethodDelete, "/v1.1/subjects/"+id, nil)
 			delete(known, person)
 			if erased++; erased == 60 {
 				break
