@@ -117,6 +117,7 @@ func TestRequestsKeepPromises(t *testing.T) {
 		nodetest.Step(t, "a byte-identical retry through another node gets the first answer", p.aRetryThroughAnotherNodeGetsTheFirstAnswer)
 		nodetest.Step(t, "ten registrations with one key at once make one subject", p.oneKeyAtOnceMakesOneSubject)
 		nodetest.Step(t, "a gallery over several shards lists and finds everybody", p.manyShardsListAndFindEverybody)
+		nodetest.Step(t, "a tenant reaches its own only", p.aTenantReachesItsOwnOnly)
 		nodetest.Step(t, "of ten creations of a gallery at once one is it", p.oneOfTenCreationsIsIt)
 	})
 }
@@ -194,6 +195,21 @@ func (p promises) manyShardsListAndFindEverybody(t *testing.T) {
 	}
 	for i := range 40 {
 		isFound(t, c, p.url(i+1), fmt.Sprint("q", i), ids[i])
+	}
+}
+
+func (p promises) aTenantReachesItsOwnOnly(t *testing.T) {
+	mine, other := p.open(t, 10), p.cluster.Client("other")
+	s := enrol(t, mine, p.url(0), "ann")
+	other.APIKey = mine.APIKey
+	a := other.Call(t, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
+	if a.Status != http.StatusForbidden || string(a.Body) != `{"message":"Forbidden"}` {
+		t.Errorf("another tenant's API key: %d %s", a.Status, a.Body)
+	}
+	var galleries struct{ Galleries []struct{ ID string } }
+	mine.Call(t, p.url(1), http.MethodGet, "/api/galleries", nil).Decode(t, &galleries)
+	if a := other.Call(t, p.url(2), http.MethodGet, "/api/galleries/"+galleries.Galleries[0].ID, nil); a.Status != http.StatusNotFound {
+		t.Errorf("another tenant's gallery: %d %s", a.Status, a.Body)
 	}
 }
 
