@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"go.uber.org/goleak"
 
 	"facet/internal/id"
@@ -114,29 +115,30 @@ func await(t *testing.T, limit time.Duration, want int, parties ...*party) time.
 	return time.Since(begin)
 }
 
-// The nodes use loopback and real time.
 func TestThreeNodesMeetInASecond(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	var parties []*party
-	for n := byte(1); n <= 3; n++ {
-		p := w.join(t, transport.OS{}, n, 1, "127.0.0.1:0")
-		defer p.stop(t)
-		w.seeds = append(w.seeds, p.mux.Advertise())
-		parties = append(parties, p)
-	}
-	took := await(t, 5*time.Second, 3, parties...)
-	t.Logf("met in %v", took)
-	if took > time.Second {
-		t.Errorf("met in %v, want less than a second", took)
-	}
-	for _, p := range parties {
-		for _, q := range parties {
-			if got, ok := p.Address(q.Self().Member); !ok || got != q.mux.Advertise() {
-				t.Errorf("address of %s: got %q %v, want %q", q.Self().Member, got, ok, q.mux.Advertise())
+	synctest.Test(t, func(t *testing.T) {
+		_, parties := three(t, memnet.New(1))
+		for _, p := range parties {
+			for _, q := range parties {
+				if got, ok := p.Address(q.Self().Member); !ok || got != q.mux.Advertise() {
+					t.Errorf("address of %s: got %q %v, want %q", q.Self().Member, got, ok, q.mux.Advertise())
+				}
 			}
 		}
-	}
+		stopAll(t, parties...)
+	})
+}
+
+// memberlist logs an error of this call, and a warning at each first start would alarm people.
+func TestPacketToUnheardMemberIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, parties := three(t, memnet.New(1))
+		_, err := parties[0].transport.WriteToAddress([]byte("ack"), memberlist.Address{Name: "stranger"})
+		must.Do(t, err)
+		stopAll(t, parties...)
+	})
 }
 
 // three returns three nodes in virtual time that see each other.

@@ -115,11 +115,13 @@ func (t *gossipTransport) where(a memberlist.Address) (string, error) {
 	return "", fmt.Errorf("no address of member %.48q", a.Name)
 }
 
-// WriteToAddress sends a packet.
+// WriteToAddress sends a packet. One to a member without an address is lost, as packets may be: a
+// member that has just joined asks nodes that have not heard of it yet.
 func (t *gossipTransport) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
 	address, err := t.where(a)
 	if err != nil {
-		return time.Time{}, err
+		t.log.Debug("a gossip packet was not sent", "err", err)
+		return time.Now(), nil
 	}
 	all, err := t.resolve(address)
 	if err != nil {
