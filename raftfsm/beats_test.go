@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -14,7 +13,6 @@ import (
 
 // processes are the nodes of several groups. Each sends the heartbeats of its groups together.
 type processes struct {
-	t     *testing.T
 	wires *wires
 	old   atomic.Bool  // the nodes don't know the message
 	sent  atomic.Int64 // messages
@@ -24,10 +22,6 @@ type processes struct {
 
 	mu    sync.Mutex // guards beats
 	beats map[id.Member]*Beats
-}
-
-func newProcesses(t *testing.T) *processes {
-	return &processes{t: t, wires: newWires(), beats: map[id.Member]*Beats{}}
 }
 
 // of returns the Beats of a member.
@@ -54,48 +48,36 @@ func (p *processes) of(m id.Member) *Beats {
 	return p.beats[m]
 }
 
-// group founds a group with a member in each process. The first one leads it.
-func (p *processes) group(number id.Shard, members ...id.Member) *cluster {
-	c := newCluster(p.t, newWires(), func(cfg *Config) { cfg.Group, cfg.Beats = number, p.of(cfg.Self) })
-	c.found(members...)
-	p.lead(c, members[0])
-	c.agree()
-	return c
-}
-
-// lead makes a member the leader of a group.
-func (p *processes) lead(c *cluster, m id.Member) {
-	p.t.Helper()
-	for c.leader().name != m {
-		if err := c.leader().Transfer(p.t.Context(), m); err != nil {
-			time.Sleep(100 * time.Millisecond)
-		}
-	}
-}
-
-func (p *processes) close(groups ...*cluster) {
-	for _, c := range groups {
-		c.close()
-	}
-	for _, b := range p.beats {
-		b.Close()
-	}
-	settle()
-}
-
 // together runs a test with three groups that one process leads.
-func together(t *testing.T, do func(p *processes, groups []*cluster, members []id.Member)) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, members := newProcesses(t), nodeNames(3)
-		var groups []*cluster
-		for number := range 3 {
-			groups = append(groups, p.group(id.Shard(7+number), members...))
-		}
+func together(t *testing.T, do func(t *testing.T, p *processes, groups []*cluster, members []id.Member)) {
+	bubble(t, func(t *testing.T) {
+		p, members := &processes{wires: newWires(), beats: map[id.Member]*Beats{}}, nodeNames(3)
+		t.Cleanup(func() {
+			for _, b := range p.beats {
+				b.Close()
+			}
+		})
+		groups := ledGroups(t, 3, members, func(cfg *Config) { cfg.Beats = p.of(cfg.Self) })
 		time.Sleep(20 * time.Second) // until the members have answered the first message
-		do(p, groups, members)
-		p.close(groups...)
+		do(t, p, groups, members)
 	})
+}
+
+// ledGroups founds groups with the same members. The first one leads them.
+func ledGroups(t *testing.T, n int, members []id.Member, tune func(*Config)) []*cluster {
+	var groups []*cluster
+	for number := range n {
+		c := newCluster(t, newWires(), func(cfg *Config) {
+			cfg.Group = id.Shard(7 + number)
+			tune(cfg)
+		})
+		c.found(members...)
+		c.lead(members[0])
+		c.propose("x")
+		c.agree()
+		groups = append(groups, c)
+	}
+	return groups
 }
 
 // staysLed fails the test unless members of a group hear from its leader all the time.
@@ -122,7 +104,7 @@ func streamed(groups []*cluster) (sum int64) {
 }
 
 func TestGroupsShareHeartbeats(t *testing.T) {
-	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
 		messages, streams := p.sent.Load(), streamed(groups)
 		staysLed(t, groups[0], members[0], time.Minute)
 		messages, streams = p.sent.Load()-messages, streamed(groups)-streams
@@ -135,7 +117,7 @@ func TestGroupsShareHeartbeats(t *testing.T) {
 
 // Round trips take longer than the pause of raft that a tick leaves.
 func TestFarFollowersHearAtEachTick(t *testing.T) {
-	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
 		p.way.Store(int64(180 * time.Millisecond))
 		time.Sleep(time.Second)
 		streams := streamed(groups)
@@ -151,7 +133,7 @@ func TestFarFollowersHearAtEachTick(t *testing.T) {
 // A message over a new connection to a far node takes three round trips of half a second. Its
 // heartbeats don't wait that long, and the next message finds the connection.
 func TestHeartbeatsWaitForNoConnection(t *testing.T) {
-	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
 		p.dial.Store(int64(1500 * time.Millisecond))
 		for _, c := range groups {
 			leader, term := c.members[members[0]], c.members[members[0]].raft.CurrentTerm()
@@ -176,7 +158,7 @@ func TestHeartbeatsWaitForNoConnection(t *testing.T) {
 
 // Beside a follower that knows the message, one of an older release gets heartbeats on streams.
 func TestOlderNodesGetHeartbeats(t *testing.T) {
-	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
 		p.old.Store(true)
 		for _, c := range groups {
 			staysLed(t, c, members[0], 40*time.Second)
@@ -194,13 +176,13 @@ func TestOlderNodesGetHeartbeats(t *testing.T) {
 // A follower whose main goroutine is stuck in an earlier term can't answer its new leader. The
 // other groups of the two nodes don't wait for it.
 func TestStuckGroupDelaysNoHeartbeat(t *testing.T) {
-	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
 		stuck := groups[0].members[members[2]]
 		release, reached := stuck.disk.hang()
 		groups[0].propose("x", members[:2]...)
 		<-reached
 		for _, c := range groups {
-			p.lead(c, members[1])
+			c.lead(members[1])
 		}
 		time.Sleep(time.Second)
 		if groups[0].leader().raft.CurrentTerm() == stuck.raft.CurrentTerm() {
@@ -215,7 +197,7 @@ func TestStuckGroupDelaysNoHeartbeat(t *testing.T) {
 
 // The leader's other groups go on.
 func TestClosedGroupSeesNoHeartbeat(t *testing.T) {
-	together(t, func(p *processes, groups []*cluster, members []id.Member) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
 		leader := groups[0].members[members[0]]
 		groups[0].stop(members[1])
 		groups[0].stop(members[2])

@@ -19,8 +19,28 @@ import (
 
 func pause() { time.Sleep(10 * time.Millisecond) }
 
-// settle lets the timers of closed members run out before the bubble ends.
-func settle() { time.Sleep(time.Minute) }
+// bubble runs a test in virtual time, beside other tests. At its end the timers of closed
+// members run out.
+func bubble(t *testing.T, do func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) })
+		do(t)
+	})
+}
+
+// inGroup runs a test in a bubble with a new group, whose voters have a command.
+func inGroup(t *testing.T, voters []id.Member, tune func(*Config), do func(t *testing.T, c *cluster)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), tune)
+		c.found(voters...)
+		c.propose("x")
+		c.agree()
+		do(t, c)
+	})
+}
 
 // The recipe of #697: entries that only a deposed leader has, a snapshot of the
 // others that ends inside that range, and hardly any log before it.
@@ -31,14 +51,9 @@ const (
 )
 
 func TestStockReinstallsSnapshotForever(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle) // after the members are closed
+	bubble(t, func(t *testing.T) {
 		w := newWires()
-		var all []*stock
-		for _, name := range names(3) {
-			all = append(all, openStock(t, w, name, names(3)))
-		}
+		all := openStocks(t, w)
 		old := leaderOf(t, all, nil)
 		if err := old.Barrier(0).Error(); err != nil {
 			t.Fatal(err)
@@ -76,14 +91,9 @@ func TestStockReinstallsSnapshotForever(t *testing.T) {
 }
 
 func TestInstalledSnapshotReplacesLog(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, func(cfg *Config) { cfg.TrailingLogs = 5 })
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), func(cfg *Config) { cfg.TrailingLogs = 5 }, func(t *testing.T, c *cluster) {
 		old := c.leader()
-		w.part(1, old.name)
+		c.wires.part(1, old.name)
 		ctx, cancel := context.WithCancel(t.Context())
 		for i := range lostEntries {
 			go old.Propose(ctx, fmt.Append(nil, "lost ", i))
@@ -97,12 +107,8 @@ func TestInstalledSnapshotReplacesLog(t *testing.T) {
 		for i := range keptEntries {
 			c.propose(fmt.Sprint("kept ", i), rest...)
 		}
-		for _, name := range rest {
-			if err := c.members[name].Snapshot(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.part(0, old.name)
+		c.snapshot(rest...)
+		c.wires.part(0, old.name)
 		c.propose("healed", rest...)
 		c.agree()
 		if got := old.journal.restored.Load(); got != 1 {
@@ -112,28 +118,16 @@ func TestInstalledSnapshotReplacesLog(t *testing.T) {
 		third := rest[0]
 		c.stop(third)
 		c.propose("while one is away", rest[1], old.name)
-		if leader := c.leader(); leader.name != old.name {
-			if err := leader.Transfer(t.Context(), old.name); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c.lead(old.name)
 		c.open(third)
 		c.propose("handed on")
 		c.agree()
-		c.close()
-		settle()
 	})
 }
 
 func TestStockLeaderKeepsLeadingDuringStall(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle) // after the members are closed
-		w := newWires()
-		var all []*stock
-		for _, name := range names(3) {
-			all = append(all, openStock(t, w, name, names(3)))
-		}
+	bubble(t, func(t *testing.T) {
+		all := openStocks(t, newWires())
 		old := leaderOf(t, all, nil)
 		release, reached := old.disk.hang()
 		t.Cleanup(release)
@@ -149,12 +143,7 @@ func TestStockLeaderKeepsLeadingDuringStall(t *testing.T) {
 }
 
 func TestStalledLeaderIsReplaced(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		old := c.leader()
 		rest := c.others(old)
 		release, reached := old.disk.hang()
@@ -178,18 +167,11 @@ func TestStalledLeaderIsReplaced(t *testing.T) {
 		}
 		c.propose("healed", rest...)
 		c.agree()
-		c.close()
-		settle()
 	})
 }
 
 func TestStalledFollowerCatchesUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		slow := c.members[c.others(c.leader())[0]]
 		release, reached := slow.disk.hang()
 		defer release()
@@ -205,19 +187,11 @@ func TestStalledFollowerCatchesUp(t *testing.T) {
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("catching up took %s", took)
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestSlowDisksCostNoElection(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		term := c.leader().Status().Term
 		for _, m := range c.members {
 			m.disk.slow(1200 * time.Millisecond) // more than twice the heartbeat timeout
@@ -232,8 +206,6 @@ func TestSlowDisksCostNoElection(t *testing.T) {
 		if got := c.leader().Status().Term; got != term {
 			t.Errorf("term went from %d to %d", term, got)
 		}
-		c.close()
-		settle()
 	})
 }
 
@@ -257,6 +229,20 @@ func newGhost(t *testing.T, w *wires, to id.Member) *ghost {
 	return g
 }
 
+// haunted runs a test in a bubble with a member and its ghost.
+func haunted(t *testing.T, do func(t *testing.T, m *member, g *ghost)) {
+	bubble(t, func(t *testing.T) {
+		w := newWires()
+		m := newCluster(t, w, nil).open("member-a")
+		do(t, m, newGhost(t, w, m.name))
+	})
+}
+
+// command returns a sound entry of term 5.
+func command(index uint64) *raft.Log {
+	return &raft.Log{Index: index, Term: 5, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("x"))}
+}
+
 func (g *ghost) append(term uint64, entries ...*raft.Log) (raft.AppendEntriesResponse, error) {
 	q := raft.AppendEntriesRequest{
 		RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte(g.name), Addr: []byte(g.name)},
@@ -277,8 +263,7 @@ func overtaken(t *testing.T, g *ghost, r *raft.Raft, d *slowDisk) (term uint64) 
 		err error
 	}
 	appended, beaten := make(chan answer, 1), make(chan answer, 1)
-	entry := &raft.Log{Index: 1, Term: 5, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("x"))}
-	go func() { a, err := g.append(5, entry); appended <- answer{a, err} }()
+	go func() { a, err := g.append(5, command(1)); appended <- answer{a, err} }()
 	<-reached
 	go func() { a, err := g.append(6); beaten <- answer{a, err} }()
 	synctest.Wait()
@@ -297,9 +282,7 @@ func overtaken(t *testing.T, g *ghost, r *raft.Raft, d *slowDisk) (term uint64) 
 }
 
 func TestStockAcknowledgesAppendOfLeftTerm(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle)
+	bubble(t, func(t *testing.T) {
 		w := newWires()
 		s := openStock(t, w, "member-a", nil)
 		if got := overtaken(t, newGhost(t, w, s.name), s.Raft, s.disk); got != 6 {
@@ -309,33 +292,21 @@ func TestStockAcknowledgesAppendOfLeftTerm(t *testing.T) {
 }
 
 func TestHeartbeatNeverOvertakesAppend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		m := c.open("member-a")
-		if got := overtaken(t, newGhost(t, w, m.name), m.raft, m.disk); got != 5 {
+	haunted(t, func(t *testing.T, m *member, g *ghost) {
+		if got := overtaken(t, g, m.raft, m.disk); got != 5 {
 			t.Errorf("in term %d when the append of term 5 was acknowledged", got)
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestHeartbeatIsAnsweredDuringStall(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		m := c.open("member-a")
-		g := newGhost(t, w, m.name)
+	haunted(t, func(t *testing.T, m *member, g *ghost) {
 		if a, err := g.append(5); err != nil || !a.Success {
 			t.Fatalf("first heartbeat: %+v, %v", a, err)
 		}
 		release, reached := m.disk.hang()
-		entry := &raft.Log{Index: 1, Term: 5, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("x"))}
 		appended := make(chan error, 1)
-		go func() { _, err := g.append(5, entry); appended <- err }()
+		go func() { _, err := g.append(5, command(1)); appended <- err }()
 		<-reached
 		for range 5 {
 			if a, err := g.append(5); err != nil || !a.Success || a.Term != 5 {
@@ -352,7 +323,5 @@ func TestHeartbeatIsAnsweredDuringStall(t *testing.T) {
 		if !<-old {
 			t.Error("a heartbeat of an earlier term was not refused")
 		}
-		c.close()
-		settle()
 	})
 }

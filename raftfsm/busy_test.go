@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 func TestExcessCommandIsRefusedAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		leader := c.leader()
 		for range proposalsMax {
 			leader.slots <- struct{}{}
@@ -30,7 +25,5 @@ func TestExcessCommandIsRefusedAtOnce(t *testing.T) {
 		}
 		c.propose("there is room again")
 		c.agree()
-		c.close()
-		settle()
 	})
 }

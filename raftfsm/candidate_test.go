@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -25,9 +24,9 @@ func ranked(n int) []id.Member {
 
 // failsOver fails the test if writes stop for long at any of several deaths of a leader, which
 // is not first.
-func failsOver(t *testing.T, c *cluster, first id.Member) {
+func failsOver(t *testing.T, c *cluster, rounds int, first id.Member) {
 	t.Helper()
-	for round := range 5 {
+	for round := range rounds {
 		if c.leader().name == first {
 			t.Fatalf("round %d: %s leads", round, first)
 		}
@@ -38,78 +37,49 @@ func failsOver(t *testing.T, c *cluster, first id.Member) {
 	}
 }
 
-// failsOverBeside adds a member that may not vote, and does the work of failsOver.
-func failsOverBeside(t *testing.T, c *cluster, nonvoter id.Member) {
-	t.Helper()
-	leader := c.leader()
-	_, index, err := leader.Servers()
-	if err == nil {
-		err = leader.AddNonvoter(t.Context(), nonvoter, index)
-	}
+// wipe stops a member, and opens an empty one on its node.
+func (c *cluster) wipe(name id.Member) id.Member {
+	c.t.Helper()
+	node, err := name.Node()
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	c.agree()
-	failsOver(t, c, nonvoter)
+	c.stop(name)
+	empty := id.NewMember(node, 2)
+	c.open(empty)
+	c.address.Store(name, string(empty)) // the same node at the same address
+	return empty
 }
 
 // Nobody leaves an election to a member that may not vote.
 func TestVotersDoNotWaitForNonvoter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		all := ranked(4)
-		c.found(all[1:]...)
-		c.propose("x")
+	all := ranked(4)
+	inGroup(t, all[1:], nil, func(t *testing.T, c *cluster) {
 		c.open(all[0])
-		failsOverBeside(t, c, all[0])
-		c.close()
-		settle()
+		c.addNonvoter(all[0])
+		failsOver(t, c, 5, all[0])
 	})
-}
-
-// agreed returns a cluster of n members that agree, and the members in the order in which they
-// stand for election.
-func agreed(t *testing.T, n int) (*cluster, []id.Member) {
-	t.Helper()
-	c, all := newCluster(t, newWires(), nil), ranked(n)
-	c.found(all...)
-	c.propose("x")
-	c.agree()
-	return c, all
 }
 
 // Nobody waits for the word of an empty member as if it were the voter whose node it has.
 func TestVotersDoNotWaitForWipedNode(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, all := agreed(t, 5)
-		node, err := all[0].Node()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.stop(all[0])
-		empty := id.NewMember(node, 2)
-		c.open(empty)
-		c.address.Store(all[0], string(empty)) // the same node at the same address
-		failsOverBeside(t, c, empty)
-		c.close()
-		settle()
+	all := ranked(5)
+	inGroup(t, all, nil, func(t *testing.T, c *cluster) {
+		empty := c.wipe(all[0])
+		c.addNonvoter(empty)
+		failsOver(t, c, 5, empty)
 	})
 }
 
 // Nobody waits for a member that votes and takes no leadership.
 func TestVotersDoNotWaitForResignedMember(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, all := agreed(t, 5)
+	all := ranked(5)
+	inGroup(t, all, nil, func(t *testing.T, c *cluster) {
 		if err := c.members[all[0]].Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		c.leader(all[1:]...)
-		failsOver(t, c, all[0])
-		c.close()
-		settle()
+		failsOver(t, c, 5, all[0])
 	})
 }
 
@@ -131,20 +101,16 @@ func (h hanging) Dial(ctx context.Context, address string) (net.Conn, error) {
 // A leader's streams end, and then its machine is silent. The followers that dial it in vain do
 // not miss the silence.
 func TestSilenceIsNoticedAfterStreamsEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w, cut := newWires(), new(atomic.Value)
-		c := newCluster(t, w, func(cfg *Config) { cfg.Stream = hanging{cfg.Stream, cfg.Self, cut} })
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	cut := new(atomic.Value)
+	tune := func(cfg *Config) { cfg.Stream = hanging{cfg.Stream, cfg.Self, cut} }
+	inGroup(t, nodeNames(3), tune, func(t *testing.T, c *cluster) {
 		for round := range 5 {
 			old := c.leader()
 			rest := c.others(old)
 			start := time.Now()
 			cut.Store(old.name)
-			w.part(1, old.name) // ends the streams
-			w.part(0, old.name)
+			c.wires.part(1, old.name) // ends the streams
+			c.wires.part(0, old.name)
 			c.propose("after the leader's silence", rest...)
 			if took := time.Since(start); took > heartbeatDefault*5/4 {
 				t.Errorf("round %d: a write %s after the leader's silence", round, took)
@@ -153,7 +119,5 @@ func TestSilenceIsNoticedAfterStreamsEnd(t *testing.T) {
 			time.Sleep(3 * electionDefault)
 			c.agree()
 		}
-		c.close()
-		settle()
 	})
 }

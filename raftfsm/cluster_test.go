@@ -304,11 +304,6 @@ func nodeNames(n int) []id.Member {
 	return list
 }
 
-// quick is for groups of one member, which need not wait for anybody's heartbeat.
-func quick(cfg *Config) {
-	cfg.Timing = Timing{Heartbeat: 50 * time.Millisecond, Election: 50 * time.Millisecond, Lease: 50 * time.Millisecond}
-}
-
 func newCluster(t testing.TB, w *wires, tune func(*Config)) *cluster {
 	c := &cluster{t: t, dir: t.TempDir(), wires: w, tune: tune, members: make(map[id.Member]*member)}
 	t.Cleanup(c.close)
@@ -418,6 +413,40 @@ func (c *cluster) leader(among ...id.Member) *member {
 	}
 	c.t.Fatal("no leader within 30 s")
 	return nil
+}
+
+// lead makes a member the leader.
+func (c *cluster) lead(name id.Member) {
+	c.t.Helper()
+	for c.leader().name != name {
+		if err := c.leader().Transfer(c.t.Context(), name); err != nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+}
+
+// addNonvoter adds a member that runs, and waits until all agree.
+func (c *cluster) addNonvoter(name id.Member) {
+	c.t.Helper()
+	leader := c.leader()
+	_, index, err := leader.Servers()
+	if err == nil {
+		err = leader.AddNonvoter(c.t.Context(), name, index)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.agree()
+}
+
+// snapshot lets members make a snapshot each.
+func (c *cluster) snapshot(members ...id.Member) {
+	c.t.Helper()
+	for _, name := range members {
+		if err := c.members[name].Snapshot(); err != nil {
+			c.t.Fatal(err)
+		}
+	}
 }
 
 // others returns the members that run, without m, in order.

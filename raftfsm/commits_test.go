@@ -5,16 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 // Raft itself sends the commit index of a leader that writes nothing more after commitTimeout.
 func TestFollowersLearnLastCommitSoon(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		for round := range 20 {
 			c.propose(fmt.Sprint(round))
 			want, at := c.leader().Applied(), time.Now()
@@ -26,19 +22,13 @@ func TestFollowersLearnLastCommitSoon(t *testing.T) {
 			}
 			time.Sleep(time.Duration(round) * 100 * time.Millisecond)
 		}
-		c.close()
-		settle()
 	})
 }
 
 // A follower that gets an entry after its commit was announced learns of the commit then. So
 // does one that had the entry, and could not be reached.
 func TestLateFollowersLearnCommitSoon(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		for round := range 10 {
 			c.propose(fmt.Sprint(round))
 			leader := c.leader()
@@ -46,28 +36,23 @@ func TestLateFollowersLearnCommitSoon(t *testing.T) {
 			if round%2 == 0 {
 				time.Sleep(time.Duration(round) * time.Second) // it has the entry
 			}
-			w.part(1, late.name)
+			c.wires.part(1, late.name)
 			if round%2 == 1 {
 				c.propose("without it", leader.name, c.others(leader)[1])
 			}
 			time.Sleep(heartbeatDefault / 4)
-			w.part(0, late.name)
+			c.wires.part(0, late.name)
 			time.Sleep(heartbeatDefault / 2)
 			if got, want := late.Applied(), leader.Applied(); got < want {
 				t.Errorf("round %d: %s has applied %d of %d", round, late.name, got, want)
 			}
 		}
-		c.close()
-		settle()
 	})
 }
 
 // Raft itself would notice it with its next append, commitTimeout later or more.
 func TestLostLogAtRestIsSentSoon(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		for round := range 5 {
 			c.propose(fmt.Sprint(round))
 			c.agree()
@@ -84,27 +69,18 @@ func TestLostLogAtRestIsSentSoon(t *testing.T) {
 				t.Errorf("round %d: %s had the state after %s", round, name, took)
 			}
 		}
-		c.close()
-		settle()
 	})
 }
 
 // At rest a follower gets heartbeats, and an append every five to ten seconds.
 func TestRestingLeaderSendsLittle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		time.Sleep(time.Second)
-		before := w.sent.Load()
+		before := c.wires.sent.Load()
 		time.Sleep(time.Minute)
 		const most = 2 * 60 * 6
-		if sent := w.sent.Load() - before; sent > most {
+		if sent := c.wires.sent.Load() - before; sent > most {
 			t.Errorf("a leader at rest sent %d messages in a minute, want at most %d", sent, most)
 		}
-		c.close()
-		settle()
 	})
 }

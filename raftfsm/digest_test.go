@@ -3,7 +3,6 @@ package raftfsm
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/codec"
@@ -30,10 +29,7 @@ func sumsAt(t *testing.T, c *cluster, name CheckID, members ...id.Member) []Sum 
 }
 
 func TestMembersSumStateAtSameIndex(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		c.propose("one")
 		all := names(3)
 		name, err := c.leader().Checkpoint(t.Context())
@@ -65,8 +61,6 @@ func TestMembersSumStateAtSameIndex(t *testing.T) {
 		if _, err := odd.Checkpoint(t.Context()); !isNotLeader(err) {
 			t.Errorf("checkpoint on a follower: got %v, want NotLeaderError", err)
 		}
-		c.close()
-		settle()
 	})
 }
 

@@ -35,14 +35,9 @@ func since(t *testing.T, done func() bool) time.Duration {
 }
 
 func TestStockStarvesReturnedMember(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle) // after the members are closed
+	bubble(t, func(t *testing.T) {
 		w := newWires()
-		var all []*stock
-		for _, name := range names(3) {
-			all = append(all, openStock(t, w, name, names(3)))
-		}
+		all := openStocks(t, w)
 		leader := leaderOf(t, all, nil)
 		away := all[slices.IndexFunc(all, func(s *stock) bool { return s != leader })]
 		w.part(1, away.name)
@@ -62,46 +57,36 @@ func TestStockStarvesReturnedMember(t *testing.T) {
 }
 
 func TestReturnedMemberCatchesUpAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, trailing := range []uint64{2048, 5} { // by entries, and by a snapshot
-		synctest.Test(t, func(t *testing.T) {
-			w := newWires()
-			c := newCluster(t, w, func(cfg *Config) { cfg.TrailingLogs = trailing })
-			c.found(names(3)...)
-			c.propose("x")
-			leader := c.leader()
-			away := c.members[c.others(leader)[0]]
-			w.part(1, away.name)
-			for i := range awayEntries {
-				c.propose(fmt.Sprint(i), leader.name)
-				time.Sleep(awayPause)
-			}
-			if err := leader.Snapshot(); err != nil {
-				t.Fatal(err)
-			}
-			w.part(0, away.name)
-			took := since(t, func() bool { return away.Applied() >= leader.Applied() })
-			t.Logf("caught up after %s", took)
-			if took > heartbeatDefault { // raft tries a lost member again every half of that
-				t.Errorf("with %d entries kept: up to date %s after its return", trailing, took)
-			}
-			if leader.name != c.leader().name {
-				t.Error("its return cost an election")
-			}
-			c.close()
-			settle()
+	f := func(what string, trailing uint64) {
+		t.Run(what, func(t *testing.T) {
+			inGroup(t, names(3), func(cfg *Config) { cfg.TrailingLogs = trailing }, returnsAtOnce)
 		})
+	}
+	f("entries", 2048)
+	f("snapshot", 5)
+}
+
+func returnsAtOnce(t *testing.T, c *cluster) {
+	leader := c.leader()
+	away := c.members[c.others(leader)[0]]
+	c.wires.part(1, away.name)
+	for i := range awayEntries {
+		c.propose(fmt.Sprint(i), leader.name)
+		time.Sleep(awayPause)
+	}
+	c.snapshot(leader.name)
+	c.wires.part(0, away.name)
+	took := since(t, func() bool { return away.Applied() >= leader.Applied() })
+	if took > heartbeatDefault { // raft tries a lost member again every half of that
+		t.Errorf("up to date %s after its return", took)
+	}
+	if leader.name != c.leader().name {
+		t.Error("its return cost an election")
 	}
 }
 
 func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		leader := c.leader()
 		dead := c.others(leader)[0]
 		c.stop(dead)
@@ -136,8 +121,6 @@ func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.close()
-		settle()
 	})
 }
 
@@ -157,32 +140,16 @@ func failover(t *testing.T, c *cluster) time.Duration {
 }
 
 func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
-	t.Parallel()
 	for _, n := range []int{3, 5} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t, newWires(), nil)
-			c.found(nodeNames(n)...)
-			c.propose("x")
-			c.agree()
-			for round := range 10 {
-				if took := failover(t, c); took >= heartbeatDefault/5 {
-					t.Errorf("%d members, round %d: a write %s after the leader's end", n, round, took)
-				}
-				time.Sleep(time.Duration(round) * 37 * time.Millisecond) // at another phase of the timers
-			}
-			c.close()
-			settle()
+		t.Run(fmt.Sprint(n, " members"), func(t *testing.T) {
+			inGroup(t, nodeNames(n), nil, func(t *testing.T, c *cluster) { failsOver(t, c, 10, "") })
 		})
-		synctest.Test(t, func(t *testing.T) { // members without nodes: only timers decide
-			c := newCluster(t, newWires(), nil)
-			c.found(names(n)...)
-			c.propose("x")
-			c.agree()
-			if took := failover(t, c); took < heartbeatDefault/2 {
-				t.Errorf("timers alone: %s", took)
-			}
-			c.close()
-			settle()
+		t.Run(fmt.Sprint(n, " without nodes"), func(t *testing.T) {
+			inGroup(t, names(n), nil, func(t *testing.T, c *cluster) {
+				if took := failover(t, c); took < heartbeatDefault/2 {
+					t.Errorf("timers alone: %s", took)
+				}
+			})
 		})
 	}
 }
@@ -190,12 +157,7 @@ func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 // A vote is on disk before it is given. Members with slow disks wait for the votes of the
 // first candidate before they stand for election themselves.
 func TestSlowVotersElectFirstCandidate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		for delay := 50 * time.Millisecond; delay <= 150*time.Millisecond; delay += 25 * time.Millisecond {
 			for _, m := range c.members {
 				m.disk.slow(delay)
@@ -204,22 +166,14 @@ func TestSlowVotersElectFirstCandidate(t *testing.T) {
 				t.Errorf("disks that take %s: a write %s after the leader's end", delay, took)
 			}
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestCutOffFollowerDeposesNobody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		leader := c.leader()
 		term := leader.Status().Term
-		w.sever(leader.name, c.others(leader)[0]) // its address refuses, too
+		c.wires.sever(leader.name, c.others(leader)[0]) // its address refuses, too
 		for range 100 {
 			time.Sleep(100 * time.Millisecond)
 			c.propose("on and on", leader.name)
@@ -227,19 +181,11 @@ func TestCutOffFollowerDeposesNobody(t *testing.T) {
 		if now := leader.Status(); now.Term != term || now.State != "Leader" {
 			t.Errorf("%s of term %d became %s of term %d", leader.name, term, now.State, now.Term)
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		time.Sleep(3 * electionDefault) // a member that lost the first election takes no leadership before
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -247,12 +193,12 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			old := c.leader()
 			rest := c.others(old)
 			behind, ready := rest[round], rest[1-round]
-			w.part(1, behind)
+			c.wires.part(1, behind)
 			for i := range 3 * successorBehind {
 				c.propose(fmt.Sprint(i), old.name)
 			}
 			c.members[behind].disk.slow(300 * time.Millisecond) // it answers, and can't lead
-			w.part(0, behind)
+			c.wires.part(0, behind)
 			time.Sleep(200 * time.Millisecond)
 			start := time.Now()
 			if err := old.Resign(ctx); err != nil {
@@ -274,19 +220,12 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			c.open(old.name)
 			c.agree()
 		}
-		c.close()
-		settle()
 	})
 }
 
 // Without the refusal the transfer, and all writes, would wait for the election timeout.
 func TestLosingCandidateRefusesTransferAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		time.Sleep(3 * electionDefault)
 		old := c.leader()
 		rest := c.others(old)
@@ -320,17 +259,11 @@ func TestLosingCandidateRefusesTransferAtOnce(t *testing.T) {
 		if err := winner.Transfer(t.Context(), loser.name); err != nil {
 			t.Errorf("transfer after the election: %v", err)
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestLastMemberResignsAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		for range 3 {
 			var m *member
 			for _, m = range c.members {
@@ -349,17 +282,11 @@ func TestLastMemberResignsAtOnce(t *testing.T) {
 			}
 			c.stop(m.name)
 		}
-		settle()
 	})
 }
 
 func TestLeaderChangeWakesWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		old := c.leader()
 		follower := c.members[c.others(old)[0]]
 		told := make(chan id.Member)
@@ -380,29 +307,15 @@ func TestLeaderChangeWakesWaiters(t *testing.T) {
 		if got, want := <-told, c.leader().name; got != want {
 			t.Errorf("told of %s, want %s", got, want)
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestWipedNodeIsNotItsFormerMember(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(nodeNames(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		leader := c.leader()
 		lost, away := c.others(leader)[0], c.others(leader)[1]
-		node, err := lost.Node()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.stop(lost)
 		c.stop(away)
-		empty := id.NewMember(node, 2)
-		c.open(empty)
-		c.address.Store(lost, string(empty)) // the same node at the same address
+		empty := c.wipe(lost)
 		for range 20 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := leader.Propose(ctx, []byte("y")); err == nil {
@@ -416,15 +329,6 @@ func TestWipedNodeIsNotItsFormerMember(t *testing.T) {
 		}
 		c.open(away)
 		c.propose("z")
-		_, index, err := c.leader().Servers()
-		if err == nil {
-			err = c.leader().AddNonvoter(t.Context(), empty, index)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.agree()
-		c.close()
-		settle()
+		c.addNonvoter(empty)
 	})
 }

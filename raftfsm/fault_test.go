@@ -12,17 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"facet/raftfsm/logstore"
 )
 
 func TestFailedWriteTakesMemberOut(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		old := c.leader()
 		rest := c.others(old)
 		waiting := make(chan error, 1)
@@ -56,17 +50,11 @@ func TestFailedWriteTakesMemberOut(t *testing.T) {
 		}
 		c.open(old.name) // with a new disk it is a member again
 		c.agree()
-		c.close()
-		settle()
 	})
 }
 
 func TestHungDiskBecomesFatal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		m := c.members[c.others(c.leader())[0]]
 		release, reached := m.disk.hang()
 		defer release()
@@ -78,8 +66,6 @@ func TestHungDiskBecomesFatal(t *testing.T) {
 			t.Errorf("Fatal after %s, want 30 s", took)
 		}
 		release()
-		c.close()
-		settle()
 	})
 }
 
@@ -123,31 +109,10 @@ func flipAll(t *testing.T, path string, text []byte) {
 }
 
 func TestFlippedBitIsFoundAtOpen(t *testing.T) {
-	t.Parallel()
 	f := func(what, file string, text []byte) {
-		t.Helper()
-		c := newCluster(t, newWires(), quick)
-		c.found("member-a")
-		c.propose("the needle of this test")
-		if file != logstore.File {
-			if err := c.members["member-a"].Snapshot(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		index := fmt.Sprint(c.members["member-a"].Status().Snapshot)
-		c.stop("member-a")
-		path := filepath.Join(c.dir, "member-a", file)
-		if file != logstore.File {
-			found, err := filepath.Glob(filepath.Join(c.dir, "member-a", "snapshots", "*", file))
-			if err != nil || len(found) != 1 {
-				t.Fatalf("snapshots: %v, %v", found, err)
-			}
-			path = found[0]
-		}
-		flipAll(t, path, bytes.Replace(text, []byte("INDEX"), []byte(index), 1))
-		if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: open gives %v, want ErrCorrupt", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			inGroup(t, names(1), nil, func(t *testing.T, c *cluster) { findFlippedBit(t, c, file, text) })
+		})
 	}
 	f("a command", logstore.File, []byte("needle"))
 	f("a configuration", logstore.File, []byte("Suffrage"))
@@ -160,84 +125,91 @@ func TestFlippedBitIsFoundAtOpen(t *testing.T) {
 	f("the checksum in it", "meta.json", []byte("\"CRC\":\""))
 }
 
-func TestLeaderWithUnreadableLogStepsAside(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, nil)
-	c.found(names(3)...)
+func findFlippedBit(t *testing.T, c *cluster, file string, text []byte) {
 	c.propose("the needle of this test")
-	c.agree()
-	old := c.leader()
-	away := c.others(old)[0]
-	c.stop(away)
-	if err := os.RemoveAll(filepath.Join(c.dir, string(away))); err != nil {
-		t.Fatal(err)
+	if file != logstore.File {
+		c.snapshot("member-a")
 	}
-	for i := range logCacheEntries + 10 { // so that the log must be read from disk
-		c.propose(fmt.Sprint("later ", i))
+	index := fmt.Sprint(c.members["member-a"].Status().Snapshot)
+	c.stop("member-a")
+	path := filepath.Join(c.dir, "member-a", file)
+	if file != logstore.File {
+		found, err := filepath.Glob(filepath.Join(c.dir, "member-a", "snapshots", "*", file))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("snapshots: %v, %v", found, err)
+		}
+		path = found[0]
 	}
-	flipAll(t, filepath.Join(c.dir, string(old.name), logstore.File), []byte("needle"))
-	c.open(away) // a member that lost its disk asks for everything; a test may do that
-	if err := <-old.fatal; !errors.Is(err, ErrCorrupt) {
-		t.Errorf("Fatal got %v, want ErrCorrupt", err)
+	flipAll(t, path, bytes.Replace(text, []byte("INDEX"), []byte(index), 1))
+	if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("open gives %v, want ErrCorrupt", err)
 	}
-	c.stop(old.name)
-	c.propose("goes on")
-	c.agree()
+}
+
+func TestLeaderWithUnreadableLogStepsAside(t *testing.T) {
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
+		c.propose("the needle of this test")
+		c.agree()
+		old := c.leader()
+		away := c.others(old)[0]
+		c.stop(away)
+		if err := os.RemoveAll(filepath.Join(c.dir, string(away))); err != nil {
+			t.Fatal(err)
+		}
+		for i := range logCacheEntries + 10 { // so that the log must be read from disk
+			c.propose(fmt.Sprint("later ", i))
+		}
+		flipAll(t, filepath.Join(c.dir, string(old.name), logstore.File), []byte("needle"))
+		c.open(away) // a member that lost its disk asks for everything; a test may do that
+		if err := <-old.fatal; !errors.Is(err, ErrCorrupt) {
+			t.Errorf("Fatal got %v, want ErrCorrupt", err)
+		}
+		c.stop(old.name)
+		c.propose("goes on")
+		c.agree()
+	})
 }
 
 func TestSecondProcessIsRefused(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, quick)
-	c.found("member-a")
-	first := c.members["member-a"]
-	if _, err := c.tryOpen("member-a"); err == nil {
-		t.Error("the folder was opened twice")
-	}
-	c.members["member-a"] = first
-	c.propose("x")
+	inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
+		if _, err := c.tryOpen("member-a"); err == nil {
+			t.Error("the folder was opened twice")
+		}
+	})
 }
 
 func TestSnapshotWithoutLogIsRefused(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, quick)
-	c.found("member-a")
-	c.propose("x")
-	if err := c.members["member-a"].Snapshot(); err != nil {
-		t.Fatal(err)
-	}
-	c.stop("member-a")
-	if err := os.Remove(filepath.Join(c.dir, "member-a", logstore.File)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrGone) {
-		t.Errorf("got %v, want ErrGone: a member that forgot its votes must not vote", err)
-	}
+	inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
+		c.snapshot("member-a")
+		c.stop("member-a")
+		if err := os.Remove(filepath.Join(c.dir, "member-a", logstore.File)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrGone) {
+			t.Errorf("got %v, want ErrGone: a member that forgot its votes must not vote", err)
+		}
+	})
 }
 
 func TestUnreadableEntryStopsGroupOnly(t *testing.T) {
-	t.Parallel()
 	f := func(what string, entry []byte, corrupt bool) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t, newWires(), nil)
-			c.found("member-a")
-			c.propose("x")
-			m := c.members["member-a"]
-			want, at := m.journal.Digest(), m.Applied()
-			m.raft.Apply(entry, 0) // bypasses Propose, which proposes valid entries
-			if err := <-m.fatal; errors.Is(err, ErrCorrupt) != corrupt {
-				t.Errorf("%s: Fatal got %v", what, err)
-			}
-			m.raft.Apply(encodeEntry(7, kindCommand, []byte("after it")), 0)
-			time.Sleep(time.Second)
-			if m.journal.Digest() != want || m.Applied() != at {
-				t.Errorf("%s: the machine went on to index %d", what, m.Applied())
-			}
-			if err := m.Snapshot(); !errors.Is(err, ErrClosed) {
-				t.Errorf("%s: snapshot gives %v, want ErrClosed", what, err)
-			}
-			c.close()
-			settle()
+		t.Run(what, func(t *testing.T) {
+			inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
+				m := c.leader()
+				want, at := m.journal.Digest(), m.Applied()
+				m.raft.Apply(entry, 0) // bypasses Propose, which proposes valid entries
+				if err := <-m.fatal; errors.Is(err, ErrCorrupt) != corrupt {
+					t.Errorf("Fatal got %v", err)
+				}
+				m.raft.Apply(encodeEntry(7, kindCommand, []byte("after it")), 0)
+				time.Sleep(time.Second)
+				if m.journal.Digest() != want || m.Applied() != at {
+					t.Errorf("the machine went on to index %d", m.Applied())
+				}
+				if err := m.Snapshot(); !errors.Is(err, ErrClosed) {
+					t.Errorf("snapshot gives %v, want ErrClosed", err)
+				}
+			})
 		})
 	}
 	damaged := encodeEntry(7, kindCommand, []byte("damaged"))
@@ -247,29 +219,17 @@ func TestUnreadableEntryStopsGroupOnly(t *testing.T) {
 }
 
 func TestMemberRefusesDamagedEntries(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		m := c.open("member-a")
-		g := newGhost(t, w, m.name)
-		entry := func(index uint64) *raft.Log {
-			return &raft.Log{
-				Index: index, Term: 5, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("x")),
-			}
-		}
-		damaged := entry(2)
+	haunted(t, func(t *testing.T, m *member, g *ghost) {
+		damaged := command(2)
 		damaged.Data[6] ^= 1
-		if a, err := g.append(5, entry(1), damaged); err == nil {
+		if a, err := g.append(5, command(1), damaged); err == nil {
 			t.Errorf("damaged entries: got %+v, want an error", a)
 		}
 		if got := m.Status().Last; got != 0 {
 			t.Errorf("%d of the damaged entries were kept", got)
 		}
-		if a, err := g.append(5, entry(1), entry(2)); err != nil || !a.Success {
+		if a, err := g.append(5, command(1), command(2)); err != nil || !a.Success {
 			t.Errorf("the same entries sent again: %+v, %v", a, err)
 		}
-		c.close()
-		settle()
 	})
 }

@@ -9,24 +9,19 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/raftfsm/transport"
 )
 
 func TestPartitionedGroupLosesNoCommand(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		for i := range 400 {
 			c.propose(fmt.Sprint("before ", i))
 		}
 		old := c.leader()
 		rest := c.others(old)
-		w.part(1, old.name)
+		c.wires.part(1, old.name)
 		for i := range 400 {
 			c.propose(fmt.Sprint("while cut ", i), rest...)
 		}
@@ -39,7 +34,7 @@ func TestPartitionedGroupLosesNoCommand(t *testing.T) {
 		if _, err := old.Propose(ctx, []byte("lost")); !errors.As(err, new(*NotLeaderError)) {
 			t.Errorf("propose on the cut member: got %v, want NotLeaderError", err)
 		}
-		w.part(0, old.name)
+		c.wires.part(0, old.name)
 		for i := range 200 {
 			c.propose(fmt.Sprint("healed ", i))
 		}
@@ -50,83 +45,11 @@ func TestPartitionedGroupLosesNoCommand(t *testing.T) {
 				t.Errorf("%s applied %d commands, want at least 1000", name, got)
 			}
 		}
-		c.close()
-		time.Sleep(time.Minute) // raft's own timers
 	})
 }
 
-func TestLoopbackGroupSurvivesRestarts(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, func(cfg *Config) { cfg.TrailingLogs = 20 })
-	c.found(names(3)...)
-	for i := range 100 {
-		c.propose(fmt.Sprint("first ", i))
-	}
-	c.agree()
-
-	old := c.leader().name
-	c.stop(old)
-	for i := range 100 {
-		c.propose(fmt.Sprint("second ", i))
-	}
-	for _, m := range c.members { // the log that old lacks is cut everywhere
-		if err := m.Snapshot(); err != nil {
-			t.Fatal(err)
-		}
-		if got := m.Status().Snapshot; got < 200 {
-			t.Errorf("snapshot of %s: at index %d, want at least 200", m.name, got)
-		}
-	}
-	back := c.open(old)
-	if !back.HasState() {
-		t.Error("a member that comes back says that it has no state")
-	}
-	c.propose("third")
-	c.agree()
-	if got := back.Status(); got.Snapshot < 200 || got.State != "Follower" || len(got.Servers) != 3 || got.ConfigIndex == 0 {
-		t.Errorf("status after InstallSnapshot: %+v", got)
-	}
-
-	want := c.leader().journal.Digest()
-	c.close()
-	for _, name := range names(3) {
-		c.open(name)
-	}
-	c.agree()
-	if got := c.leader().journal.Digest(); got != want {
-		t.Errorf("digest after all restarted: got %x, want %x", got[:4], want[:4])
-	}
-}
-
-func TestTransferLosesNothing(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, nil)
-	c.found(names(3)...)
-	c.propose("x")
-	old := c.leader()
-	to := c.others(old)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := old.Transfer(ctx, to); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.leader().name; got == old.name {
-		t.Errorf("%s still leads", got)
-	}
-	c.propose("y")
-	c.agree()
-	if err := c.leader().Transfer(ctx, "member-z"); !errors.Is(err, ErrNotMember) {
-		t.Errorf("transfer to a stranger: got %v, want ErrNotMember", err)
-	}
-}
-
 func TestTransferSkipsDeadVoters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		for range 5 { // whoever leads, and whoever is away
 			old := c.leader()
 			rest := c.others(old)
@@ -142,22 +65,23 @@ func TestTransferSkipsDeadVoters(t *testing.T) {
 			c.agree()
 		}
 		last := c.leader()
+		if err := last.Transfer(t.Context(), "member-z"); !errors.Is(err, ErrNotMember) {
+			t.Errorf("transfer to a stranger: got %v, want ErrNotMember", err)
+		}
 		for _, name := range c.others(last) {
 			c.stop(name)
 		}
 		if err := last.Transfer(t.Context(), ""); !errors.Is(err, ErrNotMember) && !errors.As(err, new(*NotLeaderError)) {
 			t.Errorf("transfer when all others are away: got %v, want ErrNotMember", err)
 		}
-		c.close()
-		settle()
 	})
 }
 
 func TestMembersJoinAndLeave(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, nil)
-	c.found("member-a")
-	c.propose("x")
+	inGroup(t, names(1), nil, joinAndLeave)
+}
+
+func joinAndLeave(t *testing.T, c *cluster) {
 	c.open("member-b")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -211,11 +135,11 @@ func TestMembersJoinAndLeave(t *testing.T) {
 }
 
 func TestProposeReportsOutcome(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, quick)
-	c.found("member-a")
-	c.propose("x")
-	g := c.members["member-a"]
+	inGroup(t, names(1), nil, reportOutcomes)
+}
+
+func reportOutcomes(t *testing.T, c *cluster) {
+	g := c.leader()
 	if _, err := g.Propose(t.Context(), make([]byte, CommandBytesMax+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a large command: got %v, want ErrTooLarge", err)
 	}
@@ -252,44 +176,42 @@ func TestProposeReportsOutcome(t *testing.T) {
 }
 
 func TestCloseAnswersEveryProposal(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil, quick)
-	c.found("member-a")
-	c.propose("x")
-	g := c.members["member-a"]
-	const callers = 200
-	errs := make(chan error, callers)
-	for i := range callers {
-		go func() {
-			_, err := g.Propose(context.Background(), fmt.Append(nil, "c", i))
-			errs <- err
-		}()
-	}
-	time.Sleep(2 * time.Millisecond)
-	c.stop("member-a")
-	acknowledged := uint64(1)
-	for range callers {
-		switch err := <-errs; {
-		case err == nil:
-			acknowledged++
-		case !errors.Is(err, ErrClosed) && !errors.As(err, new(*NotLeaderError)):
-			t.Errorf("proposal while closing: %v", err)
+	inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
+		g := c.leader()
+		g.disk.slow(50 * time.Millisecond)
+		const callers = 200
+		errs := make(chan error, callers)
+		for i := range callers {
+			go func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				_, err := g.Propose(context.Background(), fmt.Append(nil, "c", i))
+				errs <- err
+			}()
 		}
-	}
-	again := c.open("member-a")
-	c.agree()
-	if got := again.journal.count(); got != acknowledged {
-		t.Errorf("%d commands are there, %d were acknowledged", got, acknowledged)
-	}
+		time.Sleep(callers / 2 * time.Millisecond)
+		c.stop("member-a")
+		acknowledged := uint64(1)
+		for range callers {
+			switch err := <-errs; {
+			case err == nil:
+				acknowledged++
+			case !errors.Is(err, ErrClosed) && !errors.As(err, new(*NotLeaderError)):
+				t.Errorf("proposal while closing: %v", err)
+			}
+		}
+		if acknowledged == 1 || acknowledged > callers {
+			t.Errorf("%d of %d commands were acknowledged, so this shows nothing", acknowledged-1, callers)
+		}
+		again := c.open("member-a")
+		c.agree()
+		if got := again.journal.count(); got != acknowledged {
+			t.Errorf("%d commands are there, %d were acknowledged", got, acknowledged)
+		}
+	})
 }
 
 func TestCloseIgnoresSilentMembers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		c.found(names(3)...)
-		c.propose("x")
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		gone := c.others(c.leader())
 		for _, name := range gone {
 			c.stop(name)
@@ -298,7 +220,7 @@ func TestCloseIgnoresSilentMembers(t *testing.T) {
 		var mute []transport.StreamLayer
 		var held sync.WaitGroup
 		for _, name := range gone {
-			l := w.listen(string(name))
+			l := c.wires.listen(string(name))
 			mute = append(mute, l)
 			held.Go(func() {
 				for {
@@ -329,6 +251,5 @@ func TestCloseIgnoresSilentMembers(t *testing.T) {
 			l.Close()
 		}
 		held.Wait()
-		settle()
 	})
 }

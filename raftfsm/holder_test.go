@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -44,17 +43,13 @@ func (d *door) Admits(m id.Member, token string) error {
 }
 
 func TestRefusedProcessIsNotHeard(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		doors := map[id.Member]*door{}
-		c := newCluster(t, newWires(), func(cfg *Config) {
-			d := &door{token: "token of " + string(cfg.Self), refuses: map[id.Member]bool{}}
-			doors[cfg.Self] = d
-			cfg.Holder = d
-		})
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	doors := map[id.Member]*door{}
+	tune := func(cfg *Config) {
+		d := &door{token: "token of " + string(cfg.Self), refuses: map[id.Member]bool{}}
+		doors[cfg.Self] = d
+		cfg.Holder = d
+	}
+	inGroup(t, names(3), tune, func(t *testing.T, c *cluster) {
 		old := c.leader()
 		rest := c.others(old)
 		for _, m := range rest {
@@ -93,7 +88,5 @@ func TestRefusedProcessIsNotHeard(t *testing.T) {
 		if _, err := next.Propose(late, []byte("w")); err == nil {
 			t.Error("the answer of a process that may not act counts, or that of a refused one")
 		}
-		c.close()
-		settle()
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -67,26 +66,26 @@ func (b *book) judged(t *testing.T, c *cluster, name id.Member) *member {
 	return m
 }
 
-// foundMarked starts a new group of admitted voters with a book.
-func foundMarked(t *testing.T, voters []id.Member) (*cluster, *book) {
+// marked runs a test in a bubble with a new group of admitted voters and a book.
+func marked(t *testing.T, voters int, do func(t *testing.T, c *cluster, b *book)) {
 	t.Helper()
-	b := newBook()
-	c := newCluster(t, newWires(), b.tune)
-	c.found(voters...)
-	for _, m := range c.members {
-		m.Gate().Admit()
-	}
-	return c, b
+	bubble(t, func(t *testing.T) {
+		b := newBook()
+		c := newCluster(t, newWires(), b.tune)
+		c.found(names(voters)...)
+		for _, m := range c.members {
+			m.Gate().Admit()
+		}
+		c.propose("first")
+		c.agree()
+		do(t, c, b)
+	})
 }
 
 // A leader replaces the uncommitted tail of a member that had acknowledged it to the leader
 // of an earlier term. The member has lost nothing.
 func TestReplacedTailIsNotLostState(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle)
-		c, b := foundMarked(t, names(5))
-		c.propose("first")
+	marked(t, 5, func(t *testing.T, c *cluster, b *book) {
 		old := c.leader()
 		follower := c.others(old)[0]
 		c.wires.part(1, old.name, follower)
@@ -120,20 +119,16 @@ func TestReplacedTailIsNotLostState(t *testing.T) {
 // Partitions, restarts, snapshots and cut logs never make a sound member look as if it had
 // lost state.
 func TestSoundMemberIsNeverAccused(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { huntAccusations(t, seed) })
+			marked(t, 5, func(t *testing.T, c *cluster, b *book) { huntAccusations(t, c, b, seed) })
 		})
 	}
 }
 
-func huntAccusations(t *testing.T, seed uint64) {
-	t.Cleanup(settle)
+func huntAccusations(t *testing.T, c *cluster, b *book, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	all := names(5)
-	c, b := foundMarked(t, all)
 	for step := range 60 {
 		name := all[r.IntN(len(all))]
 		switch m := c.members[name]; r.IntN(6) {
@@ -179,12 +174,7 @@ func huntAccusations(t *testing.T, seed uint64) {
 // A member that resumes with older files is noticed by its leader, and its answers count
 // for nothing.
 func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle)
-		c, b := foundMarked(t, names(3))
-		c.propose("first")
-		c.agree()
+	marked(t, 3, func(t *testing.T, c *cluster, b *book) {
 		leader := c.leader()
 		name, other := c.others(leader)[0], c.others(leader)[1]
 		dir, image := filepath.Join(c.dir, string(name)), filepath.Join(t.TempDir(), "image")
@@ -227,13 +217,8 @@ func copyDir(t *testing.T, from, to string) {
 // Before Admit a member neither votes nor raises the term, and before Receive it takes no
 // entries.
 func TestMemberWaitsForAdmission(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle)
+	marked(t, 3, func(t *testing.T, c *cluster, _ *book) {
 		all := names(3)
-		c, _ := foundMarked(t, all)
-		c.propose("first")
-		c.agree()
 		for _, name := range all {
 			c.stop(name)
 		}
@@ -271,17 +256,10 @@ func TestMemberWaitsForAdmission(t *testing.T) {
 // A member that restarts has applied its snapshot only. Its electors are those of the log,
 // or it would wait for voters that have left.
 func TestRestartedMemberKnowsItsElectors(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(settle)
-		c, _ := foundMarked(t, names(3))
-		c.propose("first")
-		c.agree()
+	marked(t, 3, func(t *testing.T, c *cluster, _ *book) {
 		leader := c.leader()
 		stays, leaves := c.others(leader)[0], c.others(leader)[1]
-		if err := c.members[stays].Snapshot(); err != nil {
-			t.Fatal(err)
-		}
+		c.snapshot(stays)
 		_, index, err := leader.Servers()
 		if err != nil {
 			t.Fatal(err)

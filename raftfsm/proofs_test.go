@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"facet/internal/id"
@@ -30,15 +29,18 @@ type provers struct {
 }
 
 // begin returns what makes a member of a cluster on w send its proofs together.
-func (p *provers) begin(w *wires) func(*Config) {
+func (p *provers) begin(t *testing.T, w *wires) func(*Config) {
 	if p == nil {
 		return nil
 	}
 	p.wires, p.of = w, map[id.Member]*Proofs{}
-	return p.configure
+	t.Cleanup(func() {
+		for _, o := range p.of {
+			o.Close()
+		}
+	})
+	return func(cfg *Config) { cfg.Proofs = p.node(cfg.Self) }
 }
-
-func (p *provers) configure(cfg *Config) { cfg.Proofs = p.node(cfg.Self) }
 
 func (p *provers) node(m id.Member) *Proofs {
 	p.mu.Lock()
@@ -64,31 +66,13 @@ func (p *provers) node(m id.Member) *Proofs {
 	return p.of[m]
 }
 
-func (p *provers) close() {
-	if p == nil {
-		return
-	}
-	for _, o := range p.of {
-		o.Close()
-	}
-}
-
 func TestLeaderProvenTogetherSeesAllWrites(t *testing.T) {
-	t.Parallel()
-	readsSeeAll(t, &provers{}, func(ctx context.Context, _ *cluster, m *member) error {
-		index, err := m.ReadIndex(ctx)
-		if err != nil {
-			return err
-		}
-		return m.WaitApplied(ctx, index)
-	})
+	readsSeeAll(t, &provers{}, readIndex)
 }
 
 // A voter's question is its own word for the leader.
 func TestAskingVoterSeesAcknowledgedWrites(t *testing.T) {
-	t.Parallel()
-	p := &provers{}
-	readsSeeAll(t, p, func(ctx context.Context, _ *cluster, m *member) error {
+	readsSeeAll(t, &provers{}, func(ctx context.Context, _ *cluster, m *member) error {
 		point, ok := AskLeader(ctx, m.Group)
 		if !ok {
 			return &NotLeaderError{}
@@ -99,29 +83,9 @@ func TestAskingVoterSeesAcknowledgedWrites(t *testing.T) {
 
 // proving runs a test with groups whose leader is the first member.
 func proving(t *testing.T, groups, voters int, do func(t *testing.T, p *provers, groups []*cluster, members []id.Member)) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p, members := &provers{}, nodeNames(voters)
-		configure := p.begin(newWires())
-		var all []*cluster
-		for i := range groups {
-			c := newCluster(t, newWires(), func(cfg *Config) { cfg.Group = id.Shard(7 + i); configure(cfg) })
-			c.found(members...)
-			for c.leader().name != members[0] {
-				if err := c.leader().Transfer(t.Context(), members[0]); err != nil {
-					time.Sleep(100 * time.Millisecond)
-				}
-			}
-			c.propose("x")
-			c.agree()
-			all = append(all, c)
-		}
-		do(t, p, all, members)
-		for _, c := range all {
-			c.close()
-		}
-		p.close()
-		settle()
+		do(t, p, ledGroups(t, groups, members, p.begin(t, newWires())), members)
 	})
 }
 
@@ -175,34 +139,18 @@ func TestTwoOfFiveProveNothing(t *testing.T) {
 
 // On the wrong side of a partition a leader has two members without a vote.
 func TestAskingNonvoterProvesNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, members := &provers{}, nodeNames(5)
+	bubble(t, func(t *testing.T) {
+		members := nodeNames(5)
 		w := newWires()
-		c := newCluster(t, w, p.begin(w))
-		c.found(members[:3]...)
-		c.propose("x")
+		c := newCluster(t, w, (&provers{}).begin(t, w))
+		withNonvoters(c, members)
 		old := c.leader()
-		for _, n := range members[3:] {
-			c.open(n)
-			_, config, err := old.Servers()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := old.AddNonvoter(t.Context(), n, config); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.agree()
 		w.part(1, members[3], members[4], old.name)
 		if point, ok := AskLeader(t.Context(), c.members[members[3]].Group); ok {
 			t.Errorf("got %+v", point)
 		}
 		w.part(0, members[3], members[4], old.name)
 		c.agree()
-		c.close()
-		p.close()
-		settle()
 	})
 }
 

@@ -13,35 +13,24 @@ import (
 	"facet/internal/id"
 )
 
-// withNonvoters founds three voters and adds two members without a vote.
-func withNonvoters(t *testing.T, c *cluster) (voters, nonvoters []id.Member) {
-	t.Helper()
-	voters, nonvoters = names(5)[:3], names(5)[3:]
-	c.found(voters...)
+// withNonvoters founds three voters and adds the other members without a vote.
+func withNonvoters(c *cluster, members []id.Member) {
+	c.t.Helper()
+	c.found(members[:3]...)
 	c.propose("x")
-	for _, n := range nonvoters {
+	for _, n := range members[3:] {
 		c.open(n)
-		leader := c.leader()
-		_, config, err := leader.Servers()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := leader.AddNonvoter(t.Context(), n, config); err != nil {
-			t.Fatal(err)
-		}
+		c.addNonvoter(n)
 	}
-	c.agree()
-	return voters, nonvoters
 }
 
 func TestNonvotersDoNotConfirmLeader(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWires()
-		c := newCluster(t, w, nil)
-		_, nonvoters := withNonvoters(t, c)
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		withNonvoters(c, names(5))
 		old := c.leader()
-		w.part(1, append(nonvoters, old.name)...)
+		minority := append(names(5)[3:], old.name)
+		c.wires.part(1, minority...)
 		// Before the lease has run out, raft's own check counts the non-voters.
 		if err := old.raft.VerifyLeader().Error(); err != nil {
 			t.Errorf("stock VerifyLeader now refuses (%v): our own rounds are no longer needed", err)
@@ -51,27 +40,25 @@ func TestNonvotersDoNotConfirmLeader(t *testing.T) {
 		if index, err := old.ReadIndex(ctx); !errors.As(err, new(*NotLeaderError)) {
 			t.Errorf("read index on the wrong side: got %d, %v, want NotLeaderError", index, err)
 		}
-		w.part(0, append(nonvoters, old.name)...)
+		c.wires.part(0, minority...)
 		c.propose("healed")
 		c.agree()
-		c.close()
-		settle()
 	})
 }
 
 func TestReadSeesAcknowledgedWrites(t *testing.T) {
-	t.Parallel()
-	readsSeeAll(t, nil, func(ctx context.Context, _ *cluster, m *member) error {
-		index, err := m.ReadIndex(ctx)
-		if err != nil {
-			return err
-		}
-		return m.WaitApplied(ctx, index)
-	})
+	readsSeeAll(t, nil, readIndex)
+}
+
+func readIndex(ctx context.Context, _ *cluster, m *member) error {
+	index, err := m.ReadIndex(ctx)
+	if err != nil {
+		return err
+	}
+	return m.WaitApplied(ctx, index)
 }
 
 func TestFollowerReadSeesAcknowledgedWrites(t *testing.T) {
-	t.Parallel()
 	readsSeeAll(t, nil, func(ctx context.Context, c *cluster, m *member) error {
 		leader, known := m.Leader()
 		if !known || !c.wires.reach(m.name, leader) {
@@ -86,12 +73,7 @@ func TestFollowerReadSeesAcknowledgedWrites(t *testing.T) {
 }
 
 func TestReadPointCommitsOnFollower(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		leader := c.leader()
 		for _, name := range c.others(leader) {
 			for range 20 {
@@ -129,17 +111,15 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 			t.Error("a point of an earlier term is taken for what is committed")
 		}
 		c.agree()
-		c.close()
-		settle()
 	})
 }
 
 // readsSeeAll calls read on every member, while clients write and leaders are cut off.
 // The members' proofs travel by p, or on streams.
 func readsSeeAll(t *testing.T, p *provers, read func(context.Context, *cluster, *member) error) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newWires()
-		c := newCluster(t, w, p.begin(w))
+		c := newCluster(t, w, p.begin(t, w))
 		c.found(nodeNames(3)...)
 		c.propose("x")
 		var mu sync.Mutex
@@ -207,40 +187,25 @@ func readsSeeAll(t *testing.T, p *provers, read func(context.Context, *cluster, 
 			t.Errorf("only %d reads succeeded", reads)
 		}
 		c.agree()
-		c.close()
-		p.close()
-		settle()
 	})
 }
 
 func TestReadIndexOnFollowerNamesLeader(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		leader := c.leader()
 		follower := c.members[c.others(leader)[0]]
-		_, err := follower.ReadIndex(t.Context())
-		if e := (*NotLeaderError)(nil); !errors.As(err, &e) || e.Leader != leader.name {
-			t.Errorf("got %v, want a NotLeaderError that names %s", err, leader.name)
+		_, read := follower.ReadIndex(t.Context())
+		_, proposed := follower.Propose(t.Context(), []byte("x"))
+		for _, err := range []error{read, proposed} {
+			if e := (*NotLeaderError)(nil); !errors.As(err, &e) || e.Leader != leader.name {
+				t.Errorf("got %v, want a NotLeaderError that names %s", err, leader.name)
+			}
 		}
-		_, err = follower.Propose(t.Context(), []byte("x"))
-		if e := (*NotLeaderError)(nil); !errors.As(err, &e) || e.Leader != leader.name {
-			t.Errorf("propose: got %v, want a NotLeaderError that names %s", err, leader.name)
-		}
-		c.close()
-		settle()
 	})
 }
 
 func TestReadIndexWaitsForOwnTerm(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found("member-a")
-		c.propose("x")
+	inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
 		m := c.members["member-a"]
 		synctest.Wait() // until the marker of the term is applied, too
 		// As right after an election: nothing of this term was applied yet.
@@ -261,7 +226,5 @@ func TestReadIndexWaitsForOwnTerm(t *testing.T) {
 		if err := <-got; err != nil {
 			t.Error(err)
 		}
-		c.close()
-		settle()
 	})
 }

@@ -84,39 +84,9 @@ func (r *roll) pass(lost uint64, rest []id.Member) {
 
 // A member that comes back to a majority with old copies keeps its log and says so.
 func TestRewrittenHistoryIsRefused(t *testing.T) {
-	t.Parallel()
 	f := func(what string, others func(r *roll, lost uint64, rest []id.Member)) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			r := newRoll(t)
-			r.copy()
-			r.write("lost", 20)
-			r.agree()
-			time.Sleep(2 * commitTick) // for the commit index on the disk
-			status := r.members["member-a"].Status()
-			r.rollBack()
-			before, rest := r.last("member-a"), names(3)[1:]
-			others(r, status.Term, rest)
-			a := r.open("member-a")
-			r.propose("with all", rest...)
-			var err error
-			select {
-			case err = <-a.fatal:
-			case <-time.After(time.Minute):
-			}
-			var rewrite *RewriteError
-			if !errors.As(err, &rewrite) {
-				t.Fatalf("%s: got %v, want a RewriteError", what, err)
-			}
-			if rewrite.Commit != status.Commit || rewrite.From > rewrite.Commit {
-				t.Errorf("%s: entries %d to %d, and %d were committed", what, rewrite.From, rewrite.Commit, status.Commit)
-			}
-			r.propose("goes on", rest...)
-			r.close()
-			if last := r.last("member-a"); last != before {
-				t.Errorf("%s: the log ends at %d, want %d", what, last, before)
-			}
-			settle()
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) { refuseRewrite(t, others) })
 		})
 	}
 	f("a shorter log", func(r *roll, lost uint64, rest []id.Member) { r.pass(lost, rest); r.write("other", 1) })
@@ -134,14 +104,40 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 	})
 }
 
+func refuseRewrite(t *testing.T, others func(r *roll, lost uint64, rest []id.Member)) {
+	r := newRoll(t)
+	r.copy()
+	r.write("lost", 20)
+	r.agree()
+	time.Sleep(2 * commitTick) // for the commit index on the disk
+	status := r.members["member-a"].Status()
+	r.rollBack()
+	before, rest := r.last("member-a"), names(3)[1:]
+	others(r, status.Term, rest)
+	a := r.open("member-a")
+	r.propose("with all", rest...)
+	var err error
+	select {
+	case err = <-a.fatal:
+	case <-time.After(time.Minute):
+	}
+	var rewrite *RewriteError
+	if !errors.As(err, &rewrite) {
+		t.Fatalf("got %v, want a RewriteError", err)
+	}
+	if rewrite.Commit != status.Commit || rewrite.From > rewrite.Commit {
+		t.Errorf("entries %d to %d, and %d were committed", rewrite.From, rewrite.Commit, status.Commit)
+	}
+	r.propose("goes on", rest...)
+	r.close()
+	if last := r.last("member-a"); last != before {
+		t.Errorf("the log ends at %d, want %d", last, before)
+	}
+}
+
 // The commit index is on the disk soon after the last write.
 func TestCommitIndexIsSaved(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newWires(), nil)
-		c.found(names(3)...)
-		c.propose("x")
-		c.agree()
+	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		time.Sleep(2 * commitTick)
 		synctest.Wait()
 		for _, m := range c.members {
@@ -149,44 +145,33 @@ func TestCommitIndexIsSaved(t *testing.T) {
 				t.Errorf("%s: the disk has %d, %v; want %d", m.name, got.Commit, err, m.Status().Commit)
 			}
 		}
-		c.close()
-		settle()
 	})
 }
 
 // A member whose snapshots are gone has forgotten what they held.
 func TestMemberWithoutSnapshotsIsRefused(t *testing.T) {
-	t.Parallel()
-	f := func(what string, cut bool) {
-		t.Helper()
-		c := newCluster(t, nil, quick)
-		c.found("member-a")
-		m := c.members["member-a"]
-		for i := range 20 {
-			c.propose(fmt.Sprint(i))
-		}
-		err := m.Snapshot()
-		if cut {
-			err = errors.Join(err, m.snapshots.CutLog(time.Now().Add(time.Hour)))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !cut {
-			c.propose("behind the snapshot")
-		}
-		first, err := m.log.FirstIndex()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.stop("member-a")
-		if err := os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.tryOpen("member-a"); cut && !errors.Is(err, ErrGone) || !cut && err != nil {
-			t.Errorf("%s, the log begins at %d: got %v", what, first, err)
-		}
+	f := func(what string, cut bool, want error) {
+		t.Run(what, func(t *testing.T) {
+			inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
+				m := c.leader()
+				c.snapshot("member-a")
+				if cut {
+					if err := m.snapshots.CutLog(time.Now().Add(time.Hour)); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					c.propose("behind the snapshot")
+				}
+				c.stop("member-a")
+				if err := os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.tryOpen("member-a"); !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
+				}
+			})
+		})
 	}
-	f("the log has nothing else", true)
-	f("the log has all", false)
+	f("the log has nothing else", true, ErrGone)
+	f("the log has all", false, nil)
 }

@@ -39,14 +39,14 @@ func (d *slowDisk) hang() (release func(), reached <-chan struct{}) {
 	}), at
 }
 
-// slow lets every append and every vote take at least this long.
+// slow lets every append, vote and cut take at least this long.
 func (d *slowDisk) slow(delay time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.delay = delay
 }
 
-// breakDown lets every append and every vote fail from now on.
+// breakDown lets every append, vote and cut fail from now on.
 func (d *slowDisk) breakDown(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,7 @@ func (d *slowDisk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{
 
 func (d *slowDisk) StoreLogs(l []*raft.Log) error {
 	d.mu.Lock()
-	gate, err, delay := d.gate, d.fail, d.delay
+	gate := d.gate
 	if gate != nil && d.reached != nil {
 		close(d.reached)
 		d.reached = nil
@@ -66,24 +66,31 @@ func (d *slowDisk) StoreLogs(l []*raft.Log) error {
 	if gate != nil {
 		<-gate
 	}
-	if delay > 0 {
-		time.Sleep(delay)
-	}
-	if err != nil {
+	if err := d.late(); err != nil {
 		return err
 	}
 	return d.Disk.StoreLogs(l)
 }
 
 func (d *slowDisk) Set(k, v []byte) error {
-	d.mu.Lock()
-	err, delay := d.fail, d.delay
-	d.mu.Unlock()
-	if delay > 0 {
-		time.Sleep(delay)
-	}
-	if err != nil {
+	if err := d.late(); err != nil {
 		return err
 	}
 	return d.Disk.Set(k, v)
+}
+
+func (d *slowDisk) DeleteRange(from, to uint64) error {
+	if err := d.late(); err != nil {
+		return err
+	}
+	return d.Disk.DeleteRange(from, to)
+}
+
+// late waits as long as a write takes, and returns the disk's error.
+func (d *slowDisk) late() error {
+	d.mu.Lock()
+	err, delay := d.fail, d.delay
+	d.mu.Unlock()
+	time.Sleep(delay)
+	return err
 }

@@ -100,6 +100,16 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 	return s
 }
 
+// openStocks starts a group of three members.
+func openStocks(t *testing.T, w *wires) []*stock {
+	t.Helper()
+	var all []*stock
+	for _, name := range names(3) {
+		all = append(all, openStock(t, w, name, names(3)))
+	}
+	return all
+}
+
 // leaderOf waits for the leader among members. Call it in virtual time.
 func leaderOf(t *testing.T, members []*stock, but *stock) *stock {
 	t.Helper()
