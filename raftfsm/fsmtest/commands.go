@@ -2,7 +2,13 @@ package fsmtest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"facet/internal/codec"
@@ -36,21 +42,42 @@ func Decode[M any](table []command.Row[M], b []byte) (any, error) {
 	return c.Elem().Interface(), nil
 }
 
-// CheckCodes fails t if the index of a row in table is not the row's code, or if the code
-// has the bit 0x40, which marks an answer.
-func CheckCodes[M any](t testing.TB, table []command.Row[M]) {
+// Documented returns the codes in a section of docs/formats/commands.md.
+func Documented(t testing.TB, section string) (codes []int) {
 	t.Helper()
-	rows := 0
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), section)
+	part, _, _ = strings.Cut(part, "\n## ")
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
+		code, err := strconv.Atoi(row[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+// CheckCodes fails t if the index of a row in table is not the row's code, if the code has the
+// bit 0x40, which marks an answer, or if the section documents other codes.
+func CheckCodes[M any](t testing.TB, table []command.Row[M], section string) {
+	t.Helper()
+	var codes []int
 	for code, row := range table {
 		if row.Type == nil {
 			continue
 		}
-		rows++
+		codes = append(codes, code)
 		if int(row.Head.Code) != code || row.Head.Version == 0 || code&0x40 != 0 {
 			t.Errorf("%v lies at %d and has code %d, version %d", row.Type, code, row.Head.Code, row.Head.Version)
 		}
 	}
-	if rows == 0 {
-		t.Error("the table has no rows")
+	documented := Documented(t, section)
+	documented = slices.DeleteFunc(documented, func(code int) bool { return code >= int(codec.Skippable) })
+	if len(codes) == 0 || !slices.Equal(codes, documented) {
+		t.Errorf("the table has the codes %d, and %q has %d", codes, section, documented)
 	}
 }

@@ -3,37 +3,15 @@ package fsmtest_test
 import (
 	"maps"
 	"math/rand/v2"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/fsmtest"
 )
-
-// documented returns the codes below most of a section of docs/formats/commands.md,
-// which both machines compare with their tables.
-func documented(t *testing.T, section string, most int) []int {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/formats/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(page), section)
-	part, _, _ = strings.Cut(part, "\n## ")
-	var codes []int
-	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
-		if code, err := strconv.Atoi(row[1]); err == nil && code < most {
-			codes = append(codes, code)
-		}
-	}
-	return codes
-}
 
 // No random history would test a command that no model knows.
 func TestModelsKnowEveryCommand(t *testing.T) {
@@ -46,7 +24,8 @@ func TestModelsKnowEveryCommand(t *testing.T) {
 				proposed[int(cmd[0])] = true
 			}
 		}
-		if diff := cmp.Diff(documented(t, section, most), slices.Sorted(maps.Keys(proposed))); diff != "" {
+		documented := slices.DeleteFunc(fsmtest.Documented(t, section), func(code int) bool { return code >= most })
+		if diff := cmp.Diff(documented, slices.Sorted(maps.Keys(proposed))); diff != "" {
 			t.Errorf("%s (-documented +proposed):\n%s", section, diff)
 		}
 	}

@@ -125,7 +125,7 @@ func (c Case) disturb(t testing.TB, rs []*replica, index uint64) {
 	t.Helper()
 	if c.Rand.IntN(16) == 0 {
 		next := c.New()
-		restore(t, next, snapshot(t, rs[reborn].machine), index)
+		restore(t, next, Snapshot(t, rs[reborn].machine), index)
 		rs[reborn].machine = next
 	}
 	r := rs[replayed]
@@ -169,10 +169,11 @@ func (c Case) compare(t testing.TB, rs []*replica, index uint64, others []*repli
 
 func install(t testing.TB, to, from *replica, index uint64) {
 	t.Helper()
-	restore(t, to.machine, snapshot(t, from.machine), index)
+	restore(t, to.machine, Snapshot(t, from.machine), index)
 }
 
-func snapshot(t testing.TB, m raftfsm.Machine) []byte {
+// Snapshot returns a snapshot of m.
+func Snapshot(t testing.TB, m raftfsm.Machine) []byte {
 	t.Helper()
 	return write(t, freeze(t, m))
 }

@@ -5,21 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"facet/raftfsm/fsmtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
-
-// status applies a command and returns the status of its answer.
-func status[C, A any](t testing.TB, m *Machine, op command.Op[C, A], c C, of func(A) Status) Status {
-	t.Helper()
-	a, err := op.Answer(m.Apply(1, op.Encode(c)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return of(a)
-}
 
 // tagger changes the tags of galleryA, each time as a new operation.
 type tagger struct {
@@ -135,7 +126,7 @@ func TestTagsAreBounded(t *testing.T) {
 		t.Errorf("a label that was kept: identity %d, want %d", got, TagsMax+2)
 	}
 	restored := New()
-	if err := restored.Restore(bytes.NewReader(snapshot(t, g.m))); err != nil {
+	if err := restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, g.m))); err != nil {
 		t.Fatal(err)
 	}
 	if restored.Digest() != g.m.Digest() {
@@ -150,7 +141,7 @@ func TestDeletedGalleryIsUnknownAtOnce(t *testing.T) {
 	other.Gallery.Name = "gallery"
 	create := func(write byte) Status {
 		other.Write = testWrite(write)
-		return status(t, m, CreateGalleryOp, other, func(a CreateGalleryAnswer) Status { return a.Status })
+		return status(t, m, other)
 	}
 	if got := create(50); got != Exists {
 		t.Fatalf("a second gallery of the name: %v", got)
@@ -166,14 +157,14 @@ func TestDeletedGalleryIsUnknownAtOnce(t *testing.T) {
 		t.Error("it is known")
 	}
 	grant := Grant{Gallery: galleryA, Generation: 2, Shard: 1, Want: 1}
-	if got := status(t, m, GrantOp, grant, func(a GrantAnswer) Status { return a.Status }); got != UnknownGallery {
+	if got := status(t, m, grant); got != UnknownGallery {
 		t.Errorf("slots of it: %v", got)
 	}
 	if got := create(52); got != BeingDeleted {
 		t.Errorf("its name, before the shards are fenced: %v", got)
 	}
 	forget := func(generation uint32) Status {
-		return status(t, m, ForgetGalleryOp, ForgetGallery{galleryA, generation}, func(a StatusAnswer) Status { return a.Status })
+		return status(t, m, ForgetGallery{galleryA, generation})
 	}
 	if got := forget(1); got != StaleGeneration {
 		t.Errorf("forget another generation: %v", got)
@@ -197,7 +188,7 @@ func TestNewShardsGetSlotsOnceSettled(t *testing.T) {
 	shards := ShardsOf(galleryA, 3, 16)
 	grant := func(s id.Shard) Status {
 		c := Grant{Gallery: galleryA, Generation: 1, Shard: s, Want: 1}
-		return status(t, m, GrantOp, c, func(a GrantAnswer) Status { return a.Status })
+		return status(t, m, c)
 	}
 	grow := func(write byte, size uint32, shards int) Gallery {
 		a, err := UpdateGalleryOp.Answer(m.Apply(1, UpdateGalleryOp.Encode(UpdateGallery{
@@ -209,7 +200,7 @@ func TestNewShardsGetSlotsOnceSettled(t *testing.T) {
 		return a.Gallery
 	}
 	settle := func(epoch uint32) Status {
-		return status(t, m, SettleOp, Settle{galleryA, 1, epoch}, func(a StatusAnswer) Status { return a.Status })
+		return status(t, m, Settle{galleryA, 1, epoch})
 	}
 	grow(20, 1000, 2)
 	last := grow(21, 2000, 3)

@@ -2,20 +2,14 @@ package metafsm
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm/fsmtest"
 )
@@ -48,37 +42,13 @@ func levelScript() []any {
 
 func TestLevelBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	m := NewKnowing(2)
-	var b strings.Builder
-	for i, c := range levelScript() {
-		cmd := encode(c)
-		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
-	}
-	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
-	name := filepath.Join("testdata", "levels.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
+	m, again := NewKnowing(2), NewKnowing(3)
+	stored := keepsBytes(t, m, again, "levels.txt", levelScript())
 	if r, ok := m.Restoration(); !ok || !r.Done || r.Loaded != 5 || m.Level() != 2 {
 		t.Fatalf("restored: %+v; level %d", r, m.Level())
 	}
-	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
-	stored, err := hex.DecodeString(last)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := NewKnowing(3)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() || again.Level() != 2 {
-		t.Fatalf("restore: %v", err)
+	if again.Level() != 2 {
+		t.Fatalf("level %d after a restart", again.Level())
 	}
 	old := NewKnowing(1)
 	if err := old.Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
@@ -92,11 +62,9 @@ func TestLevelRisesOnlyIfAllKnow(t *testing.T) {
 	put := func(n byte, level uint32) Status {
 		node := id.Node{UUID: id.UUID{n}}
 		c := PutNode{Node{ID: node, Member: id.NewMember(node, 1), Level: level}}
-		return status(t, m, PutNodeOp, c, func(a StatusAnswer) Status { return a.Status })
+		return status(t, m, c)
 	}
-	raise := func(to uint32) Status {
-		return status(t, m, RaiseLevelOp, RaiseLevel{to}, func(a RaiseLevelAnswer) Status { return a.Status })
-	}
+	raise := func(to uint32) Status { return status(t, m, RaiseLevel{to}) }
 	put(1, 3)
 	put(2, 0)
 	if got := raise(2); got != TooOld || m.Level() != 1 {
@@ -117,31 +85,6 @@ func TestLevelRisesOnlyIfAllKnow(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsDocumented compares the table with docs/formats/commands.md.
-func TestEveryCodeIsDocumented(t *testing.T) {
-	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(raw), "## Codes of meta")
-	part, _, _ = strings.Cut(part, "\n## ")
-	documented := map[int]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
-		code, err := strconv.Atoi(row[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		documented[code] = true
-	}
-	for code := range codec.Skippable {
-		known := code < len(commands) && commands[code].Type != nil
-		if known != documented[code] {
-			t.Errorf("code %d: known %v, documented %v", code, known, documented[code])
-		}
-	}
-}
-
 // TestCommandFieldsMatchLevel compares the fields of all commands and records with
 // testdata/fields.txt. A new field ends every older node that reads it.
 func TestCommandFieldsMatchLevel(t *testing.T) {
@@ -156,17 +99,7 @@ func TestCommandFieldsMatchLevel(t *testing.T) {
 	for i, r := range []any{stateRecord{}, Node{}, Tenant{}, AccessKey{}, Gallery{}, GrantsOf{}, Application{}, TagSet{}} {
 		fmt.Fprintf(&b, "record %d %s\n", int(headState.Code)+i, fsmtest.Fields(reflect.TypeOf(r)))
 	}
-	name := filepath.Join("testdata", "fields.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := cmp.Diff(fsmtest.Kept(t, "fields.txt", b.String()), b.String()); diff != "" {
 		t.Fatalf("commands have other fields than at their level; docs/formats/commands.md says what that takes (-want +got):\n%s", diff)
 	}
 }

@@ -2,24 +2,20 @@ package metafsm
 
 import (
 	"bytes"
-	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"facet/raftfsm"
 
 	"github.com/google/go-cmp/cmp"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/operation"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+var _ = flag.Bool("rewrite", false, "write testdata anew")
 
 var (
 	tenantA  = id.Tenant{UUID: id.UUID{0xa}}
@@ -102,70 +98,43 @@ func testCreation(write, n byte) CreateGallery {
 	return c
 }
 
+// status applies a command and returns the first field of its answer.
+func status(t testing.TB, m *Machine, c any) Status {
+	t.Helper()
+	return fsmtest.Status[Status](t, m.Apply(1, encode(c)))
+}
+
+// expecting returns a function that compares the status of a command, which a text names.
+func expecting(t *testing.T, m *Machine) func(what string, c any, want Status) {
+	return func(what string, c any, want Status) {
+		t.Helper()
+		if got := status(t, m, c); got != want {
+			t.Errorf("%s, %T: %v, want %v", what, c, got, want)
+		}
+	}
+}
+
 func filled(t testing.TB) *Machine {
 	t.Helper()
 	m := New()
 	for i, c := range script() {
-		answer, err := codec.Split(m.Apply(uint64(i+1), encode(c)))
-		var a struct {
-			Status Status `cbor:"1,keyasint"`
-		}
-		if err == nil {
-			_ = answer.Decode(answer.Head, &a) // other fields are unknown to a
-		}
-		if a.Status != Done {
-			t.Fatalf("%T: %v, %v", c, a.Status, err)
+		if got := fsmtest.Status[Status](t, m.Apply(uint64(i+1), encode(c))); got != Done {
+			t.Fatalf("%T: %v", c, got)
 		}
 	}
 	return m
 }
 
-func snapshot(t testing.TB, m *Machine) []byte {
+// keepsBytes compares commands, answers and the snapshot of m with a file of testdata. again
+// gets the snapshot.
+func keepsBytes(t *testing.T, m, again *Machine, file string, list []any) (stored []byte) {
 	t.Helper()
-	f, err := m.Freeze()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Release()
-	var b bytes.Buffer
-	if _, err := f.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return fsmtest.Transcript[*Machine]{File: file, Table: commands[:], Index: fsmtest.From(1)}.Check(t, m, again, list)
 }
 
 func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	m := New()
-	var b strings.Builder
-	for i, c := range script() {
-		cmd := encode(c)
-		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
-	}
-	stored := snapshot(t, m)
-	fmt.Fprintf(&b, "snapshot %x\n", stored)
-	name := filepath.Join("testdata", "formats.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
-	old, err := hex.DecodeString(last)
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored := New()
-	if err := restored.Restore(bytes.NewReader(old)); err != nil || restored.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	keepsBytes(t, New(), New(), "formats.txt", script())
 }
 
 func TestNodesKeepJoinTime(t *testing.T) {
@@ -214,7 +183,7 @@ func TestChangedSignalsEachChange(t *testing.T) {
 			t.Errorf("a retry of %T is told as a change", c)
 		}
 	}
-	snap := snapshot(t, m)
+	snap := fsmtest.Snapshot(t, m)
 	next := m.Changed()
 	m.Apply(1, nil)
 	if closed(next) {
@@ -266,10 +235,7 @@ func TestExcessOperationsAreRefused(t *testing.T) {
 		w := testWrite(n)
 		w.Time += later
 		c := CreateTenant{w, Tenant{ID: id.Tenant{UUID: id.UUID{n}}, Name: fmt.Sprint(n)}}
-		a, err := CreateTenantOp.Answer(m.Apply(1, CreateTenantOp.Encode(c)))
-		if err != nil || a.Status != want {
-			t.Errorf("tenant %d: got %v, %v, want %v", n, a.Status, err, want)
-		}
+		expecting(t, m)(c.Tenant.Name, c, want)
 	}
 	f(0, 0, Done)
 	f(1, 0, Done)
@@ -281,94 +247,28 @@ func TestExcessOperationsAreRefused(t *testing.T) {
 
 func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
-	good := snapshot(t, filled(t))
 	m := New()
 	m.Apply(1, encode(script()[0]))
-	before, next := m.Digest(), m.Changed()
-	for i := range good {
-		bad := bytes.Clone(good)
-		bad[i] ^= 4
-		if err := m.Restore(bytes.NewReader(bad)); err == nil {
-			t.Fatalf("byte %d of %d changed: restored", i, len(good))
-		}
-		if err := m.Restore(bytes.NewReader(good[:i])); !errors.Is(err, codec.ErrCorrupt) {
-			t.Fatalf("cut to %d of %d bytes: %v", i, len(good), err)
-		}
+	next := m.Changed()
+	fsmtest.CheckDamage(t, m, fsmtest.Snapshot(t, filled(t)))
+	if m.Changed() != next {
+		t.Error("a refused snapshot is told as a change")
 	}
-	if m.Digest() != before || m.Changed() != next {
-		t.Error("a refused snapshot changed the state")
-	}
-}
-
-// applyPanics reports whether Apply panics.
-func applyPanics(m *Machine, cmd []byte) (panics bool) {
-	defer func() { panics = recover() != nil }()
-	m.Apply(99, cmd)
-	return false
 }
 
 func TestUnknownCommandPanicsUnlessSkippable(t *testing.T) {
 	t.Parallel()
-	m := filled(t)
-	before := m.Digest()
-	f := func(name string, cmd []byte, want bool) {
-		t.Helper()
-		if got := applyPanics(m, cmd); got != want {
-			t.Errorf("%s: panics %v, want %v", name, got, want)
-		}
-	}
-	grant := encode(script()[7])
-	f("empty", nil, false)
-	f("skippable", []byte{codec.Skippable | 5, 1, 0xff}, false)
-	f("unknown", []byte{0x3f, 1, 0xa0}, true)
-	f("a later version", append([]byte{grant[0], 2}, grant[2:]...), true)
-	f("cut", grant[:5], true)
-	if m.Digest() != before {
-		t.Error("an unreadable command changed the state")
-	}
+	fsmtest.CheckUnreadable(t, filled(t), encode(script()[7]))
 }
 
 func TestRowsLieAtTheirCodes(t *testing.T) {
 	t.Parallel()
-	fsmtest.CheckCodes(t, commands[:])
+	fsmtest.CheckCodes(t, commands[:], "## Codes of meta")
 }
 
-func FuzzDecodeInvertsEncode(f *testing.F) {
-	for _, c := range script() {
-		f.Add(encode(c))
-	}
-	f.Add([]byte{0x80, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := fsmtest.Decode(commands[:], b)
-		if err != nil {
-			return
-		}
-		first := encode(c)
-		again, err := fsmtest.Decode(commands[:], first)
-		if err != nil || !bytes.Equal(encode(again), first) {
-			t.Fatalf("%x is encoded as %x, then %v", b, first, err)
-		}
-	})
-}
+func FuzzDecodeInvertsEncode(f *testing.F) { fsmtest.CheckEncoding(f, commands[:], script()) }
 
 func FuzzRestoreFailsOrIsComplete(f *testing.F) {
-	f.Add(snapshot(f, filled(f)))
-	f.Add(snapshot(f, New()))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		// Reframe repairs the frame, so that Restore reads the records behind it.
-		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
-			m := New()
-			empty := m.Digest()
-			if err := m.Restore(bytes.NewReader(b)); err != nil {
-				if m.Digest() != empty {
-					t.Fatalf("a refused snapshot changed the state: %v", err)
-				}
-				continue
-			}
-			again := New()
-			if err := again.Restore(bytes.NewReader(snapshot(t, m))); err != nil || again.Digest() != m.Digest() {
-				t.Fatalf("the restored state does not survive a snapshot: %v", err)
-			}
-		}
-	})
+	empty := func() raftfsm.Machine { return New() }
+	fsmtest.CheckRestore(f, empty, magic, fsmtest.Snapshot(f, filled(f)), fsmtest.Snapshot(f, New()))
 }

@@ -2,12 +2,8 @@ package metafsm
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,42 +12,6 @@ import (
 )
 
 var tenantB = id.Tenant{UUID: id.UUID{0xa, 0xb}}
-
-// statusOf returns the first field of an answer.
-func statusOf(t testing.TB, m *Machine, c any) Status {
-	t.Helper()
-	switch c := c.(type) {
-	case CreateTenant:
-		return status(t, m, CreateTenantOp, c, func(a CreateTenantAnswer) Status { return a.Status })
-	case SetTenant:
-		return status(t, m, SetTenantOp, c, func(a StatusAnswer) Status { return a.Status })
-	case PutAccessKey:
-		return status(t, m, PutAccessKeyOp, c, func(a StatusAnswer) Status { return a.Status })
-	case CreateGallery:
-		return status(t, m, CreateGalleryOp, c, func(a CreateGalleryAnswer) Status { return a.Status })
-	case UpdateGallery:
-		return status(t, m, UpdateGalleryOp, c, func(a GalleryAnswer) Status { return a.Status })
-	case SetTenantState:
-		return status(t, m, SetTenantStateOp, c, func(a StatusAnswer) Status { return a.Status })
-	case DeleteTenant:
-		return status(t, m, DeleteTenantOp, c, func(a StatusAnswer) Status { return a.Status })
-	case ForgetGallery:
-		return status(t, m, ForgetGalleryOp, c, func(a StatusAnswer) Status { return a.Status })
-	case DeleteGallery:
-		return status(t, m, DeleteGalleryOp, c, func(a GalleryAnswer) Status { return a.Status })
-	case CreateApplication:
-		return status(t, m, CreateApplicationOp, c, func(a ApplicationAnswer) Status { return a.Status })
-	case DeleteApplication:
-		return status(t, m, DeleteApplicationOp, c, func(a StatusAnswer) Status { return a.Status })
-	case CreateTag:
-		return status(t, m, CreateTagOp, c, func(a TagAnswer) Status { return a.Status })
-	case RaiseLevel:
-		return status(t, m, RaiseLevelOp, c, func(a RaiseLevelAnswer) Status { return a.Status })
-	default:
-		t.Fatalf("a command of type %T", c)
-		return 0
-	}
-}
 
 // quotaScript makes two tenants, sets quotas of one and goes to them and beyond.
 func quotaScript() []any {
@@ -67,45 +27,10 @@ func quotaScript() []any {
 	}
 }
 
-// matchesFile applies commands and compares their bytes, those of the answers and those of the
-// snapshot with a file. It returns the snapshot in the file.
-func matchesFile(t *testing.T, m *Machine, file string, script []any) []byte {
-	t.Helper()
-	var b strings.Builder
-	for i, c := range script {
-		cmd := encode(c)
-		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
-	}
-	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
-	name := filepath.Join("testdata", file)
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
-	stored, err := hex.DecodeString(last)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stored
-}
-
 func TestQuotaBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	m := NewKnowing(LevelQuotas)
-	stored := matchesFile(t, m, "quotas.txt", quotaScript())
 	again := NewKnowing(LevelQuotas)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	stored := keepsBytes(t, NewKnowing(LevelQuotas), again, "quotas.txt", quotaScript())
 	used := map[Quota]uint64{QuotaSubjects: 10, QuotaGalleries: 1, QuotaApplications: 1, QuotaAccessKeys: 0, QuotaChanges: 2}
 	if diff := cmp.Diff(used, again.Used()[tenantA]); diff != "" {
 		t.Errorf("used after a restart (-want +got):\n%s", diff)
@@ -131,7 +56,7 @@ func tenants(t testing.TB, level uint32) *Machine {
 		}})
 	}
 	for _, c := range commands {
-		if got := statusOf(t, m, c); got != Done {
+		if got := status(t, m, c); got != Done {
 			t.Fatalf("%T: %v", c, got)
 		}
 	}
@@ -152,13 +77,7 @@ func testKey(of id.Tenant, name string, state KeyState) PutAccessKey {
 // Each quota refuses its tenant, not another one. A deletion gives room back.
 func TestEachQuotaRefusesGrowth(t *testing.T) {
 	t.Parallel()
-	m := tenants(t, LevelQuotas)
-	f := func(what string, c any, want Status) {
-		t.Helper()
-		if got := statusOf(t, m, c); got != want {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
-	}
+	f := expecting(t, tenants(t, LevelQuotas))
 	first := sized(tenantA, 2, 20)
 	grown := func(n byte, size uint32) UpdateGallery {
 		return UpdateGallery{Write: testWrite(n), Tenant: tenantA, Gallery: first.Gallery.ID, Size: &size, Shards: 1}
@@ -205,12 +124,7 @@ func TestEachQuotaRefusesGrowth(t *testing.T) {
 func TestRaisedLevelKeepsExcess(t *testing.T) {
 	t.Parallel()
 	m := tenants(t, LevelQuotas-1)
-	f := func(what string, c any, want Status) {
-		t.Helper()
-		if got := statusOf(t, m, c); got != want {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
-	}
+	f := expecting(t, m)
 	huge := sized(tenantA, 2, 1<<31-1)
 	f("a gallery beyond the default", huge, Done)
 	f("another", sized(tenantA, 4, 1<<31-1), Done)
@@ -226,9 +140,7 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("a change of a key that it has", PutAccessKey{AccessKey{ID: "0", Tenant: tenantA, Role: 2, SealedSecret: []byte{1}}}, Done)
 	size, name := uint32(1<<31-1), "renamed"
 	f("the same size", UpdateGallery{Write: testWrite(50), Tenant: tenantA, Gallery: huge.Gallery.ID, Size: &size, Name: &name}, Done)
-	if g := status(t, m, GrantOp, Grant{Gallery: huge.Gallery.ID, Generation: 1, Shard: 1, Want: 9}, func(a GrantAnswer) Status { return a.Status }); g != Done {
-		t.Errorf("slots of it: %v", g)
-	}
+	f("slots of it", Grant{Gallery: huge.Gallery.ID, Generation: 1, Shard: 1, Want: 9}, Done)
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
@@ -239,14 +151,14 @@ func TestOldLevelLoadsNoNewSettings(t *testing.T) {
 	f := func(level uint32, set func(*Gallery, *Application), want ...Status) {
 		t.Helper()
 		m := New()
-		statusOf(t, m, RaiseLevel{level})
-		statusOf(t, m, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}})
+		status(t, m, RaiseLevel{level})
+		status(t, m, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}})
 		g, a := testCreation(2, 1).Gallery, testCreation(2, 1).Application
 		a.Gallery = g.ID
 		set(&g, &a)
 		for i, records := range [][][]byte{nil, {Copied{Gallery: &g}.Encode()}, {Copied{Application: &a}.Encode()}} {
 			load := Load{Backup: [32]byte{9}, Records: records, Have: uint64(max(i, 1) - 1)}
-			if got := status(t, m, LoadOp, load, func(a LoadAnswer) Status { return a.Status }); i > 0 && got != want[i-1] {
+			if got := status(t, m, load); i > 0 && got != want[i-1] {
 				t.Errorf("level %d, record %d: %v, want %v", level, i, got, want[i-1])
 			}
 			if i > 0 && want[i-1] != Done {
@@ -288,10 +200,10 @@ func TestOldLevelLoadsNoQuotas(t *testing.T) {
 		load := Load{Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}
 		var got Status
 		for _, c := range []any{RaiseLevel{level}, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}}} {
-			statusOf(t, m, c)
+			status(t, m, c)
 		}
 		for _, c := range []Load{{Backup: load.Backup}, load} {
-			got = status(t, m, LoadOp, c, func(a LoadAnswer) Status { return a.Status })
+			got = status(t, m, c)
 		}
 		if got != want {
 			t.Errorf("level %d, tenant %s: %v, want %v", level, name, got, want)
@@ -312,11 +224,11 @@ func TestFormerLogIsLoadedWithinBounds(t *testing.T) {
 	f := func(level uint32, size int, want Status) {
 		t.Helper()
 		m := NewKnowing(level)
-		statusOf(t, m, RaiseLevel{level})
+		status(t, m, RaiseLevel{level})
 		c := Copied{Tenant: &Tenant{ID: tenantA, Name: "a", Audit: Audit{Former: make([]byte, size)}}}
 		var got Status
 		for _, c := range []Load{{Backup: [32]byte{9}}, {Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}} {
-			got = status(t, m, LoadOp, c, func(a LoadAnswer) Status { return a.Status })
+			got = status(t, m, c)
 		}
 		if got != want || want == Done && len(AuditOf(m, tenantA).Former) != size {
 			t.Errorf("level %d, %d bytes: %v, want %v", level, size, got, want)

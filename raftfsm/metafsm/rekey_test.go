@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"facet/raftfsm/fsmtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
@@ -21,7 +23,7 @@ func rekey(t testing.TB, m *Machine, c Rekey) RekeyAnswer {
 func TestRekeyReplacesSecretsAndMAC(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
-	before := snapshot(t, m)
+	before := fsmtest.Snapshot(t, m)
 	var c Rekey
 	for _, s := range m.Secrets() {
 		s.New = append([]byte("new "), s.Old...)
@@ -51,7 +53,7 @@ func TestRekeyReplacesSecretsAndMAC(t *testing.T) {
 		t.Errorf("something else changed too: %s", diff)
 	}
 	restored := New()
-	if err := restored.Restore(bytes.NewReader(snapshot(t, m))); err != nil || restored.Digest() != m.Digest() {
+	if err := restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, m))); err != nil || restored.Digest() != m.Digest() {
 		t.Errorf("restore: %v", err)
 	}
 	if again := New(); again.Restore(bytes.NewReader(before)) != nil || again.Digest() == m.Digest() {
@@ -91,14 +93,14 @@ func TestRetiredKeysSecretsAreRefused(t *testing.T) {
 	creation := func(write, n byte, wrapped, sealed string) Status {
 		c := testCreation(write, n)
 		c.Gallery.WrappedKey, c.Application.SealedKey = []byte(wrapped), []byte(sealed)
-		return status(t, m, CreateGalleryOp, c, func(a CreateGalleryAnswer) Status { return a.Status })
+		return status(t, m, c)
 	}
 	f("gallery", OtherKey, creation(40, 40, "old", "head 1"))
 	f("its application", OtherKey, creation(41, 41, "head 1", "old"))
 	f("both new", Done, creation(42, 42, "head 1", "head 2"))
 	access := func(secret string) Status {
 		c := PutAccessKey{AccessKey{ID: "KEY9", Tenant: tenantA, Role: 1, SealedSecret: []byte(secret)}}
-		return status(t, m, PutAccessKeyOp, c, func(a StatusAnswer) Status { return a.Status })
+		return status(t, m, c)
 	}
 	f("access key", OtherKey, access("old"))
 	f("access key", Done, access("head 3"))
@@ -106,7 +108,7 @@ func TestRetiredKeysSecretsAreRefused(t *testing.T) {
 		a := testApplication(write)
 		a.SealedKey = []byte(sealed)
 		c := CreateApplication{testWrite(write), a}
-		return status(t, m, CreateApplicationOp, c, func(a ApplicationAnswer) Status { return a.Status })
+		return status(t, m, c)
 	}
 	f("application", OtherKey, application(50, "old"))
 	f("application", Done, application(51, "head 4"))

@@ -12,7 +12,7 @@ func TestNumberOfReplicasFollowsLastCommand(t *testing.T) {
 	m := New()
 	set := func(n int) {
 		t.Helper()
-		if got := status(t, m, SetReplicasOp, SetReplicas{n}, func(a StatusAnswer) Status { return a.Status }); got != Done {
+		if got := status(t, m, SetReplicas{n}); got != Done {
 			t.Errorf("set %d: %v", n, got)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"facet/raftfsm/fsmtest"
+
 	"facet/internal/id"
 )
 
@@ -24,12 +26,8 @@ func tenantScript() []any {
 
 func TestTenantStateBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	m := NewKnowing(LevelTenants)
-	stored := matchesFile(t, m, "tenants.txt", tenantScript())
 	again := NewKnowing(LevelTenants)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	stored := keepsBytes(t, NewKnowing(LevelTenants), again, "tenants.txt", tenantScript())
 	if a, b := again.TenantState(tenantA), again.TenantState(tenantB); a != TenantDeleting || b != TenantDisabled {
 		t.Errorf("states %d and %d after a restart", a, b)
 	}
@@ -44,7 +42,7 @@ func TestDeletedTenantGoesWithItsLastGallery(t *testing.T) {
 	m := NewKnowing(LevelTenants)
 	f := func(want Status, c any) {
 		t.Helper()
-		if got := statusOf(t, m, c); got != want {
+		if got := status(t, m, c); got != want {
 			t.Errorf("%T: %v, want %v", c, got, want)
 		}
 	}
@@ -64,7 +62,7 @@ func TestDeletedTenantGoesWithItsLastGallery(t *testing.T) {
 	if len(deleting) != 2 {
 		t.Fatalf("%d galleries are under deletion", len(deleting))
 	}
-	err := ReadAllCopied(bytes.NewReader(snapshot(t, m)), func(c Copied) error {
+	err := ReadAllCopied(bytes.NewReader(fsmtest.Snapshot(t, m)), func(c Copied) error {
 		if c.Tenant != nil && c.Tenant.ID == tenantA || c.Gallery != nil || c.AccessKey != nil {
 			t.Errorf("a backup has %+v", c)
 		}

@@ -1,9 +1,7 @@
 package shardfsm
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"facet/internal/id"
@@ -42,11 +40,7 @@ func auditCommands(of id.Tenant) []any {
 func TestAuditBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
-	var lines strings.Builder
-	for _, c := range auditCommands(auditTenant(1)) {
-		fmt.Fprintf(&lines, "%T %x\nanswer %x\n", c, encode(c), m.Apply(1, encode(c)))
-	}
-	again := matchesForms(t, m, "audit.txt", lines.String())
+	again := keepsBytes(t, m, "audit.txt", once, auditCommands(auditTenant(1)))
 	if list, err := again.Audit().Read(auditTenant(1), 0, 9); err != nil || len(list) != 3 || list[0].Sealed != nil || string(list[2].Sealed) != "\x03" {
 		t.Errorf("the restored entries are %v, %v", list, err)
 	}
@@ -60,10 +54,7 @@ func TestAuditBytesMatchFormat(t *testing.T) {
 
 func TestReplicasAgreeOnAuditLogs(t *testing.T) {
 	t.Parallel()
-	table := newTable(t)
-	for seed := range uint64(20) {
-		random := rand.New(rand.NewPCG(seed, 3))
-		var commands [][]byte
+	replicasAgree(t, 20, func(random *rand.Rand) (commands [][]byte) {
 		numbers := make(map[[2]byte]uint64)
 		for range 100 {
 			of, w := auditTenant(byte(random.IntN(3))), byte(random.IntN(3))
@@ -99,15 +90,27 @@ func TestReplicasAgreeOnAuditLogs(t *testing.T) {
 				commands = append(commands, AppendLogOp.Encode(c))
 			}
 		}
+		return commands
+	})
+}
+
+// replicasAgree lets replicas apply commands of so many seeds. Half of the runs keep entries and
+// items in files.
+func replicasAgree(t *testing.T, seeds uint64, commands func(random *rand.Rand) [][]byte) {
+	t.Helper()
+	table := newTable(t)
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(seed, 1))
+		list := commands(random)
 		machine := func() raftfsm.Machine { return New(table, testArena) }
-		if seed%2 == 0 { // the other half of the runs keeps entries in files
+		if seed%2 == 0 {
 			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 2000})
 			if err != nil {
 				t.Fatal(err)
 			}
 			machine = func() raftfsm.Machine { return newFiling(t, random, store) }
 		}
-		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: commands})
+		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: list})
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

@@ -2,13 +2,13 @@ package shardfsm
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"facet/raftfsm/fsmtest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,15 +33,19 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	for i, c := range jobCommands(jobOf(1, 1))[:4] {
 		m.Apply(6+uint64(i), encode(c))
 	}
-	got := storedText(t, m, dir)
-	want := kept(t, fmt.Sprintf("snapshot-level-%d.txt", metafsm.LevelBatches), got)
+	got, state := storedText(t, m, dir)
+	want := fsmtest.Kept(t, fmt.Sprintf("snapshot-level-%d.txt", metafsm.LevelBatches), got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("snapshots have another form than at level %d; docs/formats/commands.md says what that takes (-want +got):\n%s", metafsm.LevelBatches, diff)
 	}
 
-	again := restoreText(t, want)
-	if again.Digest() != m.Digest() {
-		t.Errorf("what was stored is read as another state: %x, want %x", again.Digest(), m.Digest())
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	again := batching(t, copied)
+	if err := again.Restore(bytes.NewReader(state)); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("what was stored is read as another state: %x, want %x, %v", again.Digest(), m.Digest(), err)
 	}
 	for n := range byte(3) {
 		if a := register(t, again, testRegister(n)); a.Status != Replayed {
@@ -69,24 +73,16 @@ func batching(t *testing.T, dir string) *Machine {
 }
 
 // storedText makes a snapshot, and returns a line with name and bytes for the state and for
-// each of its files.
-func storedText(t *testing.T, m *Machine, dir string) string {
+// each of its files, and the state.
+func storedText(t *testing.T, m *Machine, dir string) (text string, state []byte) {
 	t.Helper()
-	f := m.freeze()
-	defer f.Release()
-	if _, err := f.Settle(segment.Share); err != nil {
-		t.Fatal(err)
-	}
-	var state bytes.Buffer
-	if _, err := f.WriteTo(&state); err != nil {
-		t.Fatal(err)
-	}
+	state = settled(t, m)
 	for _, code := range []byte{18, 19, 34, 35} { // records that refer to files
-		if codes := recordsOf(t, state.Bytes()); !slices.Contains(codes, code) {
+		if codes := recordsOf(t, state); !slices.Contains(codes, code) {
 			t.Fatalf("the snapshot has no record %d: %v", code, codes)
 		}
 	}
-	text := fmt.Sprintf("state %x\n", state.Bytes())
+	text = fmt.Sprintf("state %x\n", state)
 	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
 	if err != nil || len(names) != 4 {
 		t.Fatalf("files %v, %v, want those of events, operations with a key and without, and items", names, err)
@@ -98,29 +94,5 @@ func storedText(t *testing.T, m *Machine, dir string) string {
 		}
 		text += fmt.Sprintf("%s %x\n", filepath.Base(name), b)
 	}
-	return text
-}
-
-// restoreText restores the snapshot in the text of storedText.
-func restoreText(t *testing.T, text string) *Machine {
-	t.Helper()
-	dir := t.TempDir()
-	var state []byte
-	for line := range strings.Lines(text) {
-		name, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
-		b, err := hex.DecodeString(digits)
-		if name == "state" {
-			state = b
-		} else if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	m := batching(t, dir)
-	if err := m.Restore(bytes.NewReader(state)); err != nil {
-		t.Fatalf("restore: %v", err)
-	}
-	return m
+	return text, state
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"facet/raftfsm/fsmtest"
+
 	"facet/internal/id"
 	"facet/shard"
 	"facet/shard/claim"
@@ -23,7 +25,7 @@ func TestClaimBytesMatchFormat(t *testing.T) {
 	replace := testReplace(1, 1, 30)
 	replace.Note, replace.Claimed, replace.Noted = append([]byte{1, 2}, make([]byte, 29)...), 2, true
 	held := claim.Holder{Subject: testSubject(1), Turn: 1}
-	again := keepsBytes(t, m, "claims.txt", 1, []any{
+	again := keepsBytes(t, m, "claims.txt", fsmtest.From(1), []any{
 		Grant{Gallery: testGallery, Generation: 1, Total: 10},
 		Claim{Gallery: testGallery, Generation: 1, Changes: []claim.Change{{Name: name, Subject: testSubject(1)}, {Name: shard.ExternalName{1}, Subject: testSubject(2)}}},
 		noted(1, 1),

@@ -2,9 +2,9 @@ package shardfsm
 
 import (
 	"bytes"
+	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"facet/engine"
 	"facet/internal/id"
@@ -23,7 +23,9 @@ type meeting struct {
 func (m *meeting) Hold() (index uint64, release func()) {
 	index, release = m.Machine.Hold()
 	m.work.Go(m.apply)
-	time.Sleep(2 * time.Millisecond) // enough to apply it
+	for range 1000 { // enough to apply it
+		runtime.Gosched()
+	}
 	return index, release
 }
 

@@ -2,13 +2,10 @@ package shardfsm
 
 import (
 	"bytes"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
@@ -105,15 +102,8 @@ func scripted(t testing.TB) *Machine {
 	t.Helper()
 	m := filled(t)
 	for i, c := range script() {
-		var a struct {
-			Status Status `cbor:"1,keyasint"`
-		}
-		answer, err := codec.Split(m.Apply(uint64(i+6), encode(c)))
-		if err == nil {
-			_ = answer.Decode(answer.Head, &a) // other fields are unknown to a
-		}
-		if a.Status != Done {
-			t.Fatalf("command %d, %T: %v, %v", i, c, a.Status, err)
+		if got := fsmtest.Status[Status](t, m.Apply(uint64(i+6), encode(c))); got != Done {
+			t.Fatalf("command %d, %T: %v", i, c, got)
 		}
 	}
 	return m
@@ -121,12 +111,7 @@ func scripted(t testing.TB) *Machine {
 
 func TestEventBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	m := filled(t)
-	var b strings.Builder
-	for i, c := range script() {
-		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, encode(c), m.Apply(uint64(i+6), encode(c)))
-	}
-	matchesForms(t, m, "events.txt", b.String())
+	keepsBytes(t, filled(t), "events.txt", fsmtest.From(6), script())
 }
 
 func TestCommandsChangeTheirRecords(t *testing.T) {
@@ -257,7 +242,7 @@ func TestFenceRefusesOlderGenerations(t *testing.T) {
 		m.Apply(1, FenceOp.Encode(Fence{Gallery: g, Generation: 2}))
 	}
 	restored := New(newTable(t), testArena)
-	if err := restored.Restore(bytes.NewReader(snapshot(t, m))); err != nil {
+	if err := restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, m))); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*Machine{m, restored} {

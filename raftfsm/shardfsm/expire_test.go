@@ -1,10 +1,10 @@
 package shardfsm
 
 import (
-	"fmt"
 	"reflect"
-	"strings"
 	"testing"
+
+	"facet/raftfsm/fsmtest"
 
 	"facet/shard"
 )
@@ -36,13 +36,9 @@ func TestExpireBytesMatchFormat(t *testing.T) {
 	replace.Op[15]++
 	forever := replace
 	forever.Op[15], forever.Expires, forever.NoExpiry, forever.Revision = 7, 0, true, 2
-	var lines strings.Builder
-	for i, c := range []any{
+	keepsBytes(t, m, "expiry.txt", fsmtest.From(1), []any{
 		testGrant, a, b, pending, replace, expire(soon, 0, a), AddEvent(expiring(4, late)), forever, expire(soon+1, soon-RetentionMillisMin, b),
-	} {
-		fmt.Fprintf(&lines, "%T %x\nanswer %x\n", c, encode(c), m.Apply(uint64(i+1), encode(c)))
-	}
-	matchesForms(t, m, "expiry.txt", lines.String())
+	})
 }
 
 // A leader whose clock was a year ahead moves the clock of a shard, for good. Events of their

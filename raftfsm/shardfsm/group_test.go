@@ -3,11 +3,15 @@ package shardfsm
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"facet/engine"
@@ -17,24 +21,88 @@ import (
 	"facet/shard/seal"
 )
 
-// loopback is a StreamLayer over TCP on this machine.
-type loopback struct{ net.Listener }
+// bubble runs a test in virtual time, beside other tests. At its end the timers of closed
+// members run out.
+func bubble(t *testing.T, do func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) })
+		do(t)
+	})
+}
 
-func (loopback) Dial(ctx context.Context, address string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", address)
+// network is one in memory. Each stream is a net.Pipe.
+type network struct {
+	listeners sync.Map     // of names to *streams
+	sent      atomic.Int64 // bytes written to streams by those that dialled them
+}
+
+// streams is the StreamLayer of one member.
+type streams struct {
+	*network
+	name  string
+	queue chan net.Conn
+	done  chan struct{}
+	end   func()
+}
+
+func (n *network) listen(name id.Member) *streams {
+	done := make(chan struct{})
+	s := &streams{n, string(name), make(chan net.Conn), done, sync.OnceFunc(func() { close(done) })}
+	n.listeners.Store(s.name, s)
+	return s
+}
+
+func (s *streams) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.queue:
+		return c, nil
+	case <-s.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (s *streams) Close() error {
+	s.end()
+	return nil
+}
+
+func (s *streams) Addr() net.Addr { return &net.UnixAddr{Name: s.name} }
+
+func (s *streams) Dial(ctx context.Context, address string) (net.Conn, error) {
+	to, known := s.listeners.Load(address)
+	if !known {
+		return nil, errors.New("unreachable")
+	}
+	here, there := net.Pipe()
+	select {
+	case to.(*streams).queue <- there:
+		return counted{here, &s.sent}, nil
+	case <-to.(*streams).done:
+		return nil, errors.New("refused")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type counted struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.sent.Add(int64(n))
+	return n, err
 }
 
 // openGroup opens the only member of a group on its folder.
 func openGroup(t testing.TB, dir string, m *Machine, tune func(*raftfsm.Config)) *raftfsm.Group {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cfg := raftfsm.Config{
-		Group: 7, Self: "member-a", Dir: dir, Stream: loopback{l},
-		Resolve: func(id.Member) (string, error) { return l.Addr().String(), nil },
+		Group: 7, Self: "member-a", Dir: dir, Stream: new(network).listen("member-a"),
+		Resolve: func(id.Member) (string, error) { return "member-a", nil },
 		Timing:  raftfsm.Timing{Heartbeat: 50 * time.Millisecond, Election: 50 * time.Millisecond, Lease: 50 * time.Millisecond},
 		Fatal:   func(err error) { t.Error(err) },
 	}
@@ -81,8 +149,9 @@ func settle(t testing.TB, g *raftfsm.Group) {
 // operations, and the log after them.
 const oldDigest = "fbcbf86e54a527c70b392367360091933fa30bff49fddd416743a6231f3254d9"
 
-func TestOlderFolderIsReadAndConverted(t *testing.T) {
-	t.Parallel()
+func TestOlderFolderIsReadAndConverted(t *testing.T) { bubble(t, readAndConvert) }
+
+func readAndConvert(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))); err != nil {
 		t.Fatal(err)
@@ -139,8 +208,9 @@ func checkOldFaces(t *testing.T, m *Machine) {
 	}
 }
 
-func TestCrashLeftoversAreRemovedAtStart(t *testing.T) {
-	t.Parallel()
+func TestCrashLeftoversAreRemovedAtStart(t *testing.T) { bubble(t, removeLeftovers) }
+
+func removeLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	m := New(newTable(t), testArena)
 	g := openGroup(t, dir, m, nil)

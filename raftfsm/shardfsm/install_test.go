@@ -3,12 +3,9 @@ package shardfsm
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,39 +15,44 @@ import (
 	"facet/raftfsm"
 )
 
-// counted counts the bytes written to the streams that its owner dialled.
-type counted struct {
-	loopback
-	sent *atomic.Int64
-}
-
-func (c counted) Dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := c.loopback.Dial(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	return countedConn{conn, c.sent}, nil
-}
-
-type countedConn struct {
-	net.Conn
-	sent *atomic.Int64
-}
-
-func (c countedConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.sent.Add(int64(n))
-	return n, err
-}
-
 // trio is a group whose first member leads. Others join and leave.
 type trio struct {
-	t       *testing.T
-	dir     string
-	sent    atomic.Int64
-	address sync.Map // id.Member → string
-	fatal   chan error
-	files   atomic.Bool // whether operations and items of jobs may lie in files
+	t   *testing.T
+	dir string
+	network
+	fatal chan error
+}
+
+// inTrio runs a test in a bubble with a trio that has one member so far, which leads, and slots in
+// its gallery. It keeps operations and items in files.
+func inTrio(t *testing.T, do func(c *trio, leader *raftfsm.Group, state *Machine)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) {
+		c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
+		t.Cleanup(func() {
+			select {
+			case err := <-c.fatal:
+				t.Error(err)
+			default:
+			}
+		})
+		g, m := c.open("member-a")
+		if err := g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, g)
+		c.propose(g, Grant{Gallery: testGallery, Generation: 1, Total: 5000})
+		do(c, g, m)
+	})
+}
+
+func (c *trio) propose(g *raftfsm.Group, list ...any) {
+	c.t.Helper()
+	for _, cmd := range list {
+		if _, err := g.Propose(c.t.Context(), encode(cmd)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
 }
 
 func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
@@ -80,37 +82,19 @@ func (c *trio) refused(name id.Member) error {
 
 func (c *trio) try(name id.Member) (*raftfsm.Group, *Machine, error) {
 	c.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.address.Store(name, l.Addr().String())
+	l := c.listen(name)
 	m := New(newTable(c.t), testArena)
-	m.Batch(c.files.Load)
+	m.Batch(func() bool { return true })
 	g, err := raftfsm.Open(raftfsm.Config{
-		Group: 7, Self: name, Dir: filepath.Join(c.dir, string(name)), Stream: counted{loopback{l}, &c.sent},
-		Resolve: func(m id.Member) (string, error) {
-			if a, ok := c.address.Load(m); ok {
-				return a.(string), nil
-			}
-			return "", errors.New("no address")
-		},
-		Timing:       raftfsm.Timing{Heartbeat: 100 * time.Millisecond, Election: 100 * time.Millisecond, Lease: 100 * time.Millisecond},
+		Group: 7, Self: name, Dir: filepath.Join(c.dir, string(name)), Stream: l,
+		Resolve:      func(m id.Member) (string, error) { return string(m), nil },
 		TrailingLogs: 4, SegmentBytes: 64 << 10,
 		Fatal: func(err error) { c.fatal <- err },
 	}, m)
 	if err != nil {
-		return nil, nil, errors.Join(err, ignoreClosed(l.Close()))
+		return nil, nil, errors.Join(err, l.Close())
 	}
 	return g, m, nil
-}
-
-// ignoreClosed returns nil for an error that says that something is closed.
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }
 
 func (c *trio) add(leader *raftfsm.Group, name id.Member) {
@@ -164,49 +148,6 @@ func (c *trio) snapshot(g *raftfsm.Group) {
 	}
 }
 
-func TestMemberIsSentOnlyMissingSegments(t *testing.T) {
-	t.Parallel()
-	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
-	leader, state := c.open("member-a")
-	if err := leader.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}); err != nil {
-		t.Fatal(err)
-	}
-	settle(t, leader)
-	if _, err := leader.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
-		t.Fatal(err)
-	}
-	c.enrol(leader, 0, 1000)
-	c.snapshot(leader)
-
-	begin := c.sent.Load()
-	c.add(leader, "member-b")
-	member, copied := c.open("member-b")
-	c.wait(leader, member)
-	whole := c.sent.Load() - begin
-	if copied.Digest() != state.Digest() || whole < 700_000 {
-		t.Fatalf("%d bytes were sent; digest %x, want %x", whole, copied.Digest(), state.Digest())
-	}
-	checkSealed(t, copied, 1000)
-
-	if err := member.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c.enrol(leader, 1000, 20)
-	c.snapshot(leader)
-	begin = c.sent.Load()
-	member, copied = c.open("member-b")
-	c.wait(leader, member)
-	if less := c.sent.Load() - begin; copied.Digest() != state.Digest() || less > whole/5 {
-		t.Errorf("%d bytes were sent after %d; digest %x, want %x", less, whole, copied.Digest(), state.Digest())
-	}
-	checkSealed(t, copied, 1020)
-	select {
-	case err := <-c.fatal:
-		t.Error(err)
-	default:
-	}
-}
-
 // checkSealed reads the faces that enrol proposed.
 func checkSealed(t *testing.T, m *Machine, n int) {
 	t.Helper()
@@ -219,88 +160,59 @@ func checkSealed(t *testing.T, m *Machine, n int) {
 }
 
 func TestDamagedSegmentTakesReplicaOut(t *testing.T) {
-	t.Parallel()
-	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
-	g, _ := c.open("member-a")
-	if err := g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}); err != nil {
-		t.Fatal(err)
+	inTrio(t, func(c *trio, g *raftfsm.Group, _ *Machine) {
+		c.enrol(g, 0, 30)
+		c.snapshot(g)
+		path := c.fileOf("member-a", 0)
+		harm(c.t, path, flipped)
+		err := <-c.fatal // it is read now and then
+		if name := filepath.Base(path); !errors.Is(err, raftfsm.ErrCorrupt) || !strings.Contains(err.Error(), name[:64]) {
+			c.t.Errorf("got %v, want ErrCorrupt of segment %s", err, name)
+		}
+		if g.Status().State != "Failed" {
+			c.t.Errorf("the group is %s", g.Status().State)
+		}
+	})
+}
+
+// harm changes a file, and returns its size before.
+func harm(t *testing.T, path string, do func(path string, b []byte) error) int64 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = do(path, b)
 	}
-	settle(t, g)
-	if _, err := g.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
-		t.Fatal(err)
-	}
-	c.enrol(g, 0, 30)
-	c.snapshot(g)
-	names, err := filepath.Glob(filepath.Join(c.dir, "member-a", "segments", "*.seg"))
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
-	b, err := os.ReadFile(names[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	b[300] ^= 1 // in a sealed face
-	if err := os.WriteFile(names[0], b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	select { // it is read now and then
-	case err := <-c.fatal:
-		if name := filepath.Base(names[0]); !errors.Is(err, raftfsm.ErrCorrupt) || !strings.Contains(err.Error(), name[:64]) {
-			t.Errorf("got %v, want ErrCorrupt of segment %s", err, name)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the damage was not found")
-	}
-	if g.Status().State != "Failed" {
-		t.Errorf("the group is %s", g.Status().State)
-	}
+	return int64(len(b))
+}
+
+// flipped is a harm: one bit, in a sealed face or a record.
+func flipped(path string, b []byte) error {
+	b[300] ^= 1
+	return os.WriteFile(path, b, 0o600)
 }
 
 func TestSnapshotWritesOnlyChanges(t *testing.T) {
-	t.Parallel()
-	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
-	g, _ := c.open("member-a")
-	if err := g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}); err != nil {
-		t.Fatal(err)
-	}
-	settle(t, g)
-	if _, err := g.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
-		t.Fatal(err)
-	}
-	segments := func() (names map[string]int64) {
-		t.Helper()
-		list, err := os.ReadDir(filepath.Join(c.dir, "member-a", "segments"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = make(map[string]int64)
-		for _, e := range list {
-			info, err := e.Info()
-			if err != nil {
-				t.Fatal(err)
+	inTrio(t, func(c *trio, g *raftfsm.Group, _ *Machine) {
+		c.enrol(g, 0, 2000)
+		c.job(g, jobOf(7, 1), 1000)
+		c.snapshot(g)
+		_, before := c.sizes("member-a")
+		c.enrol(g, 2000, 10)
+		c.propose(g, Unregister{Gallery: testGallery, Generation: 1, Op: id.Operation{1}, Time: testTime, Subject: id.Subject{UUID: id.UUID{7, 0, 9}}})
+		c.job(g, jobOf(7, 2), 10)
+		c.snapshot(g)
+		state, after := c.sizes("member-a")
+		var all, fresh int64
+		for name, size := range after {
+			if all += size; before[name] == 0 {
+				fresh += size
 			}
-			names[e.Name()] = info.Size()
 		}
-		return names
-	}
-	c.enrol(g, 0, 2000)
-	c.snapshot(g)
-	before := segments()
-	c.enrol(g, 2000, 10)
-	gone := Unregister{Gallery: testGallery, Generation: 1, Op: id.Operation{1}, Time: testTime, Subject: id.Subject{UUID: id.UUID{7, 0, 9}}}
-	if _, err := g.Propose(t.Context(), UnregisterOp.Encode(gone)); err != nil {
-		t.Fatal(err)
-	}
-	c.snapshot(g)
-	var all, fresh int64
-	for name, size := range segments() {
-		all += size
-		if _, old := before[name]; !old {
-			fresh += size
+		if state > all/100 || fresh == 0 || fresh > all/20 {
+			c.t.Errorf("%d and %d bytes were written after %d for a hundredth more", state, fresh, all)
 		}
-		delete(before, name)
-	}
-	if len(before) != 0 || fresh == 0 || fresh > all/50 {
-		t.Errorf("%d of %d bytes were written for a hundredth; files that went: %v", fresh, all, before)
-	}
+	})
 }

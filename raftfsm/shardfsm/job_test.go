@@ -1,17 +1,12 @@
 package shardfsm
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"facet/internal/id"
-	"facet/raftfsm"
-	"facet/raftfsm/fsmtest"
 	"facet/shard/job"
-	"facet/shard/segment"
 )
 
 func jobOf(g, n byte) JobName {
@@ -77,11 +72,7 @@ func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 func TestJobBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
-	var lines strings.Builder
-	for _, c := range slices.Concat(jobCommands(jobOf(1, 1)), pairCommands(jobOf(1, 2), jobOf(1, 3)), putCommands(jobOf(1, 4))) {
-		fmt.Fprintf(&lines, "%T %x\nanswer %x\n", c, encode(c), m.Apply(1, encode(c)))
-	}
-	again := matchesForms(t, m, "jobs.txt", lines.String())
+	again := keepsBytes(t, m, "jobs.txt", once, slices.Concat(jobCommands(jobOf(1, 1)), pairCommands(jobOf(1, 2), jobOf(1, 3)), putCommands(jobOf(1, 4))))
 	if page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
 		t.Errorf("the restored page is %v, %v", page, err)
 	}
@@ -148,10 +139,7 @@ func TestOutdatedJobIsRefusedUnlessBegun(t *testing.T) {
 
 func TestReplicasAgreeOnJobs(t *testing.T) {
 	t.Parallel()
-	table := newTable(t)
-	for seed := range uint64(40) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		var commands [][]byte
+	replicasAgree(t, 40, func(random *rand.Rand) (commands [][]byte) {
 		time := int64(1_700_000_000_000)
 		for range 120 {
 			n := jobOf(byte(random.IntN(2)), byte(random.IntN(3)))
@@ -186,17 +174,6 @@ func TestReplicasAgreeOnJobs(t *testing.T) {
 				commands = append(commands, encode(all[random.IntN(5)]))
 			}
 		}
-		machine := func() raftfsm.Machine { return New(table, testArena) }
-		if seed%2 == 0 { // the other half of the runs keeps items in files
-			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 2000})
-			if err != nil {
-				t.Fatal(err)
-			}
-			machine = func() raftfsm.Machine { return newFiling(t, random, store) }
-		}
-		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: commands})
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
+		return commands
+	})
 }

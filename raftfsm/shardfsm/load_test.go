@@ -2,16 +2,11 @@ package shardfsm
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
@@ -46,34 +41,9 @@ func TestRestorationBytesMatchFormat(t *testing.T) {
 	if got, want := apply(rest), (LoadAnswer{Moved, 2, base + 7}); got != want {
 		t.Errorf("again: got %+v, want %+v", got, want)
 	}
-	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
-	if diff := cmp.Diff(kept(t, "load.txt", b.String()), b.String()); diff != "" {
+	fmt.Fprintf(&b, "snapshot %x\n", fsmtest.Snapshot(t, m))
+	if diff := cmp.Diff(fsmtest.Kept(t, "load.txt", b.String()), b.String()); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-}
-
-// TestEveryCodeIsDocumented compares the table with docs/formats/commands.md.
-func TestEveryCodeIsDocumented(t *testing.T) {
-	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(raw), "## Codes of a shard")
-	part, _, _ = strings.Cut(part, "\n## ")
-	documented := map[int]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
-		code, err := strconv.Atoi(row[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		documented[code] = true
-	}
-	for code := range codec.Skippable {
-		known := code < len(commands) && commands[code].Type != nil
-		if known != documented[code] {
-			t.Errorf("code %d: known %v, documented %v", code, known, documented[code])
-		}
 	}
 }
 
@@ -88,7 +58,7 @@ func TestCommandFieldsMatchLevel(t *testing.T) {
 			fmt.Fprintf(&b, "%d %s\n", code, fsmtest.Fields(row.Type))
 		}
 	}
-	if diff := cmp.Diff(kept(t, "fields.txt", b.String()), b.String()); diff != "" {
+	if diff := cmp.Diff(fsmtest.Kept(t, "fields.txt", b.String()), b.String()); diff != "" {
 		t.Fatalf("commands have other fields than at their level; docs/formats/commands.md says what that takes (-want +got):\n%s", diff)
 	}
 }

@@ -2,19 +2,14 @@ package shardfsm
 
 import (
 	"bytes"
-	"encoding/hex"
-	"errors"
 	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"facet/raftfsm"
 
 	"github.com/google/go-cmp/cmp"
 
 	"facet/engine/score"
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/operation"
@@ -23,42 +18,17 @@ import (
 	"facet/shard/segment"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+var _ = flag.Bool("rewrite", false, "write testdata anew")
 
-// kept returns the text in a file of testdata. With -rewrite it writes got there first.
-func kept(t *testing.T, name, got string) string {
-	t.Helper()
-	name = filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(want)
-}
+// once gives each command the index 1.
+func once(int) uint64 { return 1 }
 
-// matchesForms compares commands and answers, a line each, and the snapshot of m after them with a
-// file of testdata. It returns a machine that has the file's snapshot.
-func matchesForms(t *testing.T, m *Machine, name, lines string) *Machine {
+// keepsBytes applies commands to m. It compares their bytes, the answers and the snapshot with a
+// file of testdata, and returns the machine that the snapshot makes.
+func keepsBytes(t *testing.T, m *Machine, name string, index func(i int) uint64, list []any) *Machine {
 	t.Helper()
-	text := fmt.Sprintf("%ssnapshot %x\n", lines, snapshot(t, m))
-	want := kept(t, name, text)
-	if diff := cmp.Diff(want, text); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	_, last, _ := strings.Cut(strings.TrimSpace(want), "snapshot ")
-	stored, err := hex.DecodeString(last)
-	if err != nil {
-		t.Fatal(err)
-	}
 	again := New(newTable(t), testArena)
-	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	fsmtest.Transcript[*Machine]{File: name, Table: commands[:], Index: index}.Check(t, m, again, list)
 	return again
 }
 
@@ -128,45 +98,9 @@ func filled(t testing.TB) *Machine {
 	return m
 }
 
-func snapshot(t testing.TB, m *Machine) []byte {
-	t.Helper()
-	f, err := m.Freeze()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Release()
-	var b bytes.Buffer
-	if _, err := f.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	m := filled(t)
-	lines := []string{
-		fmt.Sprintf("grant %x", GrantOp.Encode(testGrant)),
-		fmt.Sprintf("grant answer %x", m.Apply(6, GrantOp.Encode(testGrant))),
-		fmt.Sprintf("register %x", RegisterOp.Encode(testRegister(2))),
-		fmt.Sprintf("register answer %x", m.Apply(7, RegisterOp.Encode(testRegister(2)))),
-		fmt.Sprintf("unregister %x", UnregisterOp.Encode(testUnregister(1))),
-		fmt.Sprintf("unregister answer %x", m.Apply(8, UnregisterOp.Encode(testUnregister(1)))),
-		fmt.Sprintf("snapshot %x", snapshot(t, m)),
-	}
-	got := strings.Join(lines, "\n") + "\n"
-	if diff := cmp.Diff(kept(t, "formats.txt", got), got); diff != "" {
-		t.Fatalf("formats (-want +got):\n%s", diff)
-	}
-	// The stored bytes can still be read.
-	stored, err := hex.DecodeString(strings.TrimPrefix(lines[len(lines)-1], "snapshot "))
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored := New(newTable(t), testArena)
-	if err := restored.Restore(bytes.NewReader(stored)); err != nil || restored.Digest() != m.Digest() {
-		t.Fatalf("restore: %v", err)
-	}
+	keepsBytes(t, filled(t), "formats.txt", fsmtest.From(6), []any{testGrant, testRegister(2), testUnregister(1)})
 }
 
 func TestRetryGetsFirstAnswer(t *testing.T) {
@@ -241,29 +175,15 @@ func TestRefusedRegistrationIsNotRemembered(t *testing.T) {
 
 func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
-	good := snapshot(t, scripted(t))
 	m := New(newTable(t), testArena)
 	m.Apply(1, GrantOp.Encode(testGrant))
 	m.Apply(2, RegisterOp.Encode(testRegister(9)))
-	before := m.Digest()
-	for i := range good {
-		bad := bytes.Clone(good)
-		bad[i] ^= 4
-		if err := m.Restore(bytes.NewReader(bad)); err == nil {
-			t.Fatalf("byte %d of %d changed: restored", i, len(good))
-		}
-		if err := m.Restore(bytes.NewReader(good[:i])); !errors.Is(err, codec.ErrCorrupt) {
-			t.Fatalf("cut to %d of %d bytes: %v", i, len(good), err)
-		}
-	}
-	if m.Digest() != before {
-		t.Error("a refused snapshot changed the state")
-	}
+	fsmtest.CheckDamage(t, m, fsmtest.Snapshot(t, scripted(t)))
 }
 
 func TestReadersKeepShardOverRestore(t *testing.T) {
 	t.Parallel()
-	good := snapshot(t, filled(t))
+	good := fsmtest.Snapshot(t, filled(t))
 	m := New(newTable(t), testArena)
 	s := m.Shard()
 	if err := m.Restore(bytes.NewReader(good)); err != nil {
@@ -274,94 +194,45 @@ func TestReadersKeepShardOverRestore(t *testing.T) {
 	}
 }
 
-// applyPanics reports whether Apply panics.
-func applyPanics(m *Machine, cmd []byte) (panics bool) {
-	defer func() { panics = recover() != nil }()
-	m.Apply(9, cmd)
-	return false
-}
-
 func TestUnknownCommandPanicsUnlessSkippable(t *testing.T) {
 	t.Parallel()
-	m := filled(t)
-	before := m.Digest()
-	f := func(name string, cmd []byte, want bool) {
-		t.Helper()
-		if got := applyPanics(m, cmd); got != want {
-			t.Errorf("%s: panics %v, want %v", name, got, want)
-		}
-	}
-	f("empty", nil, false)
-	f("skippable", []byte{codec.Skippable | 5, 1, 0xff}, false)
-	f("unknown", []byte{0x3f, 1, 0xa0}, true)
-	f("a later version", append([]byte{1, 2}, GrantOp.Encode(testGrant)[2:]...), true)
-	f("an answer", m.Apply(9, GrantOp.Encode(testGrant)), true)
-	f("cut", GrantOp.Encode(testGrant)[:5], true)
-	if m.Digest() != before {
-		t.Error("an unreadable command changed the state")
-	}
+	fsmtest.CheckUnreadable(t, filled(t), GrantOp.Encode(testGrant))
 }
 
 func TestRowsLieAtTheirCodes(t *testing.T) {
 	t.Parallel()
-	fsmtest.CheckCodes(t, commands[:])
+	fsmtest.CheckCodes(t, commands[:], "## Codes of a shard")
 }
 
 func FuzzDecodeInvertsEncode(f *testing.F) {
-	f.Add(GrantOp.Encode(testGrant))
-	f.Add(RegisterOp.Encode(testRegister(2)))
-	f.Add(UnregisterOp.Encode(testUnregister(1)))
-	for _, c := range script() {
-		f.Add(encode(c))
-	}
-	f.Add([]byte{0x80, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := fsmtest.Decode(commands[:], b)
-		if err != nil {
-			return
-		}
-		first := encode(c)
-		again, err := fsmtest.Decode(commands[:], first)
-		if err != nil || !bytes.Equal(encode(again), first) {
-			t.Fatalf("%x is encoded as %x, then %v", b, first, err)
-		}
-	})
+	fsmtest.CheckEncoding(f, commands[:], append(script(), testGrant, testRegister(2), testUnregister(1)))
 }
 
 func FuzzRestoreFailsOrIsComplete(f *testing.F) {
-	f.Add(snapshot(f, filled(f)))
-	f.Add(snapshot(f, scripted(f)))
-	f.Add(snapshot(f, New(newTable(f), testArena)))
 	store, err := segment.Open(f.TempDir(), segment.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(storedSnapshot(f, scripted(f), store))
 	table := newTable(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		// Reframe repairs the frame, so that Restore reads the records behind it.
-		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
-			m := New(table, testArena)
-			m.Keep(store)
-			empty := m.Digest()
-			if err := m.Restore(bytes.NewReader(b)); err != nil {
-				if m.Digest() != empty {
-					t.Fatalf("a refused snapshot changed the state: %v", err)
-				}
-				continue
-			}
-			again := New(table, testArena)
-			if err := again.Restore(bytes.NewReader(snapshot(t, m))); err != nil || again.Digest() != m.Digest() {
-				t.Fatalf("the restored state does not survive a snapshot: %v", err)
-			}
-		}
-	})
+	empty := func() raftfsm.Machine {
+		m := New(table, testArena)
+		m.Keep(store)
+		return m
+	}
+	whole := func(m *Machine) []byte { return fsmtest.Snapshot(f, m) }
+	fsmtest.CheckRestore(f, empty, magic, whole(filled(f)), whole(scripted(f)), whole(New(table, testArena)), storedSnapshot(f, scripted(f), store))
 }
 
 // storedSnapshot returns a snapshot that refers to segments.
 func storedSnapshot(t testing.TB, m *Machine, store *segment.Store) []byte {
 	t.Helper()
 	m.Keep(store)
+	return settled(t, m)
+}
+
+// settled returns a snapshot of a machine with a store.
+func settled(t testing.TB, m *Machine) []byte {
+	t.Helper()
 	f := m.freeze()
 	defer f.Release()
 	if _, err := f.Settle(segment.Share); err != nil {

@@ -3,6 +3,8 @@ package shardfsm
 import (
 	"testing"
 
+	"facet/raftfsm/fsmtest"
+
 	"facet/internal/id"
 	"facet/shard"
 )
@@ -17,7 +19,7 @@ func TestMergeBytesMatchFormat(t *testing.T) {
 	}
 	other := testAddEvent(2, 21)
 	other.Source = testSubject(8)
-	again := keepsBytes(t, m, "merges.txt", 30, []any{
+	again := keepsBytes(t, m, "merges.txt", fsmtest.From(30), []any{
 		begin, other,
 		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0), Revision: 7}}},
 		EndMerge{Gallery: testGallery, Generation: 1, Source: testSubject(0), Time: testTime, Faces: []shard.FaceID{{Event: testEvent(0)}}, Copied: 77},

@@ -3,6 +3,8 @@ package shardfsm
 import (
 	"testing"
 
+	"facet/raftfsm/fsmtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
@@ -31,7 +33,7 @@ func TestShareBytesMatchFormat(t *testing.T) {
 	m := New(newTable(t), testArena)
 	unregistered := testUnregister(1)
 	unregistered.Share = Share{tenantA, 3}
-	again := keepsBytes(t, m, "shares.txt", 1, []any{testGrant, shared(tenantA, 1, 3), unregistered, sharedJob(tenantA, 1, 2), sharedJob(tenantB, 2, 11)})
+	again := keepsBytes(t, m, "shares.txt", fsmtest.From(1), []any{testGrant, shared(tenantA, 1, 3), unregistered, sharedJob(tenantA, 1, 2), sharedJob(tenantB, 2, 11)})
 	if diff := cmp.Diff(map[id.Tenant]Taken{tenantA: {Writes: 1, Jobs: 1, Items: 2}}, again.Taken()); diff != "" {
 		t.Errorf("taken after a restart (-want +got):\n%s", diff)
 	}
