@@ -55,24 +55,18 @@ func TestStockReinstallsSnapshotForever(t *testing.T) {
 		w := newWires()
 		all := openStocks(t, w)
 		old := leaderOf(t, all, nil)
-		if err := old.Barrier(0).Error(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, old.Barrier(0).Error())
 		w.part(1, old.name)
 		for i := range lostEntries {
 			old.Apply(fmt.Append(nil, "lost ", i), 0)
 		}
 		now := leaderOf(t, all, old)
 		for i := range keptEntries {
-			if err := now.Apply(fmt.Append(nil, "kept ", i), 0).Error(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, now.Apply(fmt.Append(nil, "kept ", i), 0).Error())
 		}
 		for _, s := range all {
 			if s != old {
-				if err := s.Raft.Snapshot().Error(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Raft.Snapshot().Error())
 			}
 		}
 		enough := make(chan struct{})

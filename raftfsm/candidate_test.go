@@ -41,9 +41,7 @@ func failsOver(t *testing.T, c *cluster, rounds int, first id.Member) {
 func (c *cluster) wipe(name id.Member) id.Member {
 	c.t.Helper()
 	node, err := name.Node()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.stop(name)
 	empty := id.NewMember(node, 2)
 	c.open(empty)
@@ -75,9 +73,7 @@ func TestVotersDoNotWaitForWipedNode(t *testing.T) {
 func TestVotersDoNotWaitForResignedMember(t *testing.T) {
 	all := ranked(5)
 	inGroup(t, all, nil, func(t *testing.T, c *cluster) {
-		if err := c.members[all[0]].Resign(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.members[all[0]].Resign(t.Context()))
 		c.leader(all[1:]...)
 		failsOver(t, c, 5, all[0])
 	})

@@ -28,6 +28,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // journal is a machine that answers with the number of commands so far and keeps
 // the newest command of each kind (its first byte), and a chain of hashes.
 type journal struct {
@@ -205,9 +213,7 @@ func (c *cluster) tryOpen(name id.Member) (*member, error) {
 		c.address.Store(name, string(name))
 	} else {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		c.address.Store(name, l.Addr().String())
 		stream = loopback{l}
 	}
@@ -255,9 +261,7 @@ func (c *cluster) found(voters ...id.Member) {
 		list = append(list, Server{Member: v, Voter: true})
 	}
 	for _, v := range voters {
-		if err := c.open(v).Bootstrap(list); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, c.open(v).Bootstrap(list))
 	}
 }
 
@@ -293,9 +297,7 @@ func (c *cluster) addNonvoter(name id.Member) {
 	if err == nil {
 		err = leader.AddNonvoter(c.t.Context(), name, index)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.agree()
 }
 
@@ -303,9 +305,7 @@ func (c *cluster) addNonvoter(name id.Member) {
 func (c *cluster) snapshot(members ...id.Member) {
 	c.t.Helper()
 	for _, name := range members {
-		if err := c.members[name].Snapshot(); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, c.members[name].Snapshot())
 	}
 }
 

@@ -58,9 +58,7 @@ func TestLostLogAtRestIsSentSoon(t *testing.T) {
 			c.agree()
 			name := c.others(c.leader())[round%2]
 			c.stop(name)
-			if err := os.RemoveAll(filepath.Join(c.dir, string(name))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(filepath.Join(c.dir, string(name))))
 			m, began, want := c.open(name), time.Now(), c.leader().Applied()
 			for m.Applied() < want && time.Since(began) < time.Minute {
 				time.Sleep(10 * time.Millisecond)

@@ -33,9 +33,7 @@ func TestMembersSumStateAtSameIndex(t *testing.T) {
 		c.propose("one")
 		all := names(3)
 		name, err := c.leader().Checkpoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.propose("behind it")
 		sums := sumsAt(t, c, name, all...)
 		for _, s := range sums[1:] {

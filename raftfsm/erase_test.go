@@ -18,9 +18,7 @@ func eraseOldEntries(t *testing.T, c *cluster) {
 	first := func() uint64 {
 		t.Helper()
 		index, err := m.logs.FirstIndex()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return index
 	}
 	erased := func() uint64 { return m.Status().ErasedTo }
@@ -134,9 +132,7 @@ func endErasedTo(t *testing.T, c *cluster) {
 	away := c.members[c.others(c.leader())[0]]
 	erase := func() uint64 {
 		t.Helper()
-		if err := away.Erase(time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, away.Erase(time.Now().Add(time.Hour)))
 		return away.Status().ErasedTo
 	}
 	if was := erase(); was == 0 || away.Status().ErasedTo != was {

@@ -42,9 +42,7 @@ func TestStockStarvesReturnedMember(t *testing.T) {
 		away := all[slices.IndexFunc(all, func(s *stock) bool { return s != leader })]
 		w.part(1, away.name)
 		for i := range awayEntries {
-			if err := leader.Apply(fmt.Append(nil, i), 0).Error(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, leader.Apply(fmt.Append(nil, i), 0).Error())
 			time.Sleep(awayPause)
 		}
 		w.part(0, away.name)
@@ -118,9 +116,7 @@ func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 		if err == nil {
 			err = leader.Remove(ctx, dead, index)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	})
 }
 
@@ -201,9 +197,7 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			c.wires.part(0, behind)
 			time.Sleep(200 * time.Millisecond)
 			start := time.Now()
-			if err := old.Resign(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, old.Resign(ctx))
 			if leader, _ := old.Leader(); leader != ready {
 				t.Errorf("round %d: %s leads, want %s", round, leader, ready)
 			}
@@ -301,9 +295,7 @@ func TestLeaderChangeWakesWaiters(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if err := old.Resign(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, old.Resign(t.Context()))
 		if got, want := <-told, c.leader().name; got != want {
 			t.Errorf("told of %s, want %s", got, want)
 		}

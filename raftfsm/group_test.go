@@ -89,12 +89,8 @@ func joinAndLeave(t *testing.T, c *cluster) {
 	index := func() uint64 {
 		t.Helper()
 		at, err := a.ReadIndex(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.WaitApplied(ctx, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, a.WaitApplied(ctx, at))
 		_, config, err := a.Servers()
 		if err != nil || config == 0 {
 			t.Fatalf("servers: index %d, %v", config, err)
@@ -102,9 +98,7 @@ func joinAndLeave(t *testing.T, c *cluster) {
 		return config
 	}
 	first := index()
-	if err := a.AddNonvoter(ctx, "member-b", first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.AddNonvoter(ctx, "member-b", first))
 	if err := a.AddVoter(ctx, "member-b", first); !errors.Is(err, ErrConfigurationChanged) {
 		t.Errorf("change from an old configuration: got %v, want ErrConfigurationChanged", err)
 	}
@@ -112,21 +106,15 @@ func joinAndLeave(t *testing.T, c *cluster) {
 		t.Errorf("change from no configuration: got %v, want ErrConfigurationChanged", err)
 	}
 	c.agree()
-	if err := a.AddVoter(ctx, "member-b", index()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.AddVoter(ctx, "member-b", index()))
 	if err := b.AddVoter(ctx, "member-c", 1); !errors.As(err, new(*NotLeaderError)) {
 		t.Errorf("change by a follower: got %v, want NotLeaderError", err)
 	}
-	if err := a.Transfer(ctx, "member-b"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Transfer(ctx, "member-b"))
 	c.propose("y", "member-b")
 	c.agree()
 	_, config, _ := b.Servers()
-	if err := b.Remove(ctx, "member-a", config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Remove(ctx, "member-a", config))
 	c.propose("z", "member-b")
 	list, _, err := b.Servers()
 	if err != nil || len(list) != 1 || list[0] != (Server{Member: "member-b", Voter: true}) {

@@ -185,9 +185,7 @@ func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
 		c.agree()
 		before, _ := b.Known(name)
 		c.stop(name)
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dir))
 		copyDir(t, image, dir)
 		m := c.open(name)
 		m.Gate().Admit()
@@ -209,9 +207,7 @@ func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
 
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // Before Admit a member neither votes nor raises the term, and before Receive it takes no
@@ -261,12 +257,8 @@ func TestRestartedMemberKnowsItsElectors(t *testing.T) {
 		stays, leaves := c.others(leader)[0], c.others(leader)[1]
 		c.snapshot(stays)
 		_, index, err := leader.Servers()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := leader.Remove(t.Context(), leaves, index); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, leader.Remove(t.Context(), leaves, index))
 		c.agree(leader.name, stays)
 		for _, name := range names(3) {
 			c.stop(name)

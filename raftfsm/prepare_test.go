@@ -16,12 +16,8 @@ func TestMemberWithoutLogIsRefused(t *testing.T) {
 	f := func(what string, spoil func(dir string) error) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "group-1")
-		if err := Prepare(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := spoil(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Prepare(dir))
+		must(t, spoil(dir))
 		before, _ := os.ReadDir(dir)
 		for range 2 { // a failed attempt leaves no file that the second takes for a log
 			if _, err := OpenStopped(Config{Group: 1, Self: "a", Dir: dir, Prepared: true}, newJournal()); !errors.Is(err, ErrGone) {
@@ -52,9 +48,7 @@ func TestPreparedLogIsNeverOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := OpenStopped(cfg, newJournal())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Last < want {
 			t.Errorf("the log ends at %d, want at least %d", s.Last, want)
 		}

@@ -83,9 +83,7 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 				if err == nil {
 					err = c.members[name].WaitPoint(t.Context(), p)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if took := time.Since(start); took > 10*time.Millisecond {
 					t.Errorf("%s read what was just written after %s", name, took)
 				}
@@ -94,12 +92,8 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 		}
 		// A point of an earlier leader proves nothing.
 		old, err := leader.ReadPoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := leader.Resign(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, leader.Resign(t.Context()))
 		c.propose("z")
 		c.agree() // or the entry behind the follower's last may be one that is committed
 		now := c.leader()

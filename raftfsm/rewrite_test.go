@@ -39,9 +39,7 @@ func (r *roll) copy() {
 	r.t.Helper()
 	for _, name := range names(3)[1:] {
 		r.stop(name)
-		if err := os.CopyFS(filepath.Join(r.copies, string(name)), os.DirFS(filepath.Join(r.dir, string(name)))); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, os.CopyFS(filepath.Join(r.copies, string(name)), os.DirFS(filepath.Join(r.dir, string(name)))))
 		r.open(name)
 	}
 }
@@ -52,9 +50,7 @@ func (r *roll) rollBack() {
 	r.close()
 	for _, name := range names(3)[1:] {
 		folder := filepath.Join(r.dir, string(name))
-		if err := errors.Join(os.RemoveAll(folder), os.Rename(filepath.Join(r.copies, string(name)), folder)); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, errors.Join(os.RemoveAll(folder), os.Rename(filepath.Join(r.copies, string(name)), folder)))
 		r.open(name)
 	}
 }
@@ -63,12 +59,8 @@ func (r *roll) rollBack() {
 func (r *roll) last(name id.Member) uint64 {
 	r.t.Helper()
 	s, err := OpenStopped(Config{Group: 7, Self: name, Dir: filepath.Join(r.dir, string(name))}, newJournal())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
+	must(r.t, s.Close())
 	return s.Last
 }
 
@@ -76,9 +68,7 @@ func (r *roll) last(name id.Member) uint64 {
 func (r *roll) pass(lost uint64, rest []id.Member) {
 	r.t.Helper()
 	for m := r.leader(rest...); m.Status().Term <= lost; m = r.leader(rest...) {
-		if err := m.Transfer(r.t.Context(), ""); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, m.Transfer(r.t.Context(), ""))
 	}
 }
 
@@ -97,9 +87,7 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 		r.write("other", 1)
 		for _, name := range rest {
 			m := r.members[name]
-			if err := errors.Join(m.Snapshot(), m.snapshots.CutLog(time.Now().Add(time.Hour))); err != nil {
-				r.t.Fatal(err)
-			}
+			must(r.t, errors.Join(m.Snapshot(), m.snapshots.CutLog(time.Now().Add(time.Hour))))
 		}
 	})
 }
@@ -156,16 +144,12 @@ func TestMemberWithoutSnapshotsIsRefused(t *testing.T) {
 				m := c.leader()
 				c.snapshot("member-a")
 				if cut {
-					if err := m.snapshots.CutLog(time.Now().Add(time.Hour)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, m.snapshots.CutLog(time.Now().Add(time.Hour)))
 				} else {
 					c.propose("behind the snapshot")
 				}
 				c.stop("member-a")
-				if err := os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")))
 				if _, err := c.tryOpen("member-a"); !errors.Is(err, want) {
 					t.Errorf("got %v, want %v", err, want)
 				}

@@ -93,14 +93,3 @@ func TestMissingRecordIsAlwaysConfirmed(t *testing.T) {
 		b.sync.Close()
 	})
 }
-
-// BenchmarkConfirmed measures the look-up of a key in a replica that is up to date.
-func BenchmarkConfirmed(b *testing.B) {
-	r := newBeliever()
-	for b.Loop() {
-		if _, err := confirmedLookup(b.Context(), &r.cluster, found); err != nil {
-			b.Fatal(err)
-		}
-	}
-	r.sync.Close()
-}

@@ -19,9 +19,7 @@ func newMaster(t testing.TB, secrets ...byte) *seal.Master {
 		ring = append(ring, slices.Repeat([]byte{b}, seal.KeyBytes))
 	}
 	m, err := seal.NewMaster(ring[0], ring[1:]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -71,9 +69,7 @@ func TestChangedFaceTokenIsRefused(t *testing.T) {
 	tokens := newFaceTokens(t, 1)
 	text := tokens.seal(engine.Template{.6, .8})
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := func(what, changed string) {
 		t.Helper()
 		if got, err := tokens.open(changed); err == nil {

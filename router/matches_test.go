@@ -74,9 +74,7 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 		t.Fatalf("%s is read as %v, %v", text, got, ok)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := cursorGallery
 	other.ID.UUID[0]++
 	bad := map[string]string{

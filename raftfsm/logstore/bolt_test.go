@@ -20,9 +20,7 @@ var planted = []byte("nothing else in a folder has these bytes")
 func has(t testing.TB, dir, name string) bool {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bytes.Contains(b, planted)
 }
 
@@ -30,9 +28,7 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d, err := openBolt(dir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -46,16 +42,10 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 		if index <= 20 {
 			l.Data = planted
 		}
-		if err := log.StoreLog(l); err != nil {
-			t.Fatal(err)
-		}
+		must(t, log.StoreLog(l))
 	}
-	if err := stable.SetUint64(keyTerm, 3); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.DeleteRange(1, 20); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stable.SetUint64(keyTerm, 3))
+	must(t, log.DeleteRange(1, 20))
 	if !has(t, dir, File) || !log.freed.Load() {
 		t.Fatal("the file forgets by itself: there is no need to renew it")
 	}
@@ -67,9 +57,7 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 			}
 		}
 	})
-	if err := d.renew(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.renew())
 	work.Wait()
 	if has(t, dir, File) {
 		t.Error("the renewed file has what was cut off")
@@ -87,16 +75,10 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 func TestUnfinishedLogCopyIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600))
 	d, err := openBolt(dir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, d.Close())
 	if _, err := os.Stat(filepath.Join(dir, renewedFile)); err == nil {
 		t.Error("it stays")
 	}

@@ -23,9 +23,7 @@ type flushed struct {
 func openFlushed(t *testing.T) *flushed {
 	t.Helper()
 	d, err := openBolt(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := health.New(time.Second, time.Minute)
 	t.Cleanup(func() {
 		h.Close()
@@ -59,9 +57,7 @@ func (f *flushed) vote(term uint64) {
 
 func (f *flushed) must(errs ...error) {
 	f.t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, errors.Join(errs...))
 }
 
 func (f *flushed) complete() error { return f.log.Complete(f.stable, f.index, f.term) }

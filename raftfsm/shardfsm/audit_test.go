@@ -105,9 +105,7 @@ func replicasAgree(t *testing.T, seeds uint64, commands func(random *rand.Rand) 
 		machine := func() raftfsm.Machine { return New(table, testArena) }
 		if seed%2 == 0 {
 			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 2000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			machine = func() raftfsm.Machine { return newFiling(t, random, store) }
 		}
 		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: list})

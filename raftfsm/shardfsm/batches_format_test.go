@@ -40,9 +40,7 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	}
 
 	copied := t.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(copied, os.DirFS(dir)))
 	again := batching(t, copied)
 	if err := again.Restore(bytes.NewReader(state)); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("what was stored is read as another state: %x, want %x, %v", again.Digest(), m.Digest(), err)
@@ -62,9 +60,7 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 func batching(t *testing.T, dir string) *Machine {
 	t.Helper()
 	store, err := segment.Open(dir, segment.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := New(newTable(t), testArena)
 	t.Cleanup(m.Shard().Close)
 	m.Keep(store)
@@ -89,9 +85,7 @@ func storedText(t *testing.T, m *Machine, dir string) (text string, state []byte
 	}
 	for _, name := range names { // sorted
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text += fmt.Sprintf("%s %x\n", filepath.Base(name), b)
 	}
 	return text, state

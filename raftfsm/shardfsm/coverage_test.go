@@ -34,9 +34,7 @@ func TestCoverageIsOfItsIndex(t *testing.T) {
 	t.Parallel()
 	const writes = 60
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &meeting{Machine: New(newTable(t), testArena)}
 	defer m.Shard().Close()
 	shard.Follow(m.Shard(), m)

@@ -27,9 +27,7 @@ type planted struct {
 func (p *planted) propose(c any) []byte {
 	p.t.Helper()
 	answer, err := p.group.Propose(context.Background(), encode(c))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return answer
 }
 
@@ -57,18 +55,14 @@ func erasedInTime(t *testing.T, enrol, erase func(p *planted)) {
 	settle(t, g)
 	secret := []byte("a secret of thirty-two bytes ...")
 	key, err := seal.NewKey(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &planted{t: t, group: g, key: key}
 	p.propose(Grant{Gallery: testGallery, Generation: 1, Total: 200})
 	for n := range byte(50) {
 		p.propose(p.register(100 + n))
 	}
 	enrol(p)
-	if err := g.Snapshot(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Snapshot())
 	scan := fsmtest.NewScanner(p.template(1), secret)
 	if found := scan.Files(t, dir); len(found) < 2 {
 		t.Fatalf("the scan finds what is enrolled in %v only: it would not find what is erased", found)

@@ -79,19 +79,13 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 		c.t.Fatal(list, err)
 	}
 	info, err := os.Stat(list[0])
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	segments = make(map[string]int64)
 	names, err := filepath.Glob(filepath.Join(c.dir, string(name), "segments", "*.seg"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	for _, path := range names {
 		f, err := os.Stat(path)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		segments[path] = f.Size()
 	}
 	return info.Size(), segments
@@ -102,9 +96,7 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 	t.Parallel()
 	store, err := segment.Open(t.TempDir(), segment.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var may atomic.Bool
 	open := func() *Machine {
 		m := New(newTable(t), testArena)
@@ -123,9 +115,7 @@ func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 		may.Store(on)
 		f := m.freeze()
 		files, err := f.Settle(segment.Share)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var b bytes.Buffer
 		if _, err := f.WriteTo(&b); err != nil {
 			t.Fatal(err)
@@ -135,9 +125,7 @@ func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 		}
 		f.Adopt()
 		err = store.Collect()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		codes := recordsOf(t, b.Bytes())
 		for _, old := range []byte{16, 17, 32, 33} {
 			if slices.Contains(codes, old) == on || slices.Contains(codes, map[byte]byte{16: 18, 17: 19, 32: 34, 33: 35}[old]) != on {
@@ -146,9 +134,7 @@ func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 		}
 		may.Store(false)
 		next := open()
-		if err := next.Restore(&b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, next.Restore(&b))
 		f.Release()
 		if next.Digest() != want || !next.Remembers(testRegister(0).Op) {
 			t.Errorf("snapshot %d: the state differs", i)
@@ -188,9 +174,7 @@ func TestMemberIsSentOnlyMissingFiles(t *testing.T) {
 		if whole < 900_000 {
 			t.Errorf("%d bytes were sent", whole)
 		}
-		if err := member.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, member.Close())
 		c.enrol(leader, 1000, 20)
 		c.job(leader, jobOf(7, 3), 10)
 		c.snapshot(leader)
@@ -211,9 +195,7 @@ func (c *trio) fileOf(name id.Member, code byte) string {
 	_, files := c.sizes(name)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		operations, items := b[24] == 17 && b[25] == 1, b[40] == 33 && b[41] == 1
 		if len(b) > 64 && (code == 17 && operations || code == 33 && items || code == 0 && !operations && !items) {
 			return path
@@ -235,9 +217,7 @@ func sendDamagedAgain(c *trio, leader *raftfsm.Group, state *Machine) {
 	c.add(leader, "member-b")
 	member, _ := c.open("member-b")
 	c.wait(leader, member)
-	if err := member.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, member.Close())
 	folder := filepath.Join(c.dir, "member-b")
 	for i, damage := range []struct {
 		code byte
@@ -258,9 +238,7 @@ func sendDamagedAgain(c *trio, leader *raftfsm.Group, state *Machine) {
 			}
 		}
 		aside := filepath.Join(c.dir, "aside", string(rune('a'+i)))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(aside), 0o700), os.Rename(folder, aside)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(aside), 0o700), os.Rename(folder, aside)))
 		if n, err := raftfsm.SalvageSegments(aside, folder); err != nil || n != len(names)-1+damage.gone {
 			t.Fatalf("harm %d: %d segments of %d are sound, %v", i, n, len(names), err)
 		}
@@ -271,9 +249,7 @@ func sendDamagedAgain(c *trio, leader *raftfsm.Group, state *Machine) {
 			t.Errorf("harm %d: %d bytes were sent for %d; digest %x, want %x", i, sent, size, copied.Digest(), state.Digest())
 		}
 		checkSealed(t, copied, 1000)
-		if err := member.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, member.Close())
 	}
 }
 
@@ -298,9 +274,7 @@ func restartFromFiles(t *testing.T) {
 	for round := range 3 {
 		for i := range byte(n) {
 			a, err := g.Propose(t.Context(), RegisterOp.Encode(testRegister(i)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := Done
 			if i < byte(round)*10 {
 				want = Replayed
@@ -312,9 +286,7 @@ func restartFromFiles(t *testing.T) {
 				break
 			}
 		}
-		if err := errors.Join(g.Snapshot(), g.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(g.Snapshot(), g.Close()))
 		g = start()
 	}
 	if got := m.Shard().Slots().Stats().Active; got != n || m.Operations() != n {

@@ -14,9 +14,7 @@ import (
 func TestFormatsPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, listed, _ := strings.Cut(string(page), "## Commands")
 	listed, rest, _ := strings.Cut(listed, "## Statuses")
 	statuses, _, _ := strings.Cut(rest, "## State")

@@ -110,17 +110,13 @@ func openGroup(t testing.TB, dir string, m *Machine, tune func(*raftfsm.Config))
 		tune(&cfg)
 	}
 	g, err := raftfsm.Open(cfg, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}))
 	return g
 }
 
@@ -153,9 +149,7 @@ func TestOlderFolderIsReadAndConverted(t *testing.T) { bubble(t, readAndConvert)
 
 func readAndConvert(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))))
 	check := func(when string) {
 		t.Helper()
 		m := New(newTable(t), testArena)
@@ -191,9 +185,7 @@ func readAndConvert(t *testing.T) {
 func checkOldFaces(t *testing.T, m *Machine) {
 	t.Helper()
 	key, err := seal.NewKey([]byte("77777777777777777777777777777777"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := id.Gallery{UUID: id.UUID{0x77}}
 	for n := range byte(30) {
 		ref := shard.FaceRef{Gallery: g, Generation: 3, Subject: id.Subject{UUID: id.UUID{0x77, n}}, Event: id.Event{UUID: id.UUID{0x78, n}}}
@@ -220,19 +212,13 @@ func removeLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := g.Snapshot(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Snapshot())
 	want := m.Digest()
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Close())
 	files := func() []string {
 		t.Helper()
 		names, err := filepath.Glob(filepath.Join(dir, "segments", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return names
 	}
 	whole := files()
@@ -240,9 +226,7 @@ func removeLeftovers(t *testing.T) {
 		t.Fatalf("segments %v, want one", whole)
 	}
 	b, err := os.ReadFile(whole[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A segment of an unfinished snapshot, and parts of a segment, of a copy of the log
 	// and of a snapshot.
 	for name, b := range map[string][]byte{
@@ -252,12 +236,8 @@ func removeLeftovers(t *testing.T) {
 		filepath.Join("snapshots", "9-9-9.tmp", "state.bin"):       b,
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, b, 0o600))
 	}
 	m = New(newTable(t), testArena)
 	g = openGroup(t, dir, m, nil)

@@ -37,9 +37,7 @@ func inTrio(t *testing.T, do func(c *trio, leader *raftfsm.Group, state *Machine
 			}
 		})
 		g, m := c.open("member-a")
-		if err := g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}))
 		settle(t, g)
 		c.propose(g, Grant{Gallery: testGallery, Generation: 1, Total: 5000})
 		do(c, g, m)
@@ -58,9 +56,7 @@ func (c *trio) propose(g *raftfsm.Group, list ...any) {
 func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
 	c.t.Helper()
 	g, m, err := c.try(name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.t.Cleanup(func() {
 		if err := g.Close(); err != nil {
 			c.t.Error(err)
@@ -103,9 +99,7 @@ func (c *trio) add(leader *raftfsm.Group, name id.Member) {
 	if err == nil {
 		err = leader.AddNonvoter(c.t.Context(), name, index)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 }
 
 // proposersMost is less than the most commands that may wait in a group.
@@ -136,16 +130,12 @@ func (c *trio) wait(leader, member *raftfsm.Group) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
 	defer cancel()
-	if err := member.WaitApplied(ctx, leader.Applied()); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, member.WaitApplied(ctx, leader.Applied()))
 }
 
 func (c *trio) snapshot(g *raftfsm.Group) {
 	c.t.Helper()
-	if err := g.Snapshot(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, g.Snapshot())
 }
 
 // checkSealed reads the faces that enrol proposed.
@@ -182,9 +172,7 @@ func harm(t *testing.T, path string, do func(path string, b []byte) error) int64
 	if err == nil {
 		err = do(path, b)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return int64(len(b))
 }
 

@@ -63,9 +63,7 @@ func putCommands(n JobName) []any {
 func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	t.Helper()
 	a, err := BeginJobOp.Answer(m.Apply(1, encode(c)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 

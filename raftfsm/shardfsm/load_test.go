@@ -25,9 +25,7 @@ func TestRestorationBytesMatchFormat(t *testing.T) {
 		answer := m.Apply(10, cmd)
 		fmt.Fprintf(&b, "load %x\nanswer %x\n", cmd, answer)
 		a, err := LoadOp.Answer(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return a
 	}
 	base := apply(begin).Last

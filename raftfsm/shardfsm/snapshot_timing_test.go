@@ -37,9 +37,7 @@ var kinds = map[byte]string{
 func packed(b *testing.B, raw []byte) int {
 	b.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer z.Close()
 	return len(z.EncodeAll(raw, nil))
 }
@@ -105,9 +103,7 @@ func (l *ledger) register(n int) {
 		_, added := l.m.jobs.Add(name, 0, items, testTime)
 		_, opened := l.m.jobs.Open(name, testTime)
 		_, finished := l.m.jobs.Finish(name, results, testTime)
-		if err := errors.Join(err, added, opened, finished); err != nil {
-			l.b.Fatal(err)
-		}
+		must(l.b, errors.Join(err, added, opened, finished))
 	}
 }
 
@@ -126,9 +122,7 @@ func (l *ledger) erase(n, of, from int) {
 		var u id.UUID
 		binary.BigEndian.PutUint64(u[:], number*0x9e3779b97f4a7c15)
 		binary.BigEndian.PutUint64(u[8:], number)
-		if err := l.m.Shard().Erase(shard.Erasure{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Time: testTime}); err != nil {
-			l.b.Fatal(err)
-		}
+		must(l.b, l.m.Shard().Erase(shard.Erasure{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Time: testTime}))
 	}
 }
 
@@ -144,15 +138,11 @@ func (l *ledger) snapshot(name string) []byte {
 	}
 	var raw bytes.Buffer
 	z, err := zstd.NewWriter(&raw, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		l.b.Fatal(err)
-	}
+	must(l.b, err)
 	if _, err := f.WriteTo(z); err != nil {
 		l.b.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		l.b.Fatal(err)
-	}
+	must(l.b, z.Close())
 	f.Adopt()
 	took := time.Since(begin)
 	files := written(before, sizes(l.b, l.dir))
@@ -176,13 +166,9 @@ func (l *ledger) restore(state []byte) {
 	defer m.Shard().Close()
 	begin := time.Now()
 	z, err := zstd.NewReader(bytes.NewReader(state), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		l.b.Fatal(err)
-	}
+	must(l.b, err)
 	defer z.Close()
-	if err := m.Restore(z); err != nil {
-		l.b.Fatal(err)
-	}
+	must(l.b, m.Restore(z))
 	l.b.ReportMetric(time.Since(begin).Seconds(), "restore-s")
 	if got, want := m.Operations(), l.m.Operations(); got != want {
 		l.b.Fatalf("%d operations, want %d", got, want)
@@ -193,9 +179,7 @@ func (l *ledger) restore(state []byte) {
 func (l *ledger) byKind(state []byte) map[byte][]byte {
 	l.b.Helper()
 	z, err := zstd.NewReader(bytes.NewReader(state), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		l.b.Fatal(err)
-	}
+	must(l.b, err)
 	defer z.Close()
 	return recordBodies(l.b, z)
 }
@@ -204,18 +188,14 @@ func (l *ledger) byKind(state []byte) map[byte][]byte {
 func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
 	t.Helper()
 	in, err := codec.NewReader(r, magic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kind := make(map[byte][]byte)
 	for {
 		r, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return kind
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kind[r.Code] = append(kind[r.Code], r.Body...)
 	}
 }
@@ -234,21 +214,15 @@ func BenchmarkSnapshotWrites(b *testing.B) {
 		}
 	}
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
 		dir := b.TempDir()
 		store, err := segment.Open(dir, segment.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		l := &ledger{b: b, m: New(newTable(b), kernel.NewArena(0)), key: key, dir: dir, random: rand.NewChaCha8([32]byte{1})}
 		l.m.Keep(store)
 		l.m.Batch(func() bool { return os.Getenv("WHOLE") == "" })
-		if err := l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}))
 		full := limits.Plain + limits.Keyed
 		l.enrol(n)
 		l.operate(full / 10 * 9) // the rest comes later

@@ -25,22 +25,16 @@ func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {
 	var parts []segment.Part
 	for i := range n {
 		w, err := s.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for j := range 5 {
 			w.Add(segment.Record{Sequence: uint64(10*i + j + 1), Clear: fmt.Appendf(nil, "clear %d", i), Sealed: bytes.Repeat([]byte{byte(i)}, 200)})
 		}
 		f, err := w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, segment.Part{File: f})
 	}
 	set, err := segment.NewSet(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return set
 }
 
@@ -57,16 +51,12 @@ func openShelf(t testing.TB) *shelf {
 	dir := t.TempDir()
 	s := &shelf{dir: dir}
 	segments, err := segment.Open(SegmentsDir(dir), segment.Options{Damaged: func(error) { s.damaged.Add(1) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Store, err = New(Config{
 		Dir: dir, Group: 7, Logs: log, Own: log, Health: h, Segments: segments,
 		Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -76,9 +66,7 @@ func (s *shelf) sink(t testing.TB) *Sink {
 	t.Helper()
 	meta := sampleMeta()
 	sink, err := s.Create(1, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, noTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sink.(*Sink)
 }
 
@@ -93,14 +81,10 @@ func filledShelf(t testing.TB, n int) (s *shelf, open *Snapshot) {
 	}
 	sink := s.sink(t)
 	sink.Settled(files, func() {})
-	if err := errors.Join(sink.WriteState(newState(1)), sink.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(sink.WriteState(newState(1)), sink.Close()))
 	set.Release()
 	_, r, err := s.Open(sink.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -137,13 +121,9 @@ func (s *shelf) install(t testing.TB, b []byte) error {
 func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(SegmentsDir(s.dir), "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	snapshots, err = filepath.Glob(filepath.Join(s.dir, "snapshots", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return segments, snapshots
 }
 
@@ -162,13 +142,9 @@ func TestSnapshotWithoutSegmentsArrives(t *testing.T) {
 func arrives(t *testing.T, n int) {
 	_, o := filledShelf(t, n)
 	to := openShelf(t)
-	if err := to.install(t, onWire(t, o, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, to.install(t, onWire(t, o, nil)))
 	meta, r, err := to.Open(firstID(t, to))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	got := r.(*Snapshot)
 	if diff := cmp.Diff(o.refs(), got.refs()); diff != "" || meta.Size != o.wireBytes(nil) {
@@ -219,9 +195,7 @@ func copySegment(t testing.TB, from, to *shelf, h segment.Hash) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(SegmentsDir(to.dir), name), b, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestDamagedTransferLeavesNoSnapshot(t *testing.T) {
@@ -243,9 +217,7 @@ func TestDamagedTransferLeavesNoSnapshot(t *testing.T) {
 				t.Fatalf("%s: %s stays", what, name)
 			}
 		}
-		if err := to.segments.Collect(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, to.segments.Collect())
 		if segments, _ := to.files(t); len(segments) != 0 {
 			t.Fatalf("%s: segments %v stay for ever", what, segments)
 		}
@@ -266,13 +238,9 @@ func TestSnapshotLackingSegmentsIsRefused(t *testing.T) {
 	t.Parallel()
 	s, o := filledShelf(t, 2)
 	name := firstID(t, s)
-	if err := o.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Close())
 	s.Close()
-	if err := s.segments.Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.segments.Collect())
 	if _, _, err := s.Open(name); !errors.Is(err, health.ErrCorrupt) || s.health.Failed() == nil {
 		t.Errorf("got %v, want ErrCorrupt and a group that is taken out", err)
 	}
@@ -318,9 +286,7 @@ func FuzzInstallNeverPanics(f *testing.F) {
 			if want := sampleMeta(); meta.Index != want.Index {
 				t.Fatalf("index %d", meta.Index)
 			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Close())
 		}
 	})
 }

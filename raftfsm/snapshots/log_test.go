@@ -12,9 +12,7 @@ import (
 func openLog(t testing.TB) (*logstore.Log, *health.Monitor) {
 	t.Helper()
 	d, err := logstore.OpenUnsynced(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	h := health.New(time.Second, time.Minute)
 	t.Cleanup(h.Close)

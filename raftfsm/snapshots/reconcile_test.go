@@ -13,19 +13,13 @@ func TestReconcileMakesLogAgree(t *testing.T) {
 		t.Helper()
 		s, _ := openLog(t)
 		for i := first; i <= last && first > 0; i++ {
-			if err := s.StoreLog(&raft.Log{Index: i, Term: term, Type: raft.LogNoop}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.StoreLog(&raft.Log{Index: i, Term: term, Type: raft.LogNoop}))
 		}
-		if err := reconcile(s, s.Pin, index, snapshotTerm); err != nil {
-			t.Fatal(err)
-		}
+		must(t, reconcile(s, s.Pin, index, snapshotTerm))
 		// The next step of raft, with TrailingLogs 0.
 		if index < last {
 			oldest, _ := s.FirstIndex()
-			if err := s.DeleteRange(oldest, index); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.DeleteRange(oldest, index))
 		}
 		got := ""
 		for i := range last + index + 2 {

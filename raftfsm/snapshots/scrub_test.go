@@ -19,13 +19,9 @@ func TestScrubWaitsForTurn(t *testing.T) {
 		}
 		for _, name := range names {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b[len(b)/3] ^= 1
-			if err := os.WriteFile(name, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(name, b, 0o600))
 		}
 		turns, stop := make(chan struct{}, 1), make(chan struct{})
 		turns <- struct{}{}

@@ -17,6 +17,14 @@ import (
 
 const dim = 192
 
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var (
 	tenant = Owner{id.Tenant{UUID: id.UUID{1}}, id.Application{UUID: id.UUID{1}}}
 	other  = Owner{id.Tenant{UUID: id.UUID{2}}, id.Application{UUID: id.UUID{2}}}
@@ -78,9 +86,7 @@ func wantReason(t *testing.T, err error, kind calls.Kind, reason string) {
 
 func TestChecksFindDoubles(t *testing.T) {
 	c := newChecks(t)
-	if err := c.Begin(name, tenant); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Begin(name, tenant))
 	want(t, c, row(1, 1))
 	want(t, c, row(2, 2))
 	want(t, c, row(3, 1), 1)
@@ -92,9 +98,7 @@ func TestChecksFindDoubles(t *testing.T) {
 
 func TestConcurrentDoublesFindEachOther(t *testing.T) {
 	c := newChecks(t)
-	if err := c.Begin(name, tenant); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Begin(name, tenant))
 	const pairs = 200
 	var work sync.WaitGroup
 	found := make([]bool, 2*pairs)
@@ -114,9 +118,7 @@ func TestConcurrentDoublesFindEachOther(t *testing.T) {
 
 func TestCheckIsOfItsApplication(t *testing.T) {
 	c := newChecks(t)
-	if err := c.Begin(name, tenant); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Begin(name, tenant))
 	for _, stranger := range []Owner{other, {tenant.Tenant, other.Application}} {
 		_, err := c.Compare(name, stranger, row(1, 1))
 		wantReason(t, err, calls.NotFound, ReasonUnknown)
@@ -127,18 +129,14 @@ func TestCheckIsOfItsApplication(t *testing.T) {
 
 func TestEndedCheckIsZeroed(t *testing.T) {
 	c := newChecks(t)
-	if err := c.Begin(name, tenant); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Begin(name, tenant))
 	want(t, c, row(1, 1))
 	k := c.open[name]
 	m, bytes := k.matrix, c.Bytes()
 	if bytes < dim*4 || bytes > 1<<20 {
 		t.Errorf("a row takes %d bytes", bytes)
 	}
-	if err := c.End(name, tenant); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.End(name, tenant))
 	if m.Len() != 0 || c.Bytes() != 0 || k.arena.Used() != 0 {
 		t.Errorf("after the end there are %d templates, %d bytes", m.Len(), c.Bytes())
 	}
@@ -150,9 +148,7 @@ func TestEndedCheckIsZeroed(t *testing.T) {
 func TestIdleCheckExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChecks(t)
-		if err := c.Begin(name, tenant); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Begin(name, tenant))
 		for n := range uint32(3) { // in use it stays
 			time.Sleep(IdleMax - time.Second)
 			want(t, c, row(n, uint64(n)))
@@ -171,15 +167,11 @@ func TestChecksAreBounded(t *testing.T) {
 	c := newChecks(t)
 	defer c.Close()
 	for i := range tenantChecksMax {
-		if err := c.Begin(id.UUID{1, byte(i)}, tenant); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Begin(id.UUID{1, byte(i)}, tenant))
 	}
 	wantReason(t, c.Begin(name, tenant), calls.Busy, "")
 	for i := range nodeChecksMax - tenantChecksMax {
-		if err := c.Begin(id.UUID{2, byte(i)}, Owner{Tenant: id.Tenant{UUID: id.UUID{9, byte(i)}}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Begin(id.UUID{2, byte(i)}, Owner{Tenant: id.Tenant{UUID: id.UUID{9, byte(i)}}}))
 	}
 	wantReason(t, c.Begin(name, other), calls.Busy, "")
 }
@@ -189,9 +181,7 @@ func TestRowsOfChecksAreBounded(t *testing.T) {
 	defer c.Close()
 	second, foreign := id.UUID{8}, id.UUID{9}
 	for n, owner := range map[id.UUID]Owner{name: tenant, second: tenant, foreign: other} {
-		if err := c.Begin(n, owner); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Begin(n, owner))
 	}
 	want(t, c, row(1, 1))
 	c.open[name].rows = RowsMax
@@ -214,9 +204,7 @@ func BenchmarkCompare(b *testing.B) {
 		b.Run(strconv.Itoa(int(rows)), func(b *testing.B) {
 			c := newChecks(b)
 			defer c.Close()
-			if err := c.Begin(name, tenant); err != nil {
-				b.Fatal(err)
-			}
+			must(b, c.Begin(name, tenant))
 			for n := range rows {
 				if _, err := c.Compare(name, tenant, row(n, uint64(n))); err != nil {
 					b.Fatal(err)

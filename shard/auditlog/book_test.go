@@ -22,6 +22,14 @@ import (
 
 var magic = codec.Magic([]byte("auditlog"))
 
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // reference is the simplest log: all contents, and the hashes as tlog keeps them.
 type reference struct {
 	contents [][]byte
@@ -33,9 +41,7 @@ func (r *reference) add(t *testing.T, content []byte) tlog.Hash {
 	t.Helper()
 	n := int64(len(r.contents))
 	more, err := tlog.StoredHashes(n, content, tlog.HashReaderFunc(r.read))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.contents, r.hashes = append(r.contents, content), append(r.hashes, more...)
 	return tlog.RecordHash(content)
 }
@@ -50,9 +56,7 @@ func (r *reference) read(indexes []int64) (list []tlog.Hash, _ error) {
 func (r *reference) root(t *testing.T) tlog.Hash {
 	t.Helper()
 	h, err := tlog.TreeHash(int64(len(r.contents)), tlog.HashReaderFunc(r.read))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -238,9 +242,7 @@ func TestLogEqualsReference(t *testing.T) {
 				case n < 6:
 					ref := r.logs[of]
 					ref.bare = max(ref.bare, rand.IntN(len(ref.contents)+1))
-					if err := r.book.Expire(of, uint64(ref.bare)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, r.book.Expire(of, uint64(ref.bare)))
 				case n < 8:
 					r.snapshot(segment.Clean(rand.IntN(2)), func() { r.append(of, 100) })
 				default:
@@ -265,13 +267,9 @@ func TestEraseLeavesNoExpiredContent(t *testing.T) {
 	r.snapshot(segment.Share, func() {})
 	r.append(of, 10)
 	r.logs[of].bare = 700
-	if err := r.book.Expire(of, 700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.book.Expire(of, 700))
 	r.snapshot(segment.Erase, func() {})
-	if err := r.store.Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.store.Collect())
 	r.check(r.book)
 	names, err := filepath.Glob(filepath.Join(r.dir, "*"))
 	if err != nil || len(names) == 0 {
@@ -280,9 +278,7 @@ func TestEraseLeavesNoExpiredContent(t *testing.T) {
 	var disk []byte
 	for _, name := range names {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		disk = append(disk, b...)
 	}
 	for n := range 1010 {
@@ -308,9 +304,7 @@ func TestBatchesOfWritersFollowOneAnother(t *testing.T) {
 	if err := try(1, 1); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a batch for no log: %v", err)
 	}
-	if err := k.Begin(of, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.Begin(of, nil))
 	for i, want := range []struct {
 		number uint64
 		err    error
@@ -322,9 +316,7 @@ func TestBatchesOfWritersFollowOneAnother(t *testing.T) {
 		}
 	}
 	for w := range uint32(writersMax) {
-		if err := try(w+2, 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, try(w+2, 1))
 	}
 	if err := try(1, 3); !errors.Is(err, ErrWriter) {
 		t.Errorf("a batch of a forgotten writer: %v", err)
@@ -363,9 +355,7 @@ func TestIntentsStayOpenUntilOutcome(t *testing.T) {
 		t.Errorf("open before 2 are %v, want %v", got, want[:1])
 	}
 	before, err := r.book.Head(of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add(func(i int, n *New) { n.Closes, n.IfOpen = Request{byte(i + 1)}, true }) // request 2 has its outcome
 	after, err := r.book.Head(of)
 	if err != nil || after.Size != before.Size+2 || len(r.book.Intents(of, 9)) != 0 {
@@ -418,9 +408,7 @@ func TestLogBeginsWithEntry(t *testing.T) {
 		}
 	}
 	for _, e := range []Entry{first, {LeafHash(content(8)), content(8)}} {
-		if err := k.Begin(of, []byte("former"), e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.Begin(of, []byte("former"), e))
 	}
 	list, err := k.Read(of, 0, 9)
 	if err != nil || len(list) != 1 || list[0].Leaf != first.Leaf || k.TailBytes() != int64(len(first.Sealed)) || k.Held()[of] != 1 {

@@ -145,20 +145,3 @@ func TestThresholdZeroHitsAll(t *testing.T) {
 		t.Errorf("%d hits among %d rows", len(got), len(rows))
 	}
 }
-
-func BenchmarkTopK192(b *testing.B) {
-	r := rand.New(rand.NewPCG(3, 1))
-	rows := make([]scan.Row, 10_000)
-	for i := range rows {
-		v := make([]float32, 192)
-		for j := range v {
-			v[j] = float32(r.NormFloat64() / math.Sqrt(192))
-		}
-		rows[i] = scan.Row{Event: id.Event{UUID: id.UUID{byte(i >> 8), byte(i)}}, Template: v}
-	}
-	table, q := newTable(b), scan.Query{Probe: rows[7].Template, Threshold: 7000, Limit: 10}
-	b.SetBytes(int64(len(rows) * 192 * 4))
-	for b.Loop() {
-		scan.TopK(slices.Values(rows), table, q)
-	}
-}

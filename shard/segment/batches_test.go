@@ -24,9 +24,7 @@ type notes struct {
 func newNotes(t testing.TB, d disk, bytes int64) *notes {
 	t.Helper()
 	s, err := open(d, Options{Bytes: bytes, Damaged: func(err error) { t.Error(err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &notes{t: t, store: s, records: make(map[uint64]Record)}
 }
 
@@ -60,15 +58,11 @@ func (n *notes) add(count int) {
 func (n *notes) rebatch(clean Clean) {
 	n.t.Helper()
 	b, err := n.store.Rebatch(n.files, n, clean)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, err)
 	n.held.Release()
 	n.files, n.held = b.List(), b
 	n.written += b.Written.Bytes
-	if err := n.store.Collect(); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, n.store.Collect())
 }
 
 // read returns the records of all files that a new store finds on the disk.
@@ -77,9 +71,7 @@ func read(t testing.TB, s *Store, files []Batch) map[uint64]Record {
 	all, last := make(map[uint64]Record), uint64(0)
 	for _, b := range files {
 		f, err := s.File(b.Hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if f.Batch() != b || b.First <= last {
 			t.Fatalf("file %+v after %d, want %+v", f.Batch(), last, b)
 		}
@@ -88,9 +80,7 @@ func read(t testing.TB, s *Store, files []Batch) map[uint64]Record {
 			all[r.Sequence] = Record{r.Sequence, bytes.Clone(r.Clear), nil}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f.Release()
 	}
 	return all
@@ -135,9 +125,7 @@ func TestBatchesHoldLiveRecords(t *testing.T) {
 			n.rebatch(clean)
 			n.check(n.store, n.files, clean == Erase)
 			again, err := open(d, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			n.check(again, n.files, clean == Erase)
 			if names, _ := d.list(); len(names) != len(n.files) {
 				t.Fatalf("files %v, want %d", names, len(n.files))
@@ -171,9 +159,7 @@ func TestUnchangedBatchIsNotRewritten(t *testing.T) {
 func TestFilesStayFew(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const known, step = 3 << 15, 1 << 11
 	line := &line{}
 	var files []Batch
@@ -183,13 +169,9 @@ func TestFilesStayFew(t *testing.T) {
 		line.last += step
 		line.first = max(line.first, line.last-min(known, line.last)) + 1
 		b, err := s.Rebatch(files, line, Leave)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		held.Release()
-		if err := s.Collect(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Collect())
 		held, files, written = b, b.List(), written+b.Written.Bytes
 		all += step * (recordHeadBytes + sealedLenBytes + int64(len(lineClear)))
 		var records uint64
@@ -297,9 +279,7 @@ func TestLostBatchIsRewrittenFromMemory(t *testing.T) {
 			t.Fatalf("%d files", len(n.files))
 		}
 		n.held.Release()
-		if err := d.remove(n.files[gone].Hash.String() + fileSuffix); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.remove(n.files[gone].Hash.String()+fileSuffix))
 		n.held = nil
 		n.rebatch(Share)
 		n.check(n.store, n.files, true)

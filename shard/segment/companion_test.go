@@ -12,13 +12,9 @@ import (
 func oneFile(t testing.TB, d *memoryDisk) (*Store, *File) {
 	t.Helper()
 	s, err := open(d, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, err := s.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range uint64(20) {
 		w.Add(plain(i+1, 300))
 	}
@@ -26,9 +22,7 @@ func oneFile(t testing.TB, d *memoryDisk) (*Store, *File) {
 	if err == nil {
 		err = s.Sync()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s, f
 }
 
@@ -56,14 +50,10 @@ func companionOf(t testing.TB, s *Store, h Hash) string {
 	if errors.Is(err, ErrMissing) {
 		return ""
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	b, err := io.ReadAll(io.NewSectionReader(c, 0, c.Size()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -106,16 +96,12 @@ func TestCompanionGoesWithItsFile(t *testing.T) {
 	d := newMemoryDisk()
 	s, f := oneFile(t, d)
 	h := f.Ref().Hash
-	if err := accompany(s, h, "codes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, accompany(s, h, "codes"))
 	if err := s.Collect(); err != nil || companionOf(t, s, h) != "codes" {
 		t.Fatalf("the companion of a file in use: %q, %v", companionOf(t, s, h), err)
 	}
 	f.Release()
-	if err := s.Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Collect())
 	if names, _ := d.list(); len(names) != 0 || companionOf(t, s, h) != "" {
 		t.Errorf("files %v stay", names)
 	}
@@ -131,16 +117,12 @@ func TestUnfinishedCompanionGoesWithItsFile(t *testing.T) {
 	d := newMemoryDisk()
 	s, f := oneFile(t, d)
 	w, err := s.Accompany(f.Ref().Hash)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := w.Write([]byte("of an erased face")); err != nil {
 		t.Fatal(err)
 	}
 	f.Release()
-	if err := s.Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Collect())
 	if names, _ := d.list(); len(names) != 0 {
 		t.Errorf("files %v stay", names)
 	}

@@ -10,9 +10,7 @@ import (
 func TestCursorEqualsSealedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	store, err := open(newMemoryDisk(), Options{Bytes: 60_000, Damaged: func(err error) { t.Error(err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var list []Record
 	for i := range uint64(400) { // every third sequence is missing, every seventh record has no sealed part
 		if i%3 != 2 {
@@ -20,9 +18,7 @@ func TestCursorEqualsSealedInAnyOrder(t *testing.T) {
 		}
 	}
 	set, _, err := store.Build(nil, Change{Fresh: each(list)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer set.Release()
 	if n := len(set.Parts()); n < 3 {
 		t.Fatalf("%d files are too few", n)

@@ -16,15 +16,11 @@ func reopen(t testing.TB, s *Store, parts []Part) *Set {
 	var again []Part
 	for _, p := range parts {
 		f, err := s.File(p.File.ref.Hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again = append(again, Part{f, p.Dead, p.DeadSealed})
 	}
 	set, err := NewSet(again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return set
 }
 
@@ -33,9 +29,7 @@ func reopen(t testing.TB, s *Store, parts []Part) *Set {
 func change(t testing.TB, d *memoryDisk) (s *Store, m *model) {
 	t.Helper()
 	s, err := open(d, Options{Bytes: 20_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m = &model{t: t, store: s, live: make(map[uint64]Record)}
 	for range 3 {
 		for i := range 12 {
@@ -86,9 +80,7 @@ func TestPowerLossKeepsOldSet(t *testing.T) {
 				}
 				set.Release()
 			}
-			if err := again.Collect(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, again.Collect())
 			if names, _ := after.list(); len(names) != len(parts) {
 				t.Fatalf("call %d, %s: files %v stay of %d", n, name, names, len(parts))
 			}
@@ -119,9 +111,7 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 		if got := contents(t, m.set); !same(got, m.want()) {
 			t.Fatalf("call %d: %d records, want %d", n, len(got), len(m.live))
 		}
-		if err := s.Collect(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Collect())
 		m.set.Release()
 		if names, _ := d.list(); len(s.files) != 0 || len(names) == 0 {
 			t.Fatalf("call %d: %d files are open, folder %v", n, len(s.files), names)
@@ -133,13 +123,9 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 func sample(t testing.TB) ([]byte, []Record) {
 	t.Helper()
 	s, err := open(newMemoryDisk(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, err := s.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var list []Record
 	for i := range uint64(60) {
 		r := plain(10+3*i, int(i%4)*300)
@@ -147,14 +133,10 @@ func sample(t testing.TB) ([]byte, []Record) {
 		w.Add(r)
 	}
 	f, err := w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Release()
 	b, err := io.ReadAll(f.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b, list
 }
 
@@ -226,28 +208,20 @@ func TestReceivedFileMatchesHash(t *testing.T) {
 	good, want := sample(t)
 	d := newMemoryDisk()
 	s, err := open(d, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ref Ref
 	w, _ := s.Create()
 	for _, r := range want {
 		w.Add(r)
 	}
 	f, err := w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ref = f.Ref()
 	f.Release()
-	if err := s.Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Collect())
 	receive := func(b []byte) error {
 		r, err := s.Receive(ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := r.Write(b); err != nil {
 			return errors.Join(err, r.Cancel())
 		}
@@ -275,21 +249,15 @@ func TestReceivedFileMatchesHash(t *testing.T) {
 func TestInvalidSetIsRefused(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := func(sequences ...uint64) *File {
 		w, err := s.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, n := range sequences {
 			w.Add(plain(n, 10))
 		}
 		f, err := w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return f
 	}
 	f := func(name string, parts ...Part) {

@@ -16,13 +16,9 @@ var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, err := s.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := []Record{
 		{Sequence: 3, Clear: []byte("clear"), Sealed: []byte("sealed")},
 		{Sequence: 700, Clear: []byte("deleted")},
@@ -32,25 +28,17 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 		w.Add(r)
 	}
 	f, err := w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Release()
 	b, err := io.ReadAll(f.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := filepath.Join("testdata", "segment.txt")
 	got := f.Ref().Hash.String() + "\n" + hex.Dump(b)
 	if *rewrite {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the bytes of a file (-want +got):\n%s", diff)
 	}

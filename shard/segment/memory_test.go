@@ -164,9 +164,7 @@ func setOf(t *testing.T, n uint64, size int, damage *error) (d *memoryDisk, set 
 	t.Helper()
 	d = newMemoryDisk()
 	store, err := open(d, Options{Damaged: func(err error) { *damage = err }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range n {
 		list = append(list, plain(i+1, size))
 	}

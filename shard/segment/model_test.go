@@ -13,6 +13,14 @@ import (
 	"testing"
 )
 
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // plain is a record that owns its parts.
 func plain(sequence uint64, sealedBytes int) Record {
 	r := Record{Sequence: sequence, Clear: fmt.Appendf(nil, "clear %d", sequence)}
@@ -35,9 +43,7 @@ func contents(t testing.TB, s *Set) []Record {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return all
 }
@@ -85,9 +91,7 @@ func (m *model) want() []Record {
 func (m *model) build(clean Clean) Built {
 	m.t.Helper()
 	next, built, err := m.store.Build(m.set, Change{Dead: m.died, Fresh: each(m.fresh), Clean: clean})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	m.set.Release()
 	m.set, m.died, m.fresh = next, nil, nil
 	return built
@@ -99,9 +103,7 @@ func TestSetHoldsLiveRecords(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		d := newMemoryDisk()
 		store, err := open(d, Options{Bytes: 40_000, Damaged: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := &model{t: t, store: store, live: make(map[uint64]Record)}
 		for range 30 {
 			for range random.IntN(60) {
@@ -130,9 +132,7 @@ func TestSetHoldsLiveRecords(t *testing.T) {
 					t.Fatalf("seed %d: %d sealed parts of dead records stay", seed, p.DeadSealed)
 				}
 			}
-			if err := store.Collect(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, store.Collect())
 			if names, _ := d.list(); len(names) != len(m.set.Parts()) {
 				t.Fatalf("seed %d: %d files in the folder, %d in the set", seed, len(names), len(m.set.Parts()))
 			}
@@ -147,9 +147,7 @@ func TestSetHoldsLiveRecords(t *testing.T) {
 func TestSmallFilesAreMerged(t *testing.T) {
 	t.Parallel()
 	store, err := open(newMemoryDisk(), Options{Bytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &model{t: t, store: store, live: make(map[uint64]Record)}
 	defer func() { m.set.Release() }()
 	var written int64
@@ -171,22 +169,16 @@ func TestFolderKeepsFinishedFilesOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "segments")
 	store, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &model{t: t, store: store, live: make(map[uint64]Record)}
 	for range 50 {
 		m.add(500)
 	}
 	m.build(Share)
-	if err := os.WriteFile(filepath.Join(dir, "3.tmp"), []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "3.tmp"), []byte("half"), 0o600))
 	parts := m.set.Parts()
 	again, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set := reopen(t, again, parts)
 	if got := contents(t, set); !same(got, m.want()) {
 		t.Errorf("%d records, want %d", len(got), len(m.live))
@@ -196,9 +188,7 @@ func TestFolderKeepsFinishedFilesOnly(t *testing.T) {
 	}
 	set.Release()
 	m.set.Release()
-	if err := again.Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.Collect())
 	if names, err := osDisk(dir).list(); err != nil || len(names) != 0 {
 		t.Errorf("files %v, %v stay", names, err)
 	}

@@ -26,9 +26,7 @@ func TestSealedAloneEqualsSealed(t *testing.T) {
 	f := func(there func(i uint64) bool, size func(i uint64) int) float64 {
 		t.Helper()
 		store, err := open(newMemoryDisk(), Options{Bytes: 60_000, Damaged: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var list []Record
 		for i := range uint64(most) {
 			if there(i) {
@@ -36,9 +34,7 @@ func TestSealedAloneEqualsSealed(t *testing.T) {
 			}
 		}
 		set, _, err := store.Build(nil, Change{Fresh: each(list)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer set.Release()
 		var r Single
 		read := 0
