@@ -68,7 +68,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 // Writes are not held off while a search scans, and the search finds what they changed.
 func TestWritesDuringScanAreNotMissed(t *testing.T) {
 	t.Parallel()
-	for round := range 30 {
+	for round := range 12 {
 		w := newTwin(t, uint64(round), 16, 9000)
 		for range 1500 {
 			w.write(t)
@@ -102,9 +102,7 @@ func TestHangingSearchBlocksNothing(t *testing.T) {
 		put(t, s, newEvent(key, 1+n, axis(2)))
 	}
 	small := id.Gallery{UUID: id.UUID{5}}
-	if err := s.Slots().Grant(Grant{small, 1, 10}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Slots().Grant(Grant{small, 1, 10}))
 	if _, err := search(s, key, axis(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +184,7 @@ func TestWarmedSearchOpensNothing(t *testing.T) {
 	if err := s.Warm(t.Context(), testGallery, 1, testKey(t, 2)); !errors.Is(err, seal.ErrOpen) {
 		t.Errorf("another key: got %v, want seal.ErrOpen", err)
 	}
-	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Warm(t.Context(), testGallery, 1, key))
 	if err := s.Warm(t.Context(), id.Gallery{}, 1, key); err != nil {
 		t.Errorf("no slice: %v", err)
 	}
@@ -257,8 +253,6 @@ func TestEmptiedSliceTakesOtherDimension(t *testing.T) {
 		if want := []Hit{{Subject: e.Subject, Event: e.Event, Score: score.Max}}; err != nil || !slices.Equal(hits, want) {
 			t.Fatalf("%d numbers: got %v, %v, want %v", dim, hits, err, want)
 		}
-		if err := s.Erase(Erasure{testGallery, 1, e.Subject, 99}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, 99}))
 	}
 }

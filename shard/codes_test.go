@@ -21,9 +21,7 @@ func saveAll(t testing.TB, s *Shard) (rows int) {
 	t.Helper()
 	for range 200 {
 		saved, err := CodesOf(s).Save(t.Context(), kernel.BlockRows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if saved.Files == 0 {
 			return rows
 		}
@@ -38,9 +36,7 @@ func restarted(t testing.TB, s *Shard) {
 	t.Helper()
 	b := frozenInto(t, s, segment.Share)
 	l, err := loaded(b, s.Store())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Replace(l)
 	l.Close()
 }
@@ -75,9 +71,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 					w.write(t)
 				}
 				restarted(t, w.Shard)
-				if err := store.Collect(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, store.Collect())
 				for range w.rand.IntN(60) {
 					w.write(t)
 				}
@@ -103,9 +97,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 func codedShard(t *testing.T, dir string, n int) *Shard {
 	t.Helper()
 	store, err := segment.Open(dir, segment.Options{Bytes: 40_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, key := newTestShard(t, 5000), testKey(t, 1)
 	s.arena = kernel.NewArena(0)
 	s.state.arena = s.arena
@@ -115,9 +107,7 @@ func codedShard(t *testing.T, dir string, n int) *Shard {
 		put(t, s, newEvent(key, i, randomTemplate(r, testDim)))
 	}
 	frozenInto(t, s, segment.Share)
-	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Warm(t.Context(), testGallery, 1, key))
 	if rows := saveAll(t, s); rows < n/2 {
 		t.Fatalf("%d of %d rows have codes", rows, n)
 	}
@@ -154,15 +144,11 @@ func TestForeignCodesAreEncodedAgain(t *testing.T) {
 		var texts [][]byte
 		for _, name := range names {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			texts = append(texts, b)
 		}
 		for i, path := range names {
-			if err := os.WriteFile(path, change(bytes.Clone(texts[i]), slices.Concat(texts[i+1:], texts[:i])), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, change(bytes.Clone(texts[i]), slices.Concat(texts[i+1:], texts[:i])), 0o600))
 		}
 		restarted(t, s)
 		foundAll(t, s, name, events)
@@ -217,13 +203,9 @@ func TestErasureRemovesCodes(t *testing.T) {
 	before := companions(t, dir)
 	key := testKey(t, 1)
 	victim := newEvent(key, 5, axis(0))
-	if err := s.Erase(Erasure{testGallery, 1, victim.Subject, 10_000}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Erase(Erasure{testGallery, 1, victim.Subject, 10_000}))
 	frozenInto(t, s, segment.Erase)
-	if err := s.Store().Collect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Store().Collect())
 	after, err := filepath.Glob(filepath.Join(dir, "*.codes.seg"))
 	if err != nil || len(after) != len(before)-1 {
 		t.Fatalf("%d files of codes, %d after the erasure of one face, %v", len(before), len(after), err)
@@ -271,13 +253,9 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 			put(t, s, newEvent(key, 1000+100*i+n, randomTemplate(r, testDim)))
 		}
 		gone := newEvent(key, 1000+100*i+3, axis(0))
-		if err := s.Erase(Erasure{testGallery, 1, gone.Subject, int64(1000 + 100*i + 99)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Erase(Erasure{testGallery, 1, gone.Subject, int64(1000 + 100*i + 99)}))
 		frozenInto(t, s, []segment.Clean{segment.Share, segment.Erase}[i%2])
-		if err := s.Store().Collect(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Store().Collect())
 	}
 	written.Store(true)
 	saver.Wait()
@@ -300,9 +278,7 @@ func TestShortMemoryLeavesOpenedRowsOnDisk(t *testing.T) {
 	s := codedShard(t, dir, 600)
 	defer s.Close()
 	for _, name := range companions(t, dir) {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(name))
 	}
 	ExactOf(s).Short(true)
 	restarted(t, s)

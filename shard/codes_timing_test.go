@@ -19,9 +19,7 @@ var codedEvents = flag.Int("codedn", 100_000, "events of BenchmarkStart")
 func BenchmarkStart(b *testing.B) {
 	const dim = 192
 	store, err := segment.Open(b.TempDir(), segment.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	n := *codedEvents
 	s, key := newTestShard(b, uint32(n)), testKey(b, 1)
 	s.Keep(store)
@@ -37,17 +35,13 @@ func BenchmarkStart(b *testing.B) {
 	snapshot := frozenInto(b, s, segment.Share)
 	warm := func() time.Duration {
 		begin := time.Now()
-		if err := s.Warm(b.Context(), testGallery, 1, key); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Warm(b.Context(), testGallery, 1, key))
 		return time.Since(begin)
 	}
 	restart := func() (records time.Duration) {
 		begin := time.Now()
 		l, err := loaded(snapshot, store)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		s.Replace(l)
 		l.Close()
 		return time.Since(begin)

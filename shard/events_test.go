@@ -1,10 +1,8 @@
 package shard
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 
 	"facet/engine"
 	"facet/engine/score"
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/shard/seal"
 )
@@ -57,34 +54,8 @@ func entriesOf(s *Shard) []Entry {
 // reloaded returns a shard from a snapshot of s.
 func reloaded(t testing.TB, s *Shard) *Shard {
 	t.Helper()
-	var b bytes.Buffer
-	w := codec.NewWriter(&b, codec.Magic{}, 1)
-	if err := s.Freeze().Write(w); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := codec.NewReader(&b, codec.Magic{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLoader(nil)
-	for {
-		m, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			_, err = l.Load(m)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.Check(); err != nil {
-		t.Fatal(err)
-	}
+	l, err := loaded(records(t, s.Freeze()), nil)
+	must(t, err)
 	out := New(s.table, s.arena)
 	out.Replace(l)
 	return out
@@ -118,9 +89,7 @@ func TestUpdateNeedsNoSlot(t *testing.T) {
 	if diff := cmp.Diff(want, entriesOf(s)); diff != "" {
 		t.Errorf("full (-want +got):\n%s", diff)
 	}
-	if err := s.Erase(Erasure{testGallery, 1, a.Subject, 4}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Erase(Erasure{testGallery, 1, a.Subject, 4}))
 	update(t, s, replacement(key, b, 5, axis(4))) // recycles the oldest deleted entry
 	want = []Entry{{b.Subject, b.Event, true, 5}, {b.Subject, b.Event, false, 5}}
 	if diff := cmp.Diff(want, entriesOf(s)); diff != "" {
@@ -222,9 +191,7 @@ func TestUpdateAndRemoveZeroTemplate(t *testing.T) {
 	f("search", planted, planted)
 	update(t, s, replacement(key, a, 3, axis(5)))
 	f("update", make(engine.Template, testDim), planted)
-	if err := s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4, Heir{}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4, Heir{}}))
 	f("remove", make(engine.Template, testDim), make(engine.Template, testDim))
 }
 
@@ -240,9 +207,7 @@ func TestLastEventRemovesSubject(t *testing.T) {
 		t.Errorf("an unknown event: %v", err)
 	}
 	for i, e := range []id.Event{a.Event, b.Event} {
-		if err := remove(e, int64(4+i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, remove(e, int64(4+i)))
 	}
 	for name, err := range map[string]error{
 		"remove": remove(a.Event, 6), "add": s.Add(further(key, a, 3, axis(3)), FreeSlots),
@@ -264,9 +229,7 @@ func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 	active := put(t, s, newEvent(key, 1, axis(1)))
 	e := newEvent(key, 2, axis(1))
 	number, err := s.Pending().Hold(e, FreeSlots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := newEvent(key, 3, axis(2))
 	f.Subject = active.Subject
 	f.Sealed = SealFace(key, FaceRef{f.Gallery, 1, f.Subject, f.Event, 0}, engine.Face{Template: axis(2)})
@@ -361,9 +324,7 @@ func TestFreeSlotsAreReturnedOnce(t *testing.T) {
 		put(t, s, newEvent(key, n, axis(n)))
 	}
 	for n := range 2 {
-		if err := s.Erase(Erasure{testGallery, 1, newEvent(key, n, axis(n)).Subject, int64(4 + n)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Erase(Erasure{testGallery, 1, newEvent(key, n, axis(n)).Subject, int64(4 + n)}))
 	}
 	f := func(name string, r Return, want Usage) {
 		t.Helper()

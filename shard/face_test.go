@@ -40,9 +40,7 @@ func TestSealedFaceOpensWhole(t *testing.T) {
 	key := testKey(t, 1)
 	unhex := func(s string) []byte {
 		b, err := hex.DecodeString(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	unnamed := testFace

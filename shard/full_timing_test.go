@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,15 @@ const (
 	nodeBudget = 24 << 30 / 100 * 75
 )
 
+// heap returns the live bytes of the Go heap.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
 // resident reads a line of the system's account of this process, in bytes; 0 where the
 // system has none.
 func resident(b *testing.B, line string) float64 {
@@ -39,9 +49,7 @@ func resident(b *testing.B, line string) float64 {
 	for l := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(l, line+":"); ok {
 			n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			return n * 1024
 		}
 	}
@@ -73,14 +81,10 @@ func fillFull(b *testing.B, s *Shard, key *seal.Key, n int) {
 		binary.BigEndian.PutUint64(u[8:], uint64(i))
 		e := Event{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Event: id.Event{UUID: u}, Time: 1, Tags: []uint32{1}}
 		e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, faces[i%len(faces)])
-		if err := s.Put(e, FreeSlots); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Put(e, FreeSlots))
 		if (i+1)%fullBatch == 0 || i == n-1 {
 			frozenInto(b, s, segment.Share)
-			if err := s.sealed.store.Collect(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, s.sealed.store.Collect())
 		}
 	}
 }
@@ -94,18 +98,14 @@ func BenchmarkFull(b *testing.B) {
 	for b.Loop() {
 		base, before := heap(), resident(b, "VmRSS")
 		store, err := segment.Open(b.TempDir(), segment.Options{Damaged: func(err error) { b.Error(err) }})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		s, key := newTestShard(b, uint32(*fullEvents)), testKey(b, 1)
 		s.arena = kernel.NewArena(0)
 		s.Keep(store)
 		fillFull(b, s, key, *fullEvents)
 		estimate := float64(s.Slots().Memory())
 		begin := time.Now()
-		if err := s.Warm(b.Context(), testGallery, 1, key); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Warm(b.Context(), testGallery, 1, key))
 		b.ReportMetric(time.Since(begin).Seconds()*1e6/n, "open-µs")
 		probe := axis(3)
 		probe = append(probe, make(engine.Template, 192-len(probe))...)
@@ -122,8 +122,6 @@ func BenchmarkFull(b *testing.B) {
 		b.ReportMetric(estimate/n, "estimate-closed-B")
 		b.ReportMetric(nodeBudget/(float64(s.Slots().Memory())/n)/1e6, "M-refused-at-24GiB")
 		s.Close()
-		if err := s.arena.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.arena.Close())
 	}
 }

@@ -23,9 +23,7 @@ func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 	if least, most := n*(face+4*dim), n*4*(face+4*dim); before < least || before > most {
 		t.Errorf("%d bytes for %d events, want %d to %d", before, n, least, most)
 	}
-	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Warm(t.Context(), testGallery, 1, key))
 	opened := s.Slots().Memory()
 	if ratio := float64(opened) / float64(before); ratio < .8 || ratio > 1.25 {
 		t.Errorf("%d bytes, then %d when all are open", before, opened)
@@ -36,9 +34,7 @@ func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 	held := s.state.slices[testGallery].templates.bytes()
 	for i := range n {
 		e := newEvent(key, i, template)
-		if err := s.Erase(Erasure{testGallery, 1, e.Subject, n}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, n}))
 	}
 	faces := heapGrowth * n * face
 	if erased := s.Slots().Memory(); erased > opened-faces-held/freeShare+held/100 {

@@ -21,9 +21,7 @@ import (
 func openStore(t testing.TB, bytes int64) *segment.Store {
 	t.Helper()
 	store, err := segment.Open(t.TempDir(), segment.Options{Bytes: bytes, Damaged: func(err error) { t.Error(err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return store
 }
 
@@ -52,9 +50,7 @@ func records(t testing.TB, v *View) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := codec.NewWriter(&b, codec.Magic{}, 1)
-	if err := v.Write(w); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Write(w))
 	if _, err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,15 +107,11 @@ func TestFacesOfGoneEventsLeaveMemory(t *testing.T) {
 		}
 	}
 	check(4, "four events")
-	if err := s.Erase(Erasure{testGallery, 1, events[0].Subject, 9}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Erase(Erasure{testGallery, 1, events[0].Subject, 9}))
 	check(3, "an erasure")
 	update(t, s, replacement(key, events[1], 10, axis(5)))
 	check(3, "an update")
-	if err := s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: events[2].Subject, Event: events[2].Event, Time: 11}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: events[2].Subject, Event: events[2].Event, Time: 11}))
 	check(2, "a removal")
 	s.Fence(testGallery, 2)
 	if _, err := s.Purge(testGallery, 2, 100); err != nil {
@@ -159,17 +151,13 @@ func TestSettledShardSurvivesLoad(t *testing.T) {
 	}
 	frozenInto(t, s, segment.Share)
 	for n := range 9 {
-		if err := s.Erase(Erasure{testGallery, 1, newEvent(key, 3*n, axis(1)).Subject, int64(60 + n)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Erase(Erasure{testGallery, 1, newEvent(key, 3*n, axis(1)).Subject, int64(60 + n)}))
 	}
 	b := frozenInto(t, s, segment.Share)
 	want := s.Freeze()
 	defer want.Release()
 	l, err := loaded(b, s.sealed.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again := newTestShard(t, 0)
 	again.Keep(s.sealed.store)
 	again.Replace(l)
@@ -193,9 +181,7 @@ func TestContradictingRecordsAreRefused(t *testing.T) {
 	v := s.Freeze()
 	defer v.Release()
 	set, err := v.Settle(segment.Share)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hash := set.Parts()[0].File.Ref().Hash
 	head := storedRecord{Sequence: 20, Slices: 1, Segments: 1}
 	slice := sliceRecord{Gallery: testGallery, Generation: 1, Granted: 60, Entries: 20}
@@ -256,9 +242,7 @@ func TestAdoptAfterReplaceDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := loaded(b, s.sealed.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Replace(l)
 	before := s.sealed.set
 	late.Adopt()
@@ -356,9 +340,7 @@ func TestClosedShardReleasesSegments(t *testing.T) {
 	put(t, s, newEvent(key, 1, axis(1)))
 	v := s.Freeze()
 	set, err := v.Settle(segment.Share)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hash := set.Parts()[0].File.Ref().Hash
 	v.Adopt()
 	v.Release()

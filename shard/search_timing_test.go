@@ -56,9 +56,7 @@ func eventOf(g id.Gallery, n int) Event {
 // fill puts n events into a gallery.
 func fill(b testing.TB, s *Shard, g id.Gallery, n int) {
 	b.Helper()
-	if err := s.Slots().Grant(Grant{g, 1, uint32(2 * n)}); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.Slots().Grant(Grant{g, 1, uint32(2 * n)}))
 	key, sealed := testKey(b, 1), make([][]byte, n)
 	var work sync.WaitGroup
 	for p := range runtime.GOMAXPROCS(0) {
@@ -94,9 +92,7 @@ func filled(b *testing.B) (s *Shard, queue *kernel.Queue) {
 	s = large()
 	if s.Slots().Usage(testGallery).Active == 0 {
 		fill(b, s, testGallery, million)
-		if err := s.open(b.Context(), s.state.slices[testGallery], testKey(b, 1)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.open(b.Context(), s.state.slices[testGallery], testKey(b, 1)))
 	}
 	return s, s.state.slices[testGallery].templates.queue
 }
@@ -172,44 +168,6 @@ func BenchmarkSearchTagged(b *testing.B) {
 				b.ReportMetric(search(b, percent)/all, "x-all")
 			})
 		}
-	}
-}
-
-// BenchmarkWritesBesideScans gives the latency of Put and Erase while a million rows
-// are scanned without a pause.
-func BenchmarkWritesBesideScans(b *testing.B) {
-	s, _ := filled(b)
-	key, q := testKey(b, 1), warmQuery()
-	for name, scanners := range map[string]int{"alone": 0, "beside": 1} {
-		b.Run(name, func(b *testing.B) {
-			stop := keepSearching(b, scanners, func(ctx context.Context) error {
-				_, err := s.Search(ctx, testGallery, 1, key, q)
-				return err
-			})
-			r, n := rand.New(rand.NewPCG(3, 3)), 2*million
-			var puts, erasures []time.Duration
-			for b.Loop() {
-				e := eventOf(testGallery, n)
-				n++
-				e.Time = 10 * million
-				e.Sealed = SealFace(key, FaceRef{e.Gallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: direction(r)})
-				begin := time.Now()
-				put(b, s, e)
-				puts = append(puts, time.Since(begin))
-				begin = time.Now()
-				if err := s.Erase(Erasure{testGallery, 1, e.Subject, 10 * million}); err != nil {
-					b.Fatal(err)
-				}
-				erasures = append(erasures, time.Since(begin))
-				time.Sleep(time.Millisecond)
-			}
-			b.ReportMetric(float64(stop())/b.Elapsed().Seconds(), "scans/s")
-			for name, times := range map[string][]time.Duration{"put": puts, "erase": erasures} {
-				slices.Sort(times)
-				b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1e3, name+"-p50-µs")
-				b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds())/1e3, name+"-p99-µs")
-			}
-		})
 	}
 }
 
@@ -314,37 +272,4 @@ func BenchmarkThousandGalleries(b *testing.B) {
 	b.ReportMetric(p50[0], "alone-µs")
 	b.ReportMetric(p50[1], "among-µs")
 	b.ReportMetric(p50[2], "one-of-100000-µs")
-}
-
-// BenchmarkConcurrent searches a million rows with many searches at once and gives
-// the time of each, against a lone one's.
-func BenchmarkConcurrent(b *testing.B) {
-	s, _ := filled(b)
-	key := testKey(b, 1)
-	var lone float64
-	for _, n := range []int{1, 2, 8, 32} {
-		b.Run(string('0'+rune(n/10))+string('0'+rune(n%10)), func(b *testing.B) {
-			queries := make([]Query, n)
-			for i := range queries {
-				queries[i] = warmQuery()
-				queries[i].Probe = direction(rand.New(rand.NewPCG(uint64(i), 5)))
-			}
-			var next atomic.Int64
-			stop := keepSearching(b, n, func(ctx context.Context) error {
-				_, err := s.Search(ctx, testGallery, 1, key, queries[int(next.Add(1))%n])
-				return err
-			})
-			begin := time.Now()
-			for b.Loop() {
-				time.Sleep(50 * time.Millisecond)
-			}
-			elapsed := time.Since(begin)
-			perQuery := elapsed.Seconds() / float64(stop())
-			if n == 1 {
-				lone = perQuery
-			}
-			b.ReportMetric(perQuery*1e3, "ms/query")
-			b.ReportMetric(lone/perQuery, "x-throughput")
-		})
-	}
 }

@@ -38,7 +38,7 @@ func chilled(t testing.TB, s *Shard) int {
 // back, and faces go to segments.
 func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		w := newMeansTwin(t, seed, []int{7, 16, 64, 192}[seed%4])
 		w.ordinary = true
 		w.Keep(openStore(t, 20_000))
@@ -73,9 +73,7 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 		}
 		for {
 			taken, err := ExactOf(w.Shard).Thaw(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if taken == 0 {
 				break
 			}
@@ -191,9 +189,7 @@ func TestUnreadableColdRowFailsSearch(t *testing.T) {
 		t.Errorf("with the right key again: %v, %v, want %v", got, err, want)
 	}
 	for _, h := range got {
-		if err := s.Erase(Erasure{testGallery, 1, h.Subject, 9000}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Erase(Erasure{testGallery, 1, h.Subject, 9000}))
 	}
 	again, err := s.Search(t.Context(), testGallery, 1, key, q)
 	if err != nil || len(again) != 10 {
@@ -217,9 +213,7 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 	var damage error
 	dir := t.TempDir()
 	store, err := segment.Open(dir, segment.Options{Damaged: func(err error) { damage = err }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, key := newTestShard(t, 1000), testKey(t, 1)
 	s.Keep(store)
 	r := rand.New(rand.NewPCG(5, 5))
@@ -243,9 +237,7 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 	file := s.sealed.set.Parts()[0].File
 	name := filepath.Join(dir, file.Ref().Hash.String()+".seg")
 	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := bytes.Index(whole, sealed[100])
 	for _, byteAt := range []int{at - 12, at - 4, at, at + 1, at + 40, at + len(sealed[100]) - 1} {
 		damage = nil
@@ -263,18 +255,14 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 func flipByte(t *testing.T, name string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var b [1]byte
 	_, err = f.ReadAt(b[:], at)
 	if b[0] ^= 1; err == nil {
 		_, err = f.WriteAt(b[:], at)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // The gallery that was searched longest ago is the first whose rows go, and the one that was searched
@@ -283,9 +271,7 @@ func TestColdestGalleryLeavesFirst(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 1000), testKey(t, 1)
 	other := id.Gallery{UUID: id.UUID{7}}
-	if err := s.Slots().Grant(Grant{other, 1, 1000}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Slots().Grant(Grant{other, 1, 1000}))
 	r := rand.New(rand.NewPCG(6, 6))
 	for n := range 300 {
 		template := randomTemplate(r, testDim)
@@ -332,25 +318,17 @@ func TestColdEventDuringSearchIsFound(t *testing.T) {
 		t.Fatalf("%v, %d rows on disk", err, ExactOf(s).Cold())
 	}
 	sl, done, err := s.enter(testGallery, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer done()
 	parts := partsOf(s, sl, &Query{Probe: axis(3), Threshold: s.table.Score(.99), Limit: 5})
 	defer parts.leave()
-	if err := parts.open(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parts.open(t.Context(), key))
 	defer parts.end()
-	if err := parts.scan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parts.scan(t.Context()))
 	before := ExactOf(s).Cold()
 	same := put(t, s, newEvent(key, 500, axis(3)))
 	put(t, s, newEvent(key, 501, axis(4)))
-	if err := parts.open(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parts.open(t.Context(), key))
 	if n := ExactOf(s).Cold(); n != before+2 {
 		t.Fatalf("%d rows are on disk, %d before: the new ones are not among them", n, before)
 	}
@@ -369,13 +347,9 @@ func TestFetchWaitsForPlaceAtDisk(t *testing.T) {
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	frozenInto(t, s, segment.Share)
-	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Warm(t.Context(), testGallery, 1, key))
 	sl, done, err := s.enter(testGallery, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer done()
 	var got atomic.Int64
 	fetch := func(ctx context.Context) error {
@@ -384,9 +358,7 @@ func TestFetchWaitsForPlaceAtDisk(t *testing.T) {
 	var turns []*fair.Turn
 	for range readsMax {
 		turn, err := reads.Enter(t.Context(), id.Tenant{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		turns = append(turns, turn)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -408,18 +380,12 @@ func TestFetchLeavesOutGoneRows(t *testing.T) {
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	kept, gone := put(t, s, newEvent(key, 1, axis(1))), put(t, s, newEvent(key, 2, axis(2)))
 	frozenInto(t, s, segment.Share)
-	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Warm(t.Context(), testGallery, 1, key))
 	sl, done, err := s.enter(testGallery, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer done()
 	rows := []record.Row{sl.First(kept.Subject), sl.First(gone.Subject)}
-	if err := s.Erase(Erasure{testGallery, 1, gone.Subject, 9}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Erase(Erasure{testGallery, 1, gone.Subject, 9}))
 	frozenInto(t, s, segment.Erase)
 	var got [2]atomic.Bool
 	fetch := func() error {

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -26,94 +25,41 @@ import (
 	"facet/shard/segment"
 )
 
-var coldEvents = flag.Int("cold", 200_000, "events of BenchmarkColdRows")
-
 const coldDim = 192
 
-// newColdBench returns a shard with n events whose faces are in segments, in the folder dir, and some
-// probes. Half of these resemble an event.
-func newColdBench(b *testing.B, dir string, n int) (s *Shard, probes []engine.Template) {
+// newColdBench returns a shard with n events whose faces are in segments, in the folder dir.
+func newColdBench(b *testing.B, dir string, n int) *Shard {
 	b.Helper()
-	const searches = 64
 	store, err := segment.Open(dir, segment.Options{Damaged: func(err error) { b.Error(err) }})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	s, key := newTestShard(b, uint32(n)), testKey(b, 1)
 	s.arena = kernel.NewArena(0)
 	s.Keep(store)
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range n {
-		template := randomTemplate(r, coldDim)
 		u := id.UUID{byte(i >> 16), byte(i >> 8), byte(i), 1}
 		e := Event{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Event: id.Event{UUID: u}, Time: int64(i)}
-		e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: template})
+		e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: randomTemplate(r, coldDim)})
 		put(b, s, e)
-		if i%(n/searches) == 0 {
-			probe := randomTemplate(r, coldDim)
-			if len(probes)%2 == 0 {
-				for j := range probe {
-					probe[j] = .8*template[j] + .6*probe[j]
-				}
-			}
-			probes = append(probes, probe)
-		}
 		if i%fullBatch == fullBatch-1 || i == n-1 {
 			frozenInto(b, s, segment.Share)
 		}
 	}
-	if err := s.Warm(b.Context(), testGallery, 1, key); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.Warm(b.Context(), testGallery, 1, key))
 	b.Cleanup(func() {
 		s.Close()
 		if err := s.arena.Close(); err != nil {
 			b.Error(err)
 		}
 	})
-	return s, probes
-}
-
-// BenchmarkColdRows searches a slice whose exact rows are all on disk, beside the same one with all
-// in memory: alone, and 32 at once.
-func BenchmarkColdRows(b *testing.B) {
-	const together = 32
-	s, probes := newColdBench(b, b.TempDir(), *coldEvents)
-	for _, q := range []Query{{Threshold: s.table.Score(.6), Limit: 10}, {Limit: 10}, {Limit: 50}} {
-		b.Run(fmt.Sprintf("%d best from %d", q.Limit, q.Threshold), func(b *testing.B) {
-			for b.Loop() {
-				warm, warmHits := timeSearches(b, s, q, probes, 1)
-				warmAll, _ := timeSearches(b, s, q, probes, together)
-				chilled(b, s)
-				cold, coldHits := timeSearches(b, s, q, probes, 1)
-				coldAll, _ := timeSearches(b, s, q, probes, together)
-				for i := range warmHits {
-					if !slices.Equal(warmHits[i], coldHits[i]) {
-						b.Fatalf("search %d differs", i)
-					}
-				}
-				for ExactOf(s).Cold() > 0 {
-					if _, err := ExactOf(s).Thaw(b.Context()); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(warm.Seconds()*1e3, "warm-ms")
-				b.ReportMetric(cold.Seconds()*1e3, "cold-ms")
-				b.ReportMetric(float64(cold)/float64(warm), "x-warm")
-				b.ReportMetric(float64(coldAll)/float64(warmAll), "x-warm-32")
-				b.ReportMetric(0, "ns/op")
-			}
-		})
-	}
+	return s
 }
 
 // BenchmarkFetch reads and decrypts random rows, some at a time.
 func BenchmarkFetch(b *testing.B) {
-	s, _ := newColdBench(b, b.TempDir(), 50_000)
+	s := newColdBench(b, b.TempDir(), 50_000)
 	sl, done, err := s.enter(testGallery, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer done()
 	rows := rowsOf(sl)
 	for _, some := range []int{1, 32, 512} {
@@ -124,9 +70,7 @@ func BenchmarkFetch(b *testing.B) {
 				if at+some > len(rows) {
 					at = 0
 				}
-				if err := sl.source.Fetch(b.Context(), rows[at:at+some], func(int, []float32) {}); err != nil {
-					b.Fatal(err)
-				}
+				must(b, sl.source.Fetch(b.Context(), rows[at:at+some], func(int, []float32) {}))
 				at += some
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*some), "ns/row")
@@ -138,11 +82,9 @@ func BenchmarkFetch(b *testing.B) {
 // searches that read rows from the page cache, and beside searches that read them from the disk.
 func BenchmarkFsyncBesideFetches(b *testing.B) {
 	dir := b.TempDir()
-	s, _ := newColdBench(b, dir, 100_000)
+	s := newColdBench(b, dir, 100_000)
 	sl, done, err := s.enter(testGallery, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer done()
 	for _, fetches := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("%d fetches", fetches), func(b *testing.B) {
@@ -231,13 +173,9 @@ func timeAppends(b *testing.B, dir string) time.Duration {
 	c := exec.CommandContext(b.Context(), os.Args[0])
 	c.Env, c.Stderr = append(os.Environ(), appendsDir+"="+dir), os.Stderr
 	text, err := c.Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return time.Duration(n)
 }
 
@@ -278,12 +216,8 @@ func dropCache(b *testing.B, dir string) {
 	}
 	for _, name := range names {
 		f, err := os.Open(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 		f.Close()
 	}
 }
@@ -292,9 +226,7 @@ func dropCache(b *testing.B, dir string) {
 func readBytes(b *testing.B) (n int64) {
 	b.Helper()
 	text, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for line := range strings.Lines(string(text)) {
 		if _, err := fmt.Sscanf(line, "read_bytes: %d", &n); err == nil {
 			return n
@@ -302,27 +234,4 @@ func readBytes(b *testing.B) (n int64) {
 	}
 	b.Fatalf("no read_bytes in %s", text)
 	return 0
-}
-
-// timeSearches returns the time of a search, and the hits of all.
-func timeSearches(b *testing.B, s *Shard, q Query, probes []engine.Template, together int) (time.Duration, [][]Hit) {
-	b.Helper()
-	all := make([][]Hit, len(probes))
-	begin := time.Now()
-	var work sync.WaitGroup
-	for w := range together {
-		work.Go(func() {
-			for i := w; i < len(probes); i += together {
-				q := q
-				q.Probe = probes[i]
-				hits, err := s.Search(b.Context(), testGallery, 1, testKey(b, 1), q)
-				if err != nil {
-					b.Error(err)
-				}
-				all[i] = hits
-			}
-		})
-	}
-	work.Wait()
-	return time.Since(begin) / time.Duration(len(probes)), all
 }
