@@ -49,9 +49,7 @@ func (w *twin) addBlock(t *testing.T, r *rand.Rand, from *twin, slots []int, blo
 		}
 	}
 	first, err := w.m.AddBlock(owners, block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, slot := range slots {
 		if owners[i] != 0 {
 			w.rows[first+i] = from.rows[slot]
@@ -79,9 +77,7 @@ func (w *twin) sameCodes(t *testing.T) {
 		}
 		of := &zero
 		if used {
-			if err := w.m.Prepare(&p, row.Template); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.m.Prepare(&p, row.Template))
 			of = &p.enc.coded
 		}
 		if w.m.block(want).write(&w.m.shape, slot%BlockRows, of); !bytes.Equal(got, want) {

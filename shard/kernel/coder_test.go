@@ -214,9 +214,7 @@ func TestErasedPreparedTemplateIsZeroed(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 200)
 	var p Prepared
-	if err := w.m.Prepare(&p, unit(rand.New(rand.NewPCG(1, 34)), 200)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.m.Prepare(&p, unit(rand.New(rand.NewPCG(1, 34)), 200)))
 	p.Clear()
 	e := p.enc
 	zero := func(name string, zero bool) {

@@ -16,14 +16,10 @@ func BenchmarkPrepare(b *testing.B) {
 					w := newSuitedTwin(b, dim, spectrumOf(dim, func() []float32 { return tapered(r, dim, power) }))
 					var p Prepared
 					v := tapered(r, dim, power)
-					if err := w.m.Prepare(&p, v); err != nil {
-						b.Fatal(err)
-					}
+					must(b, w.m.Prepare(&p, v))
 					p.enc.coder = &k
 					for b.Loop() {
-						if err := w.m.Prepare(&p, v); err != nil {
-							b.Fatal(err)
-						}
+						must(b, w.m.Prepare(&p, v))
 					}
 				})
 			}

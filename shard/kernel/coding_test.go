@@ -2,13 +2,9 @@ package kernel
 
 import (
 	"errors"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
-
-	"facet/shard/scan"
 )
 
 // tapered returns a unit vector whose numbers weigh less and less; the last eighth next to
@@ -93,9 +89,7 @@ func TestSpectrumChangesNoAnswer(t *testing.T) {
 				}
 				slots = append(slots, w.add(t, eventOf(r, i), v))
 				if i%7 == 3 { // slots are used again
-					j := r.IntN(len(slots))
-					w.erase(slots[j])
-					slots = slices.Delete(slots, j, j+1)
+					slots = w.eraseOne(r, slots)
 				}
 			}
 			if c := w.m.coding; number < 2 && c.coarse == w.m.shape.lines && c.fine == 0 {
@@ -116,18 +110,7 @@ func TestSpectrumChangesNoAnswer(t *testing.T) {
 				qs = append(qs, request{query: randomQuery(r, q)})
 				w.agree(t, qs[i].query)
 			}
-			for _, k := range kernels() {
-				searches, err := w.m.searchAll(w.table, qs, &k)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, q := range qs {
-					got, want := searches[i].top.hits(), scan.TopK(maps.Values(w.rows), w.table, q.query)
-					if !slices.Equal(got, want) {
-						t.Fatalf("%s, dimension %d, spectrum %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, number, i, len(qs), q.query, got, want)
-					}
-				}
-			}
+			w.agreeAll(t, qs)
 		}
 	}
 }
@@ -142,15 +125,11 @@ func TestMatricesOfArenaShareCoding(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := arena.Suit(spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) })); err != nil {
-		t.Fatal(err)
-	}
+	must(t, arena.Suit(spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) })))
 	owners := new(OwnerList)
 	matrix := func(dim int) *Matrix {
 		m, err := New(arena, dim, owners)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	a, b, other := matrix(dim), matrix(dim), matrix(dim+1)
@@ -163,9 +142,7 @@ func TestMatricesOfArenaShareCoding(t *testing.T) {
 	owner := owners.Add(new(Owner), nil)
 	var p Prepared
 	v := tapered(r, dim, .5)
-	if err := a.Prepare(&p, v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Prepare(&p, v))
 	if _, err := b.AddPrepared(owner, &p); err != nil {
 		t.Errorf("a template prepared for a matrix of the same kind: %v", err)
 	}
@@ -206,10 +183,7 @@ func TestErasedSlotsCountAsFree(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 23))
 	w := newTwin(t, 192)
-	var slots []int
-	for i := range 300 {
-		slots = append(slots, w.add(t, eventOf(r, i), unit(r, 192)))
-	}
+	slots := w.fill(t, r, 300)
 	for _, slot := range slots[:100] {
 		w.erase(slot)
 	}

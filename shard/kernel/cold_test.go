@@ -48,29 +48,11 @@ func TestColdSearchEqualsPlainScan(t *testing.T) {
 	}
 }
 
-func TestColdHostileRowsAreFound(t *testing.T) {
-	t.Parallel()
-	for _, dim := range []int{3, 64, 192} {
-		r := rand.New(rand.NewPCG(uint64(dim), 61))
-		w := newTwin(t, dim)
-		vectors := slices.DeleteFunc(hostile(r, dim, 300), func(v []float32) bool { return w.m.shape.check(v) != nil })
-		for i, v := range slices.Concat(vectors, vectors) {
-			w.add(t, eventOf(r, i), v)
-		}
-		w.chill(r, 1)
-		for _, v := range vectors {
-			if r.IntN(3) == 0 {
-				w.agree(t, randomQuery(r, v))
-			}
-		}
-	}
-}
-
 func TestColdPassEqualsPlainScan(t *testing.T) {
 	t.Parallel()
 	const dim, n = 64, 2*laneSlots + 700
 	r := rand.New(rand.NewPCG(dim, 62))
-	for name, w := range codedTwins(t, r, dim) {
+	for _, w := range codedTwins(t, r, dim) {
 		centres := centresOf(r, dim)
 		w.mixed(t, r, centres, n)
 		for _, share := range []float64{.5, 1} {
@@ -83,19 +65,7 @@ func TestColdPassEqualsPlainScan(t *testing.T) {
 						qs[i].query = scan.Query{Probe: centres[i%len(centres)], Limit: 50}
 					}
 				}
-				for _, k := range kernels() {
-					searches, err := w.m.searchAll(w.table, qs, &k)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for i, q := range qs {
-						got, err := searches[i].result()
-						if want := scan.TopK(maps.Values(w.rows), w.table, q.query); err != nil || !slices.Equal(got, want) {
-							t.Fatalf("%s, %s, %d of %d, %+v:\ngot  %v, error %v\nwant %v", name, k.name, i, count, q.query, got, err, want)
-						}
-						w.wentOnce(t, searches[i])
-					}
-				}
+				w.agreeAll(t, qs)
 			}
 		}
 	}
@@ -173,10 +143,7 @@ func TestFewColdRowsAreFetched(t *testing.T) {
 	} {
 		for _, k := range kernels() {
 			w.vault.fetched = 0
-			s, err := w.m.newSearch(w.table, &request{query: f.query}, &k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := w.prepared(t, f.query, &k)
 			got := run(t, w.m, s)
 			if want := scan.TopK(maps.Values(w.rows), w.table, f.query); !slices.Equal(got, want) {
 				t.Errorf("%s, %s:\ngot  %v\nwant %v", k.name, name, got, want)
@@ -308,10 +275,7 @@ func TestColdRowWithoutBoundsCertifiesNothing(t *testing.T) {
 		q := scan.Query{Probe: unit(r, dim), Limit: 290} // no limit before the last chunk
 		want := scan.TopK(maps.Values(w.rows), w.table, q)
 		for _, k := range kernels() {
-			s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := w.prepared(t, q, &k)
 			asked := 0
 			s.stop = func() error {
 				if asked++; asked == flatChunks+2 {
@@ -337,10 +301,7 @@ func TestColdRowsGiveMemoryBack(t *testing.T) {
 	const dim, n = 64, 5000
 	r := rand.New(rand.NewPCG(dim, 68))
 	w := newTwin(t, dim)
-	var slots []int
-	for i := range n {
-		slots = append(slots, w.add(t, eventOf(r, i), unit(r, dim)))
-	}
+	slots := w.fill(t, r, n)
 	for _, slot := range slots[2000:2100] {
 		w.erase(slot)
 	}
@@ -386,9 +347,7 @@ func TestFailedFetchFailsSearch(t *testing.T) {
 	const dim = 32
 	r := rand.New(rand.NewPCG(dim, 69))
 	w := newTwin(t, dim)
-	for i := range 3000 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 3000)
 	w.chill(r, 1)
 	why, rows := errors.New("no disk"), maps.Clone(w.vault.rows)
 	q := scan.Query{Probe: unit(r, dim), Limit: 20}
@@ -402,9 +361,7 @@ func TestFailedFetchFailsSearch(t *testing.T) {
 			requests[i].query = q
 		}
 		searches, err := w.m.searchAll(w.table, requests, &active)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, s := range searches {
 			if hits, err := s.result(); !errors.Is(err, want) {
 				t.Errorf("together: got %v, error %v, want %v", hits, err, want)
@@ -440,9 +397,7 @@ func TestRowsThatSourceLacksAreLeftOut(t *testing.T) {
 	const dim = 32
 	r := rand.New(rand.NewPCG(dim, 70))
 	w := newTwin(t, dim)
-	for i := range 2000 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 2000)
 	w.chill(r, 1)
 	w.lacks = true
 	for slot := range w.rows {
@@ -461,9 +416,7 @@ func TestFetchedRowsAreCleared(t *testing.T) {
 	const dim = 48
 	r := rand.New(rand.NewPCG(dim, 71))
 	w := newTwin(t, dim)
-	for i := range 3000 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 3000)
 	w.chill(r, 1)
 	q := request{query: scan.Query{Probe: unit(r, dim), Limit: 40}}
 	for _, fails := range []bool{false, true} {
@@ -471,9 +424,7 @@ func TestFetchedRowsAreCleared(t *testing.T) {
 			w.m.Attach(halfSource{w.vault})
 		}
 		s, err := w.m.newSearch(w.table, &q, &active)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		work := new(work)
 		w.m.run(work, []*search{s}, nil)
 		exact := work.wave.exact[:cap(work.wave.exact)]

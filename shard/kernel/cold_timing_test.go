@@ -135,9 +135,7 @@ func realSet(b *testing.B, folder string) *coldSet {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := json.Unmarshal(raw, &s.spectrum); err != nil {
-		b.Fatal(err)
-	}
+	must(b, json.Unmarshal(raw, &s.spectrum))
 	r := rand.New(rand.NewPCG(1, 1))
 	s.row = func(i int) []float32 {
 		original := gallery[i%len(gallery)]

@@ -54,10 +54,7 @@ func TestRestartedSearchForgetsCoverage(t *testing.T) {
 	w := newTwin(t, 8)
 	w.add(t, &event{}, unit(rand.New(rand.NewPCG(1, 2)), 8))
 	q := scan.Query{Probe: make([]float32, 8), Limit: 1, Coverage: new(scan.Coverage)}
-	s, err := w.m.newSearch(w.table, &request{query: q}, &active)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := w.prepared(t, q, &active)
 	run(t, w.m, s)
 	s.restart()
 	if w.m.Count(q.Coverage); q.Coverage.Searched != 0 {

@@ -77,9 +77,7 @@ func TestSharedFloorEqualsPlainScan(t *testing.T) {
 				var work sync.WaitGroup
 				for i, at := range r.Perm(len(twins)) {
 					s, err := twins[at].m.newSearch(twins[at].table, &request{query: q}, &k)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					searches[i] = s
 					if work.Go(func() { lists[i] = run(t, twins[at].m, s) }); n%2 == 0 {
 						work.Wait()
@@ -144,14 +142,10 @@ func TestPassWithSharedFloorsEqualsPlainScan(t *testing.T) {
 		lists := make([][][]scan.Hit, count)
 		for _, w := range twins {
 			searches, err := w.m.searchAll(w.table, qs, &k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, s := range searches {
 				hits, err := s.result()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				lists[i] = append(lists[i], hits)
 				w.wentOnce(t, s)
 			}

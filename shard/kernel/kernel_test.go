@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"facet/engine/score"
@@ -97,22 +96,22 @@ func inverse(r *rotation, y []float64) {
 	}
 }
 
-func TestHostileProbesEqualPlainScan(t *testing.T) {
+// All rows are warm, and then cold.
+func TestColdHostileProbesEqualPlainScan(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{1, 3, 64, 128, 192} {
 		r := rand.New(rand.NewPCG(uint64(dim), 5))
 		w := newTwin(t, dim)
-		vectors := hostile(r, dim, 400)
-		for i, v := range vectors {
-			if math.IsNaN(float64(v[0])) { // zero, normalised
-				continue
-			}
+		vectors := slices.DeleteFunc(hostile(r, dim, 400), func(v []float32) bool { return w.m.shape.check(v) != nil })
+		for i, v := range slices.Concat(vectors, vectors) {
 			w.add(t, eventOf(r, i), v)
-			w.add(t, eventOf(r, i+1000), v)
 		}
-		for _, v := range vectors {
-			if !math.IsNaN(float64(v[0])) && r.IntN(3) == 0 {
-				w.agree(t, randomQuery(r, v))
+		for _, cold := range []float64{0, 1} {
+			w.chill(r, cold)
+			for _, v := range vectors {
+				if r.IntN(5) == 0 {
+					w.agree(t, randomQuery(r, v))
+				}
 			}
 		}
 	}
@@ -329,9 +328,7 @@ func TestFullArenaLosesNothing(t *testing.T) {
 	defer arena.Close()
 	list := new(OwnerList)
 	m, err := New(arena, 128, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 10_000 {
 		if _, err = m.Add(list.Add(new(Owner), nil), unit(r, 128)); err != nil {
@@ -345,61 +342,6 @@ func TestFullArenaLosesNothing(t *testing.T) {
 	if err != nil || len(hits) != m.Len() {
 		t.Fatalf("%d hits of %d, error %v", len(hits), m.Len(), err)
 	}
-}
-
-func TestSearchesBesideWritesSeeWholeRows(t *testing.T) {
-	t.Parallel()
-	const dim, fixed = 64, 700
-	r := rand.New(rand.NewPCG(9, 9))
-	w := newTwin(t, dim)
-	probe := unit(r, dim)
-	good, bad := near(r, probe, .9), near(r, probe, -.9)
-	for i := range fixed {
-		w.add(t, &event{Event: id.Event{UUID: id.UUID{1, byte(i >> 8), byte(i)}}}, good)
-	}
-	worth := w.table.Score(score.Dot(probe, good))
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				hits, err := w.m.Search(w.table, scan.Query{Probe: probe, Threshold: 100, Limit: 2000})
-				if err != nil || len(hits) < fixed {
-					t.Errorf("%d hits, want at least %d; error %v", len(hits), fixed, err)
-					return
-				}
-				for _, h := range hits {
-					if h.Score != worth || h.Event.UUID[0] != 1 {
-						t.Errorf("hit %v, all rows worth finding are worth %d", h, worth)
-						return
-					}
-				}
-			}
-		})
-	}
-	var slots []int
-	for i := range 20_000 {
-		if len(slots) > 50 {
-			w.m.Erase(slots[0])
-			slots = slots[1:]
-		}
-		o, v := &event{Event: id.Event{UUID: id.UUID{1, 9, byte(i >> 8), byte(i)}}}, good
-		if r.IntN(2) == 0 {
-			o, v = &event{Event: id.Event{UUID: id.UUID{2}}}, bad
-		}
-		slot, err := w.m.Add(w.own(o), v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slots = append(slots, slot)
-	}
-	close(stop)
-	wg.Wait()
 }
 
 func TestRowReplacedDuringComparisonIsNoHit(t *testing.T) {
@@ -419,9 +361,7 @@ func TestRowReplacedDuringComparisonIsNoHit(t *testing.T) {
 		plain.dots(d)
 	}
 	s, err := w.m.newSearch(w.table, &request{query: scan.Query{Probe: probe, Limit: 3}}, &k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if hits := run(t, w.m, s); len(hits) != 0 {
 		t.Errorf("got %v: the score of another event", hits)
 	}

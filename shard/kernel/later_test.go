@@ -49,10 +49,7 @@ func TestDeferredRowsAreNotLost(t *testing.T) {
 		}
 		inner, asked := k.rows, 0
 		k.rows = func(r *rows) { asked += len(r.list); inner(r) }
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		s.laterMax = most
 		longest, last := 0, 0
 		s.stop = func() error {

@@ -20,9 +20,7 @@ const missUsual = 5e-10
 func newProbableTwin(t testing.TB, dim int, miss float64, seed uint64) *twin {
 	t.Helper()
 	arena := NewArena(0)
-	if err := arena.Probable(miss); err != nil {
-		t.Fatal(err)
-	}
+	must(t, arena.Probable(miss))
 	arena.codings.seed = func() [seedBytes]byte { return [seedBytes]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)} }
 	return newTwinOf(t, arena, dim)
 }
@@ -45,11 +43,19 @@ func angled(r *rand.Rand, v []float32, cos float64) []float32 {
 	return q
 }
 
+// halfTable is a table whose score 5000 has the cosine .5.
+func halfTable(t *testing.T) *score.Table {
+	t.Helper()
+	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: .5, Score: 5000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
+	must(t, err)
+	return table
+}
+
 // Probes that reach the threshold by a hair, each of one of the rows. The first plane has half of
 // what may be lost, and excludes nearly all rows, so that the second one is seldom asked.
 func TestProbableBoundLosesStatedShare(t *testing.T) {
 	t.Parallel()
-	const rows, threshold = 1500, .5
+	const rows, threshold = 500, .5
 	for _, f := range []struct {
 		dim, rotations, probes int
 		miss                   float64
@@ -58,10 +64,7 @@ func TestProbableBoundLosesStatedShare(t *testing.T) {
 		lost, asked := 0, 0
 		for rotation := range f.rotations {
 			w := newProbableTwin(t, f.dim, f.miss, uint64(rotation))
-			table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: threshold, Score: 5000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := halfTable(t)
 			vectors := make([][]float32, rows)
 			for i := range vectors {
 				vectors[i] = unit(r, f.dim)
@@ -72,9 +75,7 @@ func TestProbableBoundLosesStatedShare(t *testing.T) {
 				at := first + i%(rows-first)
 				q := scan.Query{Probe: angled(r, vectors[at], threshold+1e-6), Threshold: 5000, Limit: 50}
 				hits, err := w.m.Search(table, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				asked++
 				if !slices.ContainsFunc(hits, func(h scan.Hit) bool { return h.Event == w.rows[at].Event }) {
 					lost++
@@ -91,13 +92,10 @@ func TestProbableBoundLosesStatedShare(t *testing.T) {
 // A page of subjects loses no hit, even where searches may lose many.
 func TestPageOfSubjectsUsesNoProbableBound(t *testing.T) {
 	t.Parallel()
-	const rows, dim, threshold = 1500, 128, .5
+	const rows, dim, threshold = 600, 128, .5
 	r := rand.New(rand.NewPCG(dim, 41))
 	w := newProbableTwin(t, dim, missMost, 1)
-	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: threshold, Score: 5000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := halfTable(t)
 	vectors := make([][]float32, rows)
 	for i := range vectors {
 		vectors[i] = unit(r, dim)
@@ -106,13 +104,9 @@ func TestPageOfSubjectsUsesNoProbableBound(t *testing.T) {
 	for i := range rows / 3 {
 		q := scan.Query{Probe: angled(r, vectors[i], threshold+1e-6), Threshold: 5000, Limit: 50, After: &id.Subject{}}
 		alone, err := w.m.Search(table, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		together, err := w.m.SearchAll(table, slices.Repeat([]scan.Query{q}, laneCount))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := scan.TopK(maps.Values(w.rows), table, q)
 		if !slices.Equal(alone, want) || !slices.Equal(together[1], want) {
 			t.Fatalf("row %d: got %v alone, %v together, want %v", i, alone, together[1], want)
@@ -139,9 +133,7 @@ func TestProbableSearchEqualsPlainScan(t *testing.T) {
 			}
 			slots = append(slots, w.add(t, eventOf(r, i), v))
 			if r.IntN(4) == 0 {
-				j := r.IntN(len(slots))
-				w.erase(slots[j])
-				slots = slices.Delete(slots, j, j+1)
+				slots = w.eraseOne(r, slots)
 			}
 		}
 		var qs []request
@@ -158,15 +150,7 @@ func TestProbableSearchEqualsPlainScan(t *testing.T) {
 				w.agree(t, randomQuery(r, v))
 			}
 		}
-		together, err := w.m.searchAll(w.table, qs, &active)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, q := range qs {
-			if got, want := together[i].top.hits(), scan.TopK(maps.Values(w.rows), w.table, q.query); !slices.Equal(got, want) {
-				t.Fatalf("dimension %d, %d of %d, %+v:\ngot  %v\nwant %v", dim, i, len(qs), q.query, got, want)
-			}
-		}
+		w.agreeAll(t, qs)
 	}
 }
 
@@ -197,9 +181,7 @@ func TestHaarMatrixIsOrthogonalAndOwn(t *testing.T) {
 	var first [][]float64
 	for _, dim := range []int{1, 5, 64, 130, 512, 512} {
 		arena := NewArena(0)
-		if err := arena.Probable(missUsual); err != nil {
-			t.Fatal(err)
-		}
+		must(t, arena.Probable(missUsual))
 		w := newTwinOf(t, arena, dim)
 		a, b := unit(r, dim), unit(r, dim)
 		turn := func(v []float32) []float64 {

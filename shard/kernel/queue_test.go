@@ -19,9 +19,7 @@ func TestWaitingSearchesGetOwnHits(t *testing.T) {
 	const dim, searches = 32, 200
 	r := rand.New(rand.NewPCG(1, 10))
 	w := newTwin(t, dim)
-	for i := range 4000 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 4000)
 	queue := NewQueue(w.m, w.table, 1)
 	var wg sync.WaitGroup
 	for range searches {
@@ -42,13 +40,15 @@ func TestWaitingSearchesGetOwnHits(t *testing.T) {
 func TestAbandonedSearchLeavesQueue(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 8)
+	w.fill(t, rand.New(rand.NewPCG(3, 11)), 3000)
 	queue := NewQueue(w.m, w.table, 1)
-	queue.running = 1 // a pass that lasts
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	q := scan.Query{Probe: make([]float32, 8), Limit: 1}
-	if _, err := queue.Search(ctx, q); !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v", err)
+	for queue.running = range 2 { // the second waits for a pass that lasts
+		if _, err := queue.Search(ctx, q); !errors.Is(err, context.Canceled) {
+			t.Errorf("got error %v beside %d passes", err, queue.running)
+		}
 	}
 	if n := len(queue.waiting); n != 0 {
 		t.Errorf("%d searches wait", n)
@@ -65,9 +65,7 @@ func TestPassOfItsOwnStandsAside(t *testing.T) {
 	const dim = 32
 	r := rand.New(rand.NewPCG(1, 11))
 	w := newTwin(t, dim)
-	for i := range 4000 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 4000)
 	queries := make([]scan.Query, batchMax)
 	for i := range queries {
 		queries[i] = randomQuery(r, unit(r, dim))

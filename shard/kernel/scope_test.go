@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -15,9 +14,7 @@ func TestStoppedSearchEndsAlone(t *testing.T) {
 	const dim = 8
 	r := rand.New(rand.NewPCG(2, 11))
 	w := newTwin(t, dim)
-	for i := range 20_000 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 20_000)
 	why := errors.New("enough")
 	asked := 0
 	stop := func() error {
@@ -31,9 +28,7 @@ func TestStoppedSearchEndsAlone(t *testing.T) {
 		t.Errorf("asked %d times, then error %v", asked, err)
 	}
 	want, err := w.m.Search(w.table, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, count := range []int{1, 16} { // of a pass of sixteen
 		requests := make([]request, laneCount)
 		for i := range requests {
@@ -43,31 +38,13 @@ func TestStoppedSearchEndsAlone(t *testing.T) {
 			}
 		}
 		searches, err := w.m.searchAll(w.table, requests, &active)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, s := range searches {
 			got, err := s.result()
 			if i < count && !errors.Is(err, why) || i >= count && (err != nil || !slices.Equal(got, want)) {
 				t.Errorf("search %d of a pass where %d are stopped: %v, error %v", i, count, got, err)
 			}
 		}
-	}
-}
-
-func TestQueueDropsAbandonedSearch(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 11))
-	w := newTwin(t, 8)
-	for i := range 3000 {
-		w.add(t, eventOf(r, i), unit(r, 8))
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	queue := NewQueue(w.m, w.table, 1)
-	_, err := queue.Search(ctx, scan.Query{Probe: unit(r, 8), Limit: 3})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v", err)
 	}
 }
 

@@ -12,6 +12,14 @@ import (
 	"facet/shard/scan"
 )
 
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newTable makes a curve like a pack's, by which many similarities share a score.
 func newTable(t testing.TB) *score.Table {
 	t.Helper()
@@ -23,9 +31,7 @@ func newTable(t testing.TB) *score.Table {
 		{Cosine: score.Same, Score: score.Max},
 		{Cosine: 1, Score: score.Max},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return table
 }
 
@@ -97,9 +103,7 @@ func newSuitedTwin(t testing.TB, dim int, spectrum []float64) *twin {
 	t.Helper()
 	arena := NewArena(0)
 	if spectrum != nil {
-		if err := arena.Suit(spectrum); err != nil {
-			t.Fatal(err)
-		}
+		must(t, arena.Suit(spectrum))
 	}
 	return newTwinOf(t, arena, dim)
 }
@@ -109,9 +113,7 @@ func newTwinOf(t testing.TB, arena *Arena, dim int) *twin {
 	t.Helper()
 	list := new(OwnerList)
 	m, err := New(arena, dim, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		m.Free()
 		if n := arena.Used(); n != 0 {
@@ -131,9 +133,7 @@ func (w *twin) add(t testing.TB, o *event, v []float32) int {
 	number := w.own(o)
 	w.vault.put(number, v)
 	slot, err := w.m.Add(number, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, there := w.rows[slot]; there {
 		t.Fatalf("slot %d was given twice", slot)
 	}
@@ -151,14 +151,56 @@ func (w *twin) erase(slot int) {
 	delete(w.rows, slot)
 }
 
+// fill adds n random rows.
+func (w *twin) fill(t testing.TB, r *rand.Rand, n int) (slots []int) {
+	t.Helper()
+	for i := range n {
+		slots = append(slots, w.add(t, eventOf(r, i), unit(r, w.m.Dim())))
+	}
+	return slots
+}
+
+// eraseOne erases one of some rows.
+func (w *twin) eraseOne(r *rand.Rand, slots []int) []int {
+	i := r.IntN(len(slots))
+	w.erase(slots[i])
+	return slices.Delete(slots, i, i+1)
+}
+
+// prepared returns a search of a kernel.
+func (w *twin) prepared(t testing.TB, q scan.Query, k *kernel) *search {
+	t.Helper()
+	s, err := w.m.newSearch(w.table, &request{query: q}, k)
+	must(t, err)
+	return s
+}
+
+// agreeAll demands that every kernel gives what the plain scan gives, for searches of one pass.
+func (w *twin) agreeAll(t testing.TB, qs []request) {
+	t.Helper()
+	want := make([][]scan.Hit, len(qs))
+	for i, q := range qs {
+		want[i] = scan.TopK(maps.Values(w.rows), w.table, q.query)
+	}
+	for _, k := range kernels() {
+		searches, err := w.m.searchAll(w.table, qs, &k)
+		must(t, err)
+		for i, q := range qs {
+			got, err := searches[i].result()
+			if err != nil || !slices.Equal(got, want[i]) {
+				t.Fatalf("%s, dimension %d, coding %+v, %d of %d, %+v:\ngot  %v, error %v\nwant %v", k.name, w.m.Dim(), w.m.coding, i, len(qs), q.query, got, err, want[i])
+			}
+			w.wentOnce(t, searches[i])
+		}
+	}
+}
+
 // run takes a search through all chunks.
 func run(t testing.TB, m *Matrix, s *search) []scan.Hit {
 	t.Helper()
 	m.pass([]*search{s}, nil)
 	hits, err := s.result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return hits
 }
 
@@ -167,12 +209,8 @@ func (w *twin) agree(t testing.TB, q scan.Query) {
 	t.Helper()
 	want := scan.TopK(maps.Values(w.rows), w.table, q)
 	for _, k := range kernels() {
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := run(t, w.m, s)
-		if !slices.Equal(got, want) {
+		s := w.prepared(t, q, &k)
+		if got := run(t, w.m, s); !slices.Equal(got, want) {
 			t.Fatalf("%s, %d rows of %d, threshold %d, limit %d, tags %v, by subject %v, after %v:\ngot  %v\nwant %v",
 				k.name, len(w.rows), w.m.Dim(), q.Threshold, q.Limit, q.Tags, q.BySubject, q.After, got, want)
 		}
@@ -209,28 +247,10 @@ func TestSearchEqualsPlainScan(t *testing.T) {
 	for _, dim := range []int{1, 2, 7, 8, 16, 17, 63, 100, 128, 192, 257, 512} {
 		r := rand.New(rand.NewPCG(uint64(dim), 1))
 		w := newTwin(t, dim)
-		centres := make([][]float32, 12)
-		for i := range centres {
-			centres[i] = unit(r, dim)
-		}
-		var slots []int
-		for i := range 1500 {
-			v := unit(r, dim)
-			switch r.IntN(4) {
-			case 0:
-				v = near(r, centres[r.IntN(len(centres))], r.Float64())
-			case 1:
-				v = slices.Clone(centres[r.IntN(len(centres))])
-			}
-			slots = append(slots, w.add(t, eventOf(r, i), v))
-			if r.IntN(3) == 0 {
-				j := r.IntN(len(slots))
-				w.erase(slots[j])
-				slots = slices.Delete(slots, j, j+1)
-			}
-			if i%40 == 7 {
-				w.agree(t, randomQuery(r, near(r, centres[r.IntN(len(centres))], .5+r.Float64()/2)))
-			}
+		centres := centresOf(r, dim)
+		for range 30 {
+			w.mixed(t, r, centres, 45)
+			w.agree(t, randomQuery(r, near(r, centres[r.IntN(len(centres))], .5+r.Float64()/2)))
 		}
 		for slot, row := range w.rows {
 			if got, ok := w.m.At(slot); !ok || !slices.Equal(got, row.Template) {
@@ -246,9 +266,7 @@ func TestLowerHalvesAreReadOfFewRows(t *testing.T) {
 	const dim, n = 128, 20_000
 	r := rand.New(rand.NewPCG(dim, 4))
 	w := newTwin(t, dim)
-	for i := range n {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, n)
 	q := scan.Query{Probe: unit(r, dim), Limit: 10, Threshold: w.table.Score(.5)}
 	for _, k := range kernels() {
 		if k.groups == nil {
@@ -263,10 +281,7 @@ func TestLowerHalvesAreReadOfFewRows(t *testing.T) {
 			}
 			inner(r)
 		}
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		run(t, w.m, s)
 		if upper < n/50 || lower > upper/8 {
 			t.Errorf("%s: %d upper halves were read, and %d lower ones", k.name, upper, lower)
@@ -293,27 +308,14 @@ func TestBatchedSearchesEqualLoneOnes(t *testing.T) {
 			slots = append(slots, w.add(t, eventOf(r, i), v))
 		}
 		for range 200 {
-			i := r.IntN(len(slots))
-			w.erase(slots[i])
-			slots = slices.Delete(slots, i, i+1)
+			slots = w.eraseOne(r, slots)
 		}
 		for _, count := range []int{5, 19} {
 			qs := make([]request, count)
 			for i := range qs {
 				qs[i].query = randomQuery(r, near(r, centre, r.Float64()))
 			}
-			for _, k := range kernels() {
-				searches, err := w.m.searchAll(w.table, qs, &k)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, q := range qs {
-					got, want := searches[i].top.hits(), scan.TopK(maps.Values(w.rows), w.table, q.query)
-					if !slices.Equal(got, want) {
-						t.Fatalf("%s, dimension %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, i, count, q, got, want)
-					}
-				}
-			}
+			w.agreeAll(t, qs)
 		}
 	}
 }

@@ -87,9 +87,7 @@ func TestSumOfSignsIsHalfProduct(t *testing.T) {
 	for _, dim := range []int{384, 401} {
 		r := rand.New(rand.NewPCG(uint64(dim), 47))
 		w := newProbableTwin(t, dim, missUsual, 3)
-		for i := range 300 {
-			w.add(t, eventOf(r, i), unit(r, dim))
-		}
+		w.fill(t, r, 300)
 		probe := newProbe(&w.m.shape, unit(r, dim)).turn(&w.m.shape, w.m.coding)
 		shape := &w.m.coding.planes[0]
 		for _, c := range *w.m.chunks.Load() {
@@ -139,10 +137,7 @@ func TestUselessSignsAreSkippedForAWhile(t *testing.T) {
 		k.groups = func(p *plane) { second++; groupsPortable(p) }
 		q := randomQuery(r, unit(r, dim))
 		q.Threshold, q.Tags, q.Limit = threshold, nil, 10
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		run(t, w.m, s)
 		return signs, second
 	}

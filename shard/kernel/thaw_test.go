@@ -36,9 +36,7 @@ func TestChillSparesPassUnderWay(t *testing.T) {
 			for len(d.rows) > 8*dim && chilled == 0 && &d.rows[0] == &w.m.chunk(t, d).vectors()[0] {
 				chilled = w.m.chill(w.m.chunk(t, d))
 				another, err := w.m.arena.alloc(exactPool, int(chilled)) // must not be the same memory
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for i := range another {
 					another[i] = 0x3f // numbers of some .7
 				}
@@ -50,10 +48,7 @@ func TestChillSparesPassUnderWay(t *testing.T) {
 			inner.dots(d)
 		}
 		q := scan.Query{Probe: probe, Limit: 2000, Threshold: 7000}
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		if got, want := run(t, w.m, s), scan.TopK(maps.Values(w.rows), w.table, q); !slices.Equal(got, want) {
 			t.Errorf("%s: %d hits, want %d; or others", k.name, len(got), len(want))
 		}
@@ -79,10 +74,7 @@ func TestRowAddedAfterChillHasOwnScore(t *testing.T) {
 		w.erase(slot)
 		slot = w.add(t, eventOf(r, 201), probe)
 		q := scan.Query{Probe: probe, Limit: 300}
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		asked := 0
 		s.stop = func() error {
 			if asked++; asked == flatChunks+1 {
@@ -131,10 +123,7 @@ func TestDeferredRowsOfChilledChunkAreFound(t *testing.T) {
 	q := scan.Query{Probe: probe, Limit: 60}
 	want := scan.TopK(maps.Values(w.rows), w.table, q)
 	for _, k := range kernels() {
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		asked, deferred := 0, 0
 		s.stop = func() error {
 			if asked++; asked == 1 {
@@ -161,7 +150,7 @@ func TestDeferredRowsOfChilledChunkAreFound(t *testing.T) {
 	}
 }
 
-// As TestSearchesBesideWritesSeeWholeRows, where chunks become cold and warm meanwhile.
+// Rows come and go beside searches, and chunks become cold and warm.
 func TestSearchesBesideChillSeeWholeRows(t *testing.T) {
 	t.Parallel()
 	const dim, fixed, passes = 64, 3000, 25
@@ -259,9 +248,7 @@ func TestThawSeesWritesDuringFetch(t *testing.T) {
 	const dim = 32
 	r := rand.New(rand.NewPCG(dim, 83))
 	w := newTwin(t, dim)
-	for i := range 250 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 250)
 	w.chill(r, 1)
 	const leaves = 140
 	rounds := 0
@@ -310,9 +297,7 @@ func TestFailedThawTakesNoMemory(t *testing.T) {
 	const dim = 32
 	r := rand.New(rand.NewPCG(dim, 84))
 	w := newTwin(t, dim)
-	for i := range 250 {
-		w.add(t, eventOf(r, i), unit(r, dim))
-	}
+	w.fill(t, r, 250)
 	w.chill(r, 1)
 	used, rows, why := w.m.arena.Used(), maps.Clone(w.vault.rows), errors.New("no disk")
 	thaw := func(want error) {

@@ -19,16 +19,8 @@ func TestHostileTemplatesAreFoundInPass(t *testing.T) {
 	t.Parallel()
 	const dim, n = 64, laneSlots + 700
 	r := rand.New(rand.NewPCG(dim, 50))
-	steep := spectrumOf(dim, func() []float32 { return tapered(r, dim, 1) })
-	for name, w := range map[string]*twin{
-		"plain": newTwin(t, dim), "suited": newSuitedTwin(t, dim, steep), "probable": newProbableTwin(t, dim, missUsual, 9),
-	} {
-		var vectors [][]float32
-		for _, v := range hostile(r, dim, 100) {
-			if w.m.shape.check(v) == nil { // zeros that were normalised are no numbers
-				vectors = append(vectors, v)
-			}
-		}
+	for _, w := range codedTwins(t, r, dim) {
+		vectors := slices.DeleteFunc(hostile(r, dim, 100), func(v []float32) bool { return w.m.shape.check(v) != nil })
 		for i := range n {
 			v := vectors[1] // all alike, a third of them
 			if i%3 > 0 {
@@ -36,28 +28,16 @@ func TestHostileTemplatesAreFoundInPass(t *testing.T) {
 			}
 			w.add(t, eventOf(r, i), v)
 		}
-		qs, want := make([]request, laneCount), make([][]scan.Hit, laneCount)
+		qs := make([]request, laneCount)
 		for i := range qs {
 			qs[i].query = randomQuery(r, vectors[i%len(vectors)])
 			qs[i].query.Tags = nil // those with tags go alone
-			want[i] = scan.TopK(maps.Values(w.rows), w.table, qs[i].query)
 		}
-		for _, k := range kernels() {
-			searches, err := w.m.searchAll(w.table, qs, &k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, s := range searches {
-				if got := s.top.hits(); !slices.Equal(got, want[i]) {
-					t.Fatalf("%s, %s, %d of %d, %+v:\ngot  %v\nwant %v", name, k.name, i, len(qs), qs[i].query, got, want[i])
-				}
-			}
-		}
+		w.agreeAll(t, qs)
 	}
 }
 
-// As TestSearchesBesideWritesSeeWholeRows, where searches share a pass, and with so many better rows than they want that
-// others are put off.
+// Rows come and go beside searches that share a pass, with so many better rows than they want that others are put off.
 func TestPassBesideWritesSeesWholeRows(t *testing.T) {
 	t.Parallel()
 	const dim, fixed, best, live, passes = 64, laneSlots + 2000, 20, 50, 40
@@ -124,9 +104,7 @@ func TestPassBesideWritesSeesWholeRows(t *testing.T) {
 			kind, v = never, bad
 		}
 		slot, err := w.m.Add(w.own(eventOf(kind, i)), v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		slots = append(slots, slot)
 	}
 	wg.Wait()
@@ -153,10 +131,7 @@ func TestRareTagReadsTaggedRowsOnly(t *testing.T) {
 		k.groups = func(p *plane) { *slotsScanned += len(p.list) * groupSlots; inner.groups(p) }
 		k.dots = func(d *dots) { compared += len(d.list); inner.dots(d) }
 		q := scan.Query{Probe: unit(r, dim), Limit: 10, Tags: tags}
-		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := w.prepared(t, q, &k)
 		if got, want := run(t, w.m, s), scan.TopK(maps.Values(w.rows), w.table, q); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", k.name, got, want)
 		}

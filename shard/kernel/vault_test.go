@@ -80,9 +80,7 @@ func (w *twin) mixed(t testing.TB, r *rand.Rand, centres [][]float32, n int) (sl
 		}
 		slots = append(slots, w.add(t, eventOf(r, len(w.rows)+i*7), v))
 		if r.IntN(6) == 0 {
-			j := r.IntN(len(slots))
-			w.erase(slots[j])
-			slots = slices.Delete(slots, j, j+1)
+			slots = w.eraseOne(r, slots)
 		}
 	}
 	return slots
