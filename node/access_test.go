@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/transport"
@@ -42,9 +43,7 @@ func source(t *testing.T, ca *cert.CA, issue func() (cert.Pair, error)) *cert.So
 		t.Fatal(err)
 	}
 	s, err := cert.Load(files, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -60,9 +59,7 @@ func openIntruder(t *testing.T, c *nodetest.Cluster, s *cert.Source) *intruder {
 	mux, err := transport.Open(t.Context(), transport.Config{
 		Network: c.Network.Host(host), Addr: host + ":7001", TLS: s.PeerConfig(), Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	i := &intruder{mux, transport.OpenClient(mux)}
 	t.Cleanup(func() {
 		if err := errors.Join(i.client.Close(), i.Close()); err != nil {
@@ -119,9 +116,7 @@ func (i *intruder) relayed(t *testing.T, through, to *nodetest.Member) error {
 // ends reports whether the other end closes a connection in time.
 func ends(t *testing.T, c net.Conn, within time.Duration) bool {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(within)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetReadDeadline(time.Now().Add(within)))
 	_, err := io.ReadAll(c)
 	var timeout net.Error
 	return !errors.As(err, &timeout) || !timeout.Timeout()
@@ -181,9 +176,7 @@ func TestRemovedNodeReachesNothing(t *testing.T) {
 			t.Error("a node relays a stream of the removed one")
 		}
 		member, err := json.Marshal(id.NewMember(who, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for n, m := range cluster.Nodes[:3] {
 			for k, c := range i.streams(t, m) {
 				if k != 1 && !ends(t, c, cutWithin) { // requests wait for one
@@ -261,9 +254,7 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 		gallery(t, client, first.URL, "staff", 1000)
 		known := people(t, client, first.URL, 0, 20)
 		order := wire.Order{Node: gone.Node.ID(), State: wire.StateRemoved, Force: true}
-		if err := first.Node.Admin().SetNodeState(t.Context(), order); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Node.Admin().SetNodeState(t.Context(), order))
 		ended(t, gone, "removed from its cluster")
 		cluster.Stop(2)
 		eventually(t, first.Node, "the other three hold all", func(s wire.Status) bool {
@@ -324,9 +315,7 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 			}
 		}
 		cluster.Stop(1)
-		if err := m.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}))
 		code, body := 0, ""
 		for late := time.Now().Add(cutWithin); time.Now().Before(late) && code != http.StatusForbidden; time.Sleep(50 * time.Millisecond) {
 			code, body = adminCall(t, m, status, "GET", wire.PathStatus)
@@ -346,9 +335,7 @@ type kept struct {
 func keep(t *testing.T, m *nodetest.Member, s *cert.Source) kept {
 	t.Helper()
 	c, err := m.Dial(t.Context(), m.Config.AdminAddress, s.AdminClientConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { c.Close() })
 	return kept{c, bufio.NewReader(c)}
 }
@@ -375,9 +362,7 @@ func TestRetiredAuthorityIsCutOff(t *testing.T) {
 	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
 		ca := cluster.Authority
 		next, err := ca.Successor()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if err := os.WriteFile(cluster.Roots, ca.CertPEM(), 0o600); err != nil { // clients trust both from the beginning
 			t.Fatal(err)
 		}
@@ -408,9 +393,7 @@ func TestRetiredAuthorityIsCutOff(t *testing.T) {
 		order := func(o wire.CertificateOrder) (a wire.CertificateAnswer) {
 			t.Helper()
 			a, err := cluster.Nodes[0].Node.Certificates(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return a
 		}
 		whileBusy(t, cluster, client, other, func() {
@@ -484,8 +467,6 @@ func renew(t *testing.T, ca *cert.CA, who id.Node, order func(wire.CertificateOr
 	var errs [2]error
 	o.Certificate, errs[0] = ca.SignNode(a.Request, who, a.Hosts)
 	o.Server, errs[1] = ca.SignServer(a.ServerRequest, a.Hosts)
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs[:]...))
 	order(o)
 }

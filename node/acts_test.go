@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/audit/entry"
 	"facet/node/cert"
 	"facet/node/nodetest"
@@ -169,9 +170,7 @@ func TestRefusedOperatorsAreCounted(t *testing.T) {
 		admin := source(t, ca, func() (cert.Pair, error) { return ca.IssueAdmin("root") })
 		status := source(t, ca, func() (cert.Pair, error) { return ca.IssueStatus(own) })
 		stranger, err := cert.NewCA("other")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		foreign := source(t, stranger, func() (cert.Pair, error) { return stranger.IssueAdmin("root") }).AdminClientConfig()
 		foreign.VerifyConnection = nil // it accepts any server
 		const each = 5

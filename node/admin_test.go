@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -31,13 +32,9 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 			var work sync.WaitGroup
 			for range opened {
 				conn, err := c.Network.Host(from).Dial(t.Context(), address)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				t.Cleanup(func() { _ = conn.Close() })
-				if err := conn.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, conn.SetReadDeadline(time.Now().Add(2*time.Second)))
 				work.Go(func() {
 					if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 						held.Add(1)
@@ -76,9 +73,7 @@ func (p keyPromises) router(i int) *router.Router { return p.Nodes[i%len(p.Nodes
 func (p keyPromises) tenant(t *testing.T, name string) router.AccessKey {
 	t.Helper()
 	key, err := p.CreateTenant(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return key
 }
 
@@ -86,9 +81,7 @@ func (p keyPromises) tenant(t *testing.T, name string) router.AccessKey {
 func (p keyPromises) live(t *testing.T, key router.AccessKey) (ids []string) {
 	t.Helper()
 	list, err := p.router(1).AccessKeys(t.Context(), key.Tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, k := range list {
 		if k.Role == key.Role && !k.Revoked {
 			ids = append(ids, k.ID)
@@ -228,13 +221,9 @@ func (p keyPromises) successorHasTerms(t *testing.T) {
 	}
 
 	used := time.Now().UTC().Truncate(time.Millisecond)
-	if err := p.router(1).NoteKeyUses(t.Context(), map[string]time.Time{one.ID: used, "unknown": used}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.router(1).NoteKeyUses(t.Context(), map[string]time.Time{one.ID: used, "unknown": used}))
 	list, err := p.router(2).AccessKeys(t.Context(), tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, k := range list {
 		if want := k.ID == one.ID; k.Used.Equal(used) != want || k.Used.IsZero() == want {
 			t.Errorf("%s of %s: last use %v", k.ID, k.Holder, k.Used)
@@ -262,9 +251,7 @@ func TestProfilesAreBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		client := m.HTTP(admin.AdminClientConfig())
 		long, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+m.Config.AdminAddress+wire.PathProfiles+"mutex?seconds=60", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

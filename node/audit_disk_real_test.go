@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 )
 
@@ -35,15 +36,9 @@ func (a *audited) mountSpool(t *testing.T, i int) spoolDisk {
 	if err == nil {
 		err = f.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(d.path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(d.path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, os.RemoveAll(d.path))
+	must.Do(t, os.Mkdir(d.path, 0o700))
 	d.run(t, "mkfs.ext4", "-q", "-m", "0", image)
 	d.run(t, "mount", "-o", "loop", image, d.path)
 	t.Cleanup(func() {
@@ -76,9 +71,7 @@ func (a *audited) unrecorded(t *testing.T, within time.Duration) (left int) {
 func (d spoolDisk) fill(t *testing.T) (empty func()) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(d.path, "ballast"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	for _, part := range []int{1 << 20, 1 << 12} {
 		for err = nil; err == nil; {
@@ -130,9 +123,7 @@ func TestHungSpoolLeavesMajority(t *testing.T) {
 	}
 	spooled := func() int {
 		files, err := filepath.Glob(filepath.Join(d.path, "*.spool"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return len(files)
 	}
 	f("a sound disk", 3)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/audit"
 	"facet/node/audit/entry"
 	"facet/node/nodetest"
@@ -85,9 +86,7 @@ func TestErasedSubjectCannotBeNamed(t *testing.T) {
 			t.Fatalf("two subjects have %d names: %v", len(names), names)
 		}
 		key, err := a.cluster.Nodes[0].Node.Router().AuditKey(a.tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, s := range []id.Subject{subject, source} {
 			mac := key.MAC(append([]byte("subject "), s.UUID[:]...))
 			if of := names[entry.Name(mac[:entry.NameBytes])]; of != nil {
@@ -145,16 +144,12 @@ func TestOpenIntentsAreCompleted(t *testing.T) {
 		r := a.cluster.Nodes[0].Node.Router()
 		setAudit(t, a.cluster, a.tenant, metafsm.AuditStrict)
 		access, err := r.Access(t.Context(), a.tenant, a.client.APIKey)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := r.Register(t.Context(), router.Registration{Access: access, Write: write(1), Image: []byte("alice")}); err != nil {
 			t.Fatal(err)
 		}
 		dead, err := audit.New(audit.Config{Log: r, Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, die := context.WithCancel(t.Context())
 		var runs sync.WaitGroup
 		runs.Go(func() { dead.Run(ctx) })
@@ -163,9 +158,7 @@ func TestOpenIntentsAreCompleted(t *testing.T) {
 			e := entry.New(entry.Intent, at)
 			e.ID, e.Doing, e.Operation = [16]byte{id}, of.Operation, "POST /v1.1/subjects"
 			e.Subjects, e.Case, e.Verdict, e.Purpose = bytes.Repeat([]byte{id}, entry.NameBytes), access.Gallery.UUID, entry.Same, "visit"
-			if err := dead.Record(t.Context(), a.tenant, audit.Event{Record: e}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, dead.Record(t.Context(), a.tenant, audit.Event{Record: e}))
 		}
 		now := time.Now()
 		intend(1, now.Add(-2*time.Minute), write(1))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
 )
@@ -30,9 +31,7 @@ func (a *audited) await(t *testing.T, status int, method, target string, body an
 func (a *audited) used(t *testing.T) (n uint64) {
 	t.Helper()
 	all, err := a.cluster.Nodes[1].Node.Router().Tenants(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, tenant := range all {
 		for _, q := range tenant.Quotas {
 			if tenant.ID == a.tenant && q.Quota == metafsm.QuotaAuditRecords && !q.Incomplete {
@@ -73,9 +72,7 @@ func TestAuditRecordsAreBounded(t *testing.T) {
 			t.Errorf("operators see %d records, the log has %d", n, len(records))
 		}
 		head, err := a.cluster.Nodes[0].Node.Router().AuditHead(t.Context(), a.tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		setQuota(t, a.cluster, a.tenant, metafsm.QuotaAuditRecords, head.Size)          // what has expired does not count
 		expired := slices.ContainsFunc(a.cluster.Nodes, func(m *nodetest.Member) bool { // its leader can
 			err = m.Node.Router().ExpireAudit(t.Context(), a.tenant, head.Size)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/internal/tiles"
 	"facet/node/audit"
 	"facet/node/audit/entry"
@@ -70,22 +71,16 @@ func (a *audited) read(t *testing.T, i int) (records []*entry.Record) {
 	}
 	key := strings.TrimSpace(string(get("key")))
 	c, _, err := tiles.Open(get("checkpoint"), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var leaves []tlog.Hash
 	for n := range (c.N + tiles.Width - 1) / tiles.Width {
 		bundle := tiles.In(tiles.EntryLevel, n, c.N)
 		contents, err := tiles.Entries(get(tiles.Path(bundle)), bundle.W)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		hashes := get(tiles.Path(tiles.In(0, n, c.N)))
 		for k, content := range contents {
 			r, err := entry.Decode(content)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			records = append(records, r)
 			leaf := tlog.RecordHash(content)
 			if string(leaf[:]) != string(hashes[k*tlog.HashSize:(k+1)*tlog.HashSize]) {
@@ -232,9 +227,7 @@ func TestEachAnswerHasOneRecord(t *testing.T) {
 func (a *audited) key(t *testing.T, role router.Role) router.AccessKey {
 	t.Helper()
 	key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), a.tenant, router.KeyTerms{Role: role})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return key
 }
 
@@ -263,9 +256,7 @@ func (a *audited) appendOld(t *testing.T, n int) {
 	t.Helper()
 	r := a.cluster.Nodes[0].Node.Router()
 	key, err := r.AuditKey(a.tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := auditlog.Batch{Tenant: a.tenant, Writer: auditlog.Writer{1}, Number: 1}
 	for range n {
 		content := entry.New(entry.Act, time.Now().AddDate(-3, 0, 0)).Encode()

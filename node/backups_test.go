@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"facet/internal/must"
 	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -35,9 +36,7 @@ func TestLoneSurvivorIsRecovered(t *testing.T) {
 			cluster.Stop(i)
 		}
 		r, err := backup.OpenRecovery([]string{dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(r.Groups) != 5 || len(r.Lost) != 0 || len(r.Gone) != 2 {
 			t.Errorf("found: %+v", r)
 		}
@@ -46,9 +45,7 @@ func TestLoneSurvivorIsRecovered(t *testing.T) {
 				t.Errorf("group %d: %+v", g.Group, g)
 			}
 		}
-		if err := errors.Join(r.Carry(), r.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(r.Carry(), r.Close()))
 		cluster.Restart(0)
 		cluster.WaitReady()
 		for i := range 30 {
@@ -151,18 +148,14 @@ func TestInterruptedWorkResumes(t *testing.T) {
 func sizes(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "first", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out := map[string]string{}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".tmp") {
 			continue // it is being given up
 		}
 		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out[name] = string(raw)
 	}
 	return out
@@ -196,14 +189,10 @@ func TestUnfitBackupIsRefused(t *testing.T) {
 		for _, name := range []string{"shard-0001", "shard-0002", "meta"} {
 			part := filepath.Join(dir, "early", name)
 			raw, err := os.ReadFile(part)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			flip := func() {
 				raw[len(raw)/2] ^= 1
-				if err := os.WriteFile(part, raw, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(part, raw, 0o600))
 			}
 			flip()
 			f(other, q, name)
@@ -253,9 +242,7 @@ func TestGalleryIsRestoredWhileServing(t *testing.T) {
 			t.Errorf("once more: %v", err)
 		}
 		key, err := busy.Nodes[0].Node.NewTenantKey(t.Context(), "bank")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		again := busy.As(c).Keyed(key)
 		url = busy.Nodes[0].URL
 		for i := range 10 {
@@ -332,16 +319,12 @@ func TestBackupIsRefusedDuringRotation(t *testing.T) {
 		gallery(t, c, cluster.Nodes[0].URL, "staff", 10)
 		old := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile)
 		n := cluster.Nodes[0].Node
-		if err := n.ChangeMaster(bytes.Repeat([]byte{5}, len(old)), old); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.ChangeMaster(bytes.Repeat([]byte{5}, len(old)), old))
 		order := wire.BackupOrder{To: "file://" + t.TempDir(), Name: "b"}
 		if _, err := n.Backups().Backup(t.Context(), order, nil); !errors.Is(err, backup.ErrKeyChanges) {
 			t.Errorf("with records that the old key has wrapped: %v", err)
 		}
-		if err := n.ChangeMaster(old); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.ChangeMaster(old))
 		backUp(t, cluster.Nodes[0], order)
 	})
 }

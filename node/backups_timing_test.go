@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/wire"
 	"facet/router"
@@ -83,9 +84,7 @@ func fillByRegistrations(b *testing.B, cluster *nodetest.Cluster, events int) {
 	if err == nil {
 		err = r.SyncMeta(b.Context()) // the node may follow
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	access := router.Access{Tenant: tenant, Application: g.Applications[0].ID, Gallery: g.ID}
 	var work sync.WaitGroup
 	for n := range backupClients {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/wire"
 )
 
@@ -57,9 +58,7 @@ func BenchmarkBusy(b *testing.B) {
 		var work sync.WaitGroup
 		for range busyProcesses {
 			spin := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-			if err := spin.Start(); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, spin.Start())
 			work.Go(func() { _ = spin.Wait() }) // killed: not a success
 		}
 		for shard := 1; shard <= failoverShards; shard++ {

@@ -11,6 +11,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -68,9 +69,7 @@ func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 func (r *review) tenant(t *testing.T) id.Tenant {
 	t.Helper()
 	tenant, err := r.cluster.Nodes[0].Node.Router().TenantNamed(t.Context(), "bank")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return tenant
 }
 
@@ -88,9 +87,7 @@ func stranger(t *testing.T, person string) string {
 	t.Helper()
 	template := func(text string) engine.Template {
 		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return faces[0].Template
 	}
 	for i := 0; ; i++ {

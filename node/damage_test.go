@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -21,9 +22,7 @@ import (
 func segmentsIn(t *testing.T, folder string) map[string]os.FileInfo {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "segments", "*.seg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files := map[string]os.FileInfo{}
 	for _, path := range paths {
 		if files[filepath.Base(path)], err = os.Stat(path); err != nil {
@@ -48,9 +47,7 @@ func TestRepairKeepsSoundSegments(t *testing.T) {
 			maps.Copy(known, people(t, client, url, 8*i, 8*i+8))
 			repaired(t, cluster, 1)
 			for _, m := range cluster.Nodes {
-				if err := m.Node.CutLog(1); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, m.Node.CutLog(1))
 			}
 		}
 		cluster.Stop(2)
@@ -67,13 +64,9 @@ func TestRepairKeepsSoundSegments(t *testing.T) {
 		}
 		path := filepath.Join(folder, "segments", bad)
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b[300] ^= 1 // in a sealed face, or an operation
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, b, 0o600))
 		damage(t, filepath.Join(folder, "raft.db"), "CurrentTerm")
 		cluster.Restart(2)
 		cluster.WaitReady()
@@ -185,9 +178,7 @@ func leaveRows(t *testing.T, m *nodetest.Member) {
 		now := scrape(t, m)
 		c := m.Config
 		c.Memory = int64(now["facet_memory_events_bytes"]) + 1 // the estimate falls when templates have been opened
-		if err := m.Node.Reconfigure(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Node.Reconfigure(c))
 		return now["facet_memory_templates_on_disk"] > 0
 	})
 }
@@ -196,16 +187,12 @@ func leaveRows(t *testing.T, m *nodetest.Member) {
 // the node has open.
 func damageFaces(t *testing.T, m *nodetest.Member) {
 	t.Helper()
-	if err := m.Node.CutLog(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Node.CutLog(1))
 	folder := filepath.Join(m.Config.Dir, "group-1")
 	damaged := 0
 	for name, info := range segmentsIn(t, folder) {
 		f, err := os.OpenFile(filepath.Join(folder, "segments", name), os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var b [1]byte
 		for at := int64(64); at < info.Size()/2; at += 64 { // sealed parts come first
 			if _, err := f.ReadAt(b[:], at); err != nil {
@@ -217,9 +204,7 @@ func damageFaces(t *testing.T, m *nodetest.Member) {
 			}
 			damaged++
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close())
 	}
 	if damaged < coldPeople {
 		t.Fatalf("%d bits were flipped", damaged)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/holder"
 	"facet/node/nodetest"
 	"facet/node/replicas"
@@ -91,9 +92,7 @@ func TestCopiedNodeNeverVotesTwice(t *testing.T) {
 			t.Errorf("the copy does not hear the node and ends: %v", err)
 		}
 		r, err := client.Sign(double.URL, http.MethodPost, "/v1.1/subjects", face("nobody"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		if a, err := client.Send(ctx, double.URL, r); err == nil && a.Status < http.StatusInternalServerError {
 			t.Errorf("the copy answers %d %s", a.Status, a.Body)

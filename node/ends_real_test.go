@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	_ "facet/node/bucket/clouds" // s3://
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -57,9 +58,7 @@ func TestEndsOfBackupsAreRecorded(t *testing.T) {
 	folder := young.Nodes[0].Node.Backups().Scheduled()
 	restart(young, 0)
 	list, err := young.Nodes[0].Node.Backups().List(t.Context(), wire.BackupQuery{From: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var want [][2]string
 	for _, l := range list {
 		if l.Finished {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/audit/entry"
 	"facet/node/backup"
@@ -72,9 +73,7 @@ func TestEndsOfMovesAreRecorded(t *testing.T) {
 		for votesIn(s.Nodes[i], shard) {
 			shard++
 		}
-		if err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to}))
 		eventually(t, first, "the shard has moved", func(s wire.Status) bool { return settled(s) && holds(s, to) == 4 })
 		for what, bad := range map[string]wire.ShardOrder{
 			"an unknown shard":         {Shard: 99, From: from, To: to},

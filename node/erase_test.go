@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/raftfsm/fsmtest"
 	"facet/router"
@@ -44,9 +45,7 @@ func (s *traces) trace(t *testing.T, what string, scanner func(keys ...[]byte) f
 func (s *traces) face(t *testing.T, person string) trace {
 	t.Helper()
 	faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s.trace(t, "the face of "+person, func(keys ...[]byte) fsmtest.Scanner { return fsmtest.NewScanner(faces[0].Template, keys...) })
 }
 
@@ -59,13 +58,9 @@ func (s *traces) salt(t *testing.T, tenant id.Tenant, apiKey string, subject id.
 	t.Helper()
 	r := s.cluster.Nodes[0].Node.Router()
 	access, err := r.Access(t.Context(), tenant, apiKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list, err := r.Subjects(t.Context(), access, router.Page{Length: router.ListLengthMax})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range list.Entries {
 		if e.Subject != subject {
 			continue

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 )
@@ -56,9 +57,7 @@ func (p promises) aRepeatBringsNobodyBack(t *testing.T) {
 	sent := func(target, person string, headers ...sigv4.Header) (repeat func(i, status int) subject) {
 		t.Helper()
 		r, err := c.Sign(p.url(0), http.MethodPost, target, face(person), headers...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return func(i, status int) (s subject) {
 			t.Helper()
 			a, err := c.SendAs(t.Context(), p.url(i), p.url(0), r)

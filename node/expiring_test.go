@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/audit/entry"
 	"facet/node/nodetest"
@@ -114,9 +115,7 @@ func galleryOf(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client) (gal
 	t.Helper()
 	gallery = galleryID(t, c, cluster.Nodes[0].URL)
 	secret, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: parsed(t, gallery)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return gallery, secret
 }
 
@@ -127,9 +126,7 @@ func scanner(t *testing.T, cluster *nodetest.Cluster, c *nodetest.Client) func(p
 	_, secret := galleryOf(t, cluster, c)
 	return func(person string) (found []string) {
 		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, n := range cluster.Nodes {
 			found = append(found, fsmtest.NewScanner(faces[0].Template, secret).Files(t, n.Config.Dir)...)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/audit/entry"
 	"facet/node/audit/reading"
 	"facet/node/replicas"
@@ -288,13 +289,9 @@ func (n *Node) ClaimsHere() (count int) {
 func (n *Node) ClusterRecords(t *testing.T) []entry.Shown {
 	t.Helper()
 	q, err := reading.ParseQuery(map[string]string{"length": "200"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	page, err := reading.Log{Service: n.router, Tenant: id.ClusterLog}.Page(context.WithoutCancel(t.Context()), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var list []entry.Shown
 	for _, r := range page.Records {
 		list = append(list, r.Shown)

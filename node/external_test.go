@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/router"
@@ -60,9 +61,7 @@ func (e externals) check(t *testing.T, won map[string]id.Subject) {
 	t.Helper()
 	r := e.cluster.Nodes[2].Node.Router()
 	list, err := r.Subjects(t.Context(), e.access, router.Page{Length: router.ListLengthMax})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	seen := map[string]id.Subject{}
 	for _, entry := range list.Entries {
 		if entry.Note == nil {
@@ -164,9 +163,7 @@ func (e externals) leaveClaim(t *testing.T) {
 	within(t, movesTimeout, "the home of the external id has a leader", func() (left bool) {
 		for _, n := range e.cluster.Nodes {
 			ok, err := n.Node.LeaveClaim(t.Context(), e.access.Gallery, "left", dead)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			left = left || ok
 		}
 		return left

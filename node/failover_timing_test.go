@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -114,9 +115,7 @@ func newFleet(b *testing.B) *fleet {
 		if err == nil {
 			err = os.WriteFile(f.file(i, "json"), raw, 0o600)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		f.procs = append(f.procs, nil)
 		f.start(i)
 	}

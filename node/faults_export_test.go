@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/backup"
 	"facet/node/bucket"
 	"facet/node/replicas"
@@ -95,22 +96,16 @@ func (n *Node) casesHere(t *testing.T, f func(at id.Shard, name job.Name, index 
 		}
 		for _, name := range m.Jobs().Batches(job.Cases) {
 			secret, err := n.DataSecret(name.Gallery)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			key, err := seal.NewKey(secret)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			page, _, _ := m.Jobs().Page(name, 0, job.CasesMax)
 			for _, r := range page {
 				if len(r.Sealed) == 0 {
 					continue
 				}
 				c, err := job.OpenCase(key, name.Gallery, name.Generation, r.Sealed)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				f(number, name, r.Index, key, r.Sealed, c)
 			}
 		}

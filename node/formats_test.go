@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
@@ -54,13 +55,9 @@ func TestOldFormatsServeTheirFaces(t *testing.T) {
 				time.Sleep(time.Until(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))) // the directories are not from the future
 				dir := filepath.Join(formatsDir, d.Name())
 				raw, err := os.ReadFile(filepath.Join(dir, "known.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				var k known
-				if err := json.Unmarshal(raw, &k); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(raw, &k))
 				cluster := nodetest.Start(t, nodetest.Options{
 					Nodes: 1, Shards: 2, Dir: filepath.Join(dir, "n1"), ClusterKeyFile: filepath.Join(dir, "cluster.key"),
 				})
@@ -121,9 +118,7 @@ func writeFixture(t *testing.T, dir string) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, SlotsPerShard: 20, Bucket: "file://" + bucket})
 	waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
 	key, err := cluster.CreateTenant("bank")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := cluster.Client("another").Keyed(key)
 	url := cluster.Nodes[0].URL
 	gallery(t, c, url, "staff", 60)
@@ -173,16 +168,10 @@ func writeFixture(t *testing.T, dir string) {
 		t.Fatal(err) // among others when it is there: no fixture is ever changed
 	}
 	secret, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	raw, err := json.MarshalIndent(k, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, b := range map[string][]byte{"cluster.key": secret, "known.json": append(raw, '\n')} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
@@ -33,9 +34,7 @@ func growAGallery(t *testing.T) grown {
 	gallery(t, c, p.url(0), "g", 100)
 	waitLevel(t, second, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
 	for _, n := range []*node.Node{first, second} {
-		if err := n.Router().SyncMeta(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.Router().SyncMeta(t.Context()))
 	}
 	access, ok := second.AccessTo(tenant, "g")
 	if !ok {
@@ -46,9 +45,7 @@ func growAGallery(t *testing.T) grown {
 	ready := make(chan *router.Router, routers)
 	for range routers {
 		r, err := second.RouterBehind()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { r.Close() })
 		ready <- r
 	}
@@ -102,26 +99,20 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 				slices.Reverse(begin) // the one that was begun by the old list is found
 			}
 			first, err := begin[0].BulkRegister(ctx, job)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if second, err := begin[1].BulkRegister(ctx, job); err != nil || second != first {
 				t.Errorf("one write began the jobs %v and %v, %v", first, second, err)
 			}
 		}
 		for i, w := range moved(6)[4:] {
 			batch, err := g.router.BulkRegister(ctx, router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if p, err := g.late().BulkProgress(ctx, g.access, batch, ""); err != nil || len(p.Records) != 1 {
 				t.Errorf("a job on a new shard: %+v, %v", p, err)
 			}
 			face := []byte(fmt.Sprint("person ", i))
 			s, err := g.router.Register(ctx, router.Registration{Access: g.access, Write: w, Image: face})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			f := func(what string, do func(*router.Router) error) {
 				t.Helper()
 				if err := do(g.late()); err != nil {
@@ -168,9 +159,7 @@ func TestReceiptHasEveryShardOfEpoch(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		search := router.SearchQuery{Access: g.access, Probe: router.Probe{[]byte("person 1")}, Threshold: 9000, Limit: 10, Receipt: true}
-		if err := g.router.SyncMeta(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.router.SyncMeta(ctx))
 		var epoch uint32
 		for _, r := range []*router.Router{g.router, g.late(), g.late()} {
 			found, err := r.Search(ctx, search)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
 	"facet/shard"
@@ -42,17 +43,11 @@ func holdRival(t *testing.T, c *nodetest.Client, node *nodetest.Member, person s
 	t.Helper()
 	of := id.Gallery{UUID: parsed(t, galleryID(t, c, node.URL))}
 	key, generation, err := node.Node.DataKey(of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	image, err := base64.StdEncoding.DecodeString(nodetest.Image(person))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	faces, err := nodetest.HashExtractor{}.Extract(t.Context(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	least := id.UUID{6: 0x80, 7: 1, 8: 0x80}
 	e := shard.Event{
 		Gallery: of, Generation: generation, Subject: id.Subject{UUID: least}, Event: id.Event{UUID: least},

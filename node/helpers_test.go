@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/cert"
 	"facet/node/nodetest"
@@ -20,9 +21,7 @@ import (
 func parsed(t testing.TB, text string) id.UUID {
 	t.Helper()
 	u, err := id.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return u
 }
 
@@ -35,9 +34,7 @@ func subjectID(t *testing.T, text string) id.Subject {
 func synced(t *testing.T, cluster *nodetest.Cluster) {
 	t.Helper()
 	for _, m := range cluster.Nodes {
-		if err := m.Node.Router().SyncMeta(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Node.Router().SyncMeta(t.Context()))
 	}
 }
 
@@ -89,9 +86,7 @@ func setQuota(t *testing.T, cluster *nodetest.Cluster, tenant id.Tenant, quota m
 // setAudit sets the mode of a tenant's audit log on all nodes.
 func setAudit(t *testing.T, cluster *nodetest.Cluster, tenant id.Tenant, mode metafsm.AuditMode) {
 	t.Helper()
-	if err := cluster.Nodes[0].Node.Router().SetAudit(t.Context(), tenant, mode, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cluster.Nodes[0].Node.Router().SetAudit(t.Context(), tenant, mode, 0))
 	synced(t, cluster)
 }
 
@@ -99,9 +94,7 @@ func setAudit(t *testing.T, cluster *nodetest.Cluster, tenant id.Tenant, mode me
 func newKey(t *testing.T, cluster *nodetest.Cluster, tenant id.Tenant, terms router.KeyTerms) router.AccessKey {
 	t.Helper()
 	key, err := cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), tenant, terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return key
 }
 
@@ -142,18 +135,14 @@ func adminCall(t testing.TB, m *nodetest.Member, s *cert.Source, method, path st
 	}
 	client := m.HTTP(config)
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+m.Config.AdminAddress+path, strings.NewReader("no JSON"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, err := client.Do(r)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	defer a.Body.Close()
 	b, err := io.ReadAll(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a.StatusCode, string(b)
 }
 

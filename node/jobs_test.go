@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 )
@@ -42,21 +43,15 @@ func (p promises) openStore(t *testing.T, bucket string, size int) (*nodetest.Cl
 	c, tenant := p.cluster.ClientOf(fmt.Sprint("tenant ", tenants.Add(1)))
 	gallery(t, c, p.url(0), "g", size)
 	dir := filepath.Join(bucket, tenant.String())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o700))
 	return c, store{dir}
 }
 
 func (s store) put(t *testing.T, name, text string) string {
 	t.Helper()
 	full := filepath.Join(s.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(full), 0o700))
+	must.Do(t, os.WriteFile(full, []byte(text), 0o600))
 	return name
 }
 
@@ -209,9 +204,7 @@ func aFileSaysWhy(t *testing.T, p promises, bucket string) {
 		{"filename": s.put(t, "large.jpg", strings.Repeat("x", 20<<20+1))},
 		{"filename": "staff"},
 	}})
-	if err := os.Mkdir(filepath.Join(s.dir, "staff"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(s.dir, "staff"), 0o700))
 	for i, want := range []string{"FileNotFound", "UnreadableImage", "InvalidRequest", "FileNotFound"} {
 		r := await(t, c, p.url(i), batch, 4)[i]
 		if r.RegisterStatus != "Failed" || !strings.HasPrefix(r.Reason, want+": ") || r.AttributesJSON != "" || r.SubjectID != "" {
@@ -234,9 +227,7 @@ func aFileSaysWhy(t *testing.T, p promises, bucket string) {
 func aJobIsItsOwnRetry(t *testing.T, p promises, bucket string) {
 	c, s := p.openStore(t, bucket, 500)
 	r, err := c.Sign(p.url(0), http.MethodPost, "/v1.1/jobs/bulkregister", s.people(t, 10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var batches [3]struct{ BatchID string }
 	for i := range batches {
 		a, err := c.SendAs(t.Context(), p.url(i), p.url(0), r)
@@ -322,9 +313,7 @@ func noFileOfAnotherTenant(t *testing.T, p promises, bucket string) {
 			t.Errorf("%q: %d %s", name, a.Status, a.Body)
 		}
 	}
-	if err := os.Symlink(filepath.Join(s.dir, "secret.jpg"), filepath.Join(own.dir, "link.jpg")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(s.dir, "secret.jpg"), filepath.Join(own.dir, "link.jpg")))
 	batch := begin(t, c, p.url(2), map[string]any{"registrations": []any{map[string]any{"filename": "link.jpg"}}})
 	if r := await(t, c, p.url(0), batch, 1)[0]; r.RegisterStatus != "Failed" || !strings.HasPrefix(r.Reason, "ObjectStore: ") || r.Attempts != "3" {
 		t.Errorf("a link that leads outside: %+v", r)

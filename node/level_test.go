@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -61,9 +62,7 @@ func (f *newForms) check(t *testing.T, step string, want bool) {
 		enrol(t, f.client, m.URL, fmt.Sprint(step, i))
 	}
 	for i, m := range f.cluster.Nodes[:3] {
-		if err := m.Node.SnapshotHere(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Node.SnapshotHere(1))
 		if got := nodetest.HasOperationFiles(t, m.Config.Dir); got != want {
 			t.Errorf("%s: node %d has operations in files: %v", step, i, got)
 		}

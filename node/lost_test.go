@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/backup"
 	"facet/node/nodetest"
@@ -31,13 +32,9 @@ import (
 func dropSnapshots(t *testing.T, cluster *nodetest.Cluster, i int, number id.Shard) {
 	t.Helper()
 	m := cluster.Nodes[i]
-	if err := m.Node.CutLog(number); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Node.CutLog(number))
 	cluster.Stop(i)
-	if err := os.RemoveAll(filepath.Join(m.Config.Dir, fmt.Sprint("group-", number), "snapshots")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(m.Config.Dir, fmt.Sprint("group-", number), "snapshots")))
 }
 
 // forget removes from a stopped node's directory what it knows of the members. Within a
@@ -45,13 +42,9 @@ func dropSnapshots(t *testing.T, cluster *nodetest.Cluster, i int, number id.Sha
 func forget(t *testing.T, dir string, self id.Member) {
 	t.Helper()
 	table, err := rollback.Open(dir, self, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table.Drop(func(id.Member) bool { return true })
-	if err := table.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Save())
 }
 
 // term returns the term of shard 1, as a node's status shows it.
@@ -84,9 +77,7 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 		kept := func(i int) string { return filepath.Join(copies, fmt.Sprint(i)) }
 		for i := 1; i < 3; i++ {
 			cluster.Stop(i)
-			if err := os.CopyFS(kept(i), os.DirFS(folder(i))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(kept(i), os.DirFS(folder(i))))
 			cluster.Restart(i)
 			cluster.WaitReady()
 		}
@@ -97,9 +88,7 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 		for i := 1; i < 3; i++ {
 			who := cluster.Nodes[i].Node.Member()
 			cluster.Stop(i)
-			if err := errors.Join(os.RemoveAll(folder(i)), os.CopyFS(folder(i), os.DirFS(kept(i)))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.RemoveAll(folder(i)), os.CopyFS(folder(i), os.DirFS(kept(i)))))
 			forget(t, cluster.Nodes[i].Config.Dir, who)
 		}
 		cluster.Restart(1)
@@ -131,18 +120,14 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 		outcomes := map[string]int{}
 		for _, l := range lost.Writes {
 			a, err := cluster.Nodes[1].Node.Admin().PutBack(t.Context(), wire.WriteOrder{Shard: 1, Command: l.Command})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			outcomes[a.Outcome]++
 		}
 		if outcomes["done"] != 10 || outcomes["replayed"] != 11 {
 			t.Errorf("outcomes %v, want 10 done and 11 replayed", outcomes)
 		}
 		everybody(t, client, cluster, known)
-		if err := os.RemoveAll(found[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(found[0]))
 		eventually(t, first.Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "HISTORY REWRITTEN") })
 	})
 }
@@ -239,9 +224,7 @@ func vanish(t *testing.T, m *nodetest.Member, shards ...id.Shard) {
 		if number%2 == 0 && err == nil {
 			err = os.Mkdir(folder, 0o700)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -262,9 +245,7 @@ func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		r, err := client.Sign(m.URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("anna")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if a, err := client.Send(ctx, m.URL, r); err == nil && a.Status != http.StatusInternalServerError {
 			t.Errorf("a search over what is lost is answered: %d %s", a.Status, a.Body)
 		}
@@ -279,9 +260,7 @@ func groupsOf(t *testing.T, m *nodetest.Member) (record map[string]any, groups [
 	if err == nil {
 		err = errors.Join(json.Unmarshal(raw, &who), json.Unmarshal(raw, &record))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return record, who.Groups
 }
 
@@ -303,9 +282,7 @@ func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(m.Config.Dir, "node.json"), raw, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		cluster.Restart(0)
 		cluster.WaitReady()
 		everybody(t, client, cluster, known)
@@ -353,12 +330,8 @@ func TestUnchosenReplicaIsNotLost(t *testing.T) {
 			}
 		}
 		r, err := backup.OpenRecovery(dirs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(r.Carry(), r.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, errors.Join(r.Carry(), r.Close()))
 		for i := range dirs {
 			cluster.Restart(i)
 		}
@@ -425,17 +398,13 @@ func wipe(t *testing.T, m *nodetest.Member) {
 	t.Helper()
 	file := filepath.Join(m.Config.Dir, "node.json")
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var who struct {
 		Format int     `json:"format"`
 		Node   id.Node `json:"node"`
 		Epoch  uint32  `json:"epoch"`
 	}
-	if err := json.Unmarshal(raw, &who); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &who))
 	who.Epoch++ // made with the directory
 	if raw, err = json.Marshal(who); err == nil {
 		err = os.RemoveAll(m.Config.Dir)
@@ -446,9 +415,7 @@ func wipe(t *testing.T, m *nodetest.Member) {
 	if err == nil {
 		err = os.WriteFile(file, raw, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // The answer of a node's new member does not count for its old one.
@@ -481,9 +448,7 @@ func TestNonMemberIsNotCounted(t *testing.T) {
 		if got := n.RoleOf(1); got != "leader" {
 			t.Fatalf("a group's only member is its %s", got)
 		}
-		if err := n.OpenEmpty(9); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.OpenEmpty(9))
 		if got := n.RoleOf(9); got != "non-voter" {
 			t.Errorf("a replica that nobody has made a member is called %q", got)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/transport/memnet"
 	"facet/router"
@@ -109,9 +110,7 @@ func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
 		leader := cluster.Nodes[leaderOf(t, cluster, 1)]
 		n, url := leader.Node, leader.URL
 		for _, m := range cluster.Nodes {
-			if err := m.Node.StopMerges(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Node.StopMerges())
 			for _, other := range cluster.Nodes { // a command takes ten milliseconds
 				cluster.Network.Set(m.Host, other.Host, memnet.Link{Delay: 5 * time.Millisecond})
 			}
@@ -154,9 +153,7 @@ func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
 		if _, err := n.Router().UpdateGallery(t.Context(), tenant, write(2), access.Gallery, router.GalleryPatch{Size: &size}); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.Router().CarryOut(t.Context(), from); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.Router().CarryOut(t.Context(), from))
 		for i := range 2 {
 			isFound(t, c, url, fmt.Sprint("goes ", i))
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/metrics"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -153,17 +154,13 @@ func TestMetricsShowKeys(t *testing.T) {
 			}
 		}
 		a, err := c.Nodes[0].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingGossip})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f(wire.RingGossip, 1, a.Key.Since)
 		// A second line, as a rotation leaves it that did not end.
 		c.Stop(0)
 		made := time.Date(2090, 1, 2, 3, 4, 5, 0, time.UTC)
 		file, err := os.OpenFile(c.Nodes[0].Config.ClusterKeyFile, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := file.WriteString("\n" + strings.Repeat("5a", 32) + " " + made.Format(time.RFC3339) + "\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -284,9 +281,7 @@ func TestDashboardMetricsExist(t *testing.T) {
 		looked := map[string]bool{}
 		for _, file := range []string{"grafana/operators.json", "grafana/officers.json", "prometheus/alerts.yml"} {
 			raw, err := os.ReadFile(filepath.Join("..", "deploy", filepath.FromSlash(file)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for line := range strings.SplitSeq(string(raw), "\n") {
 				if !strings.Contains(line, "expr") {
 					continue

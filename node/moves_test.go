@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -316,9 +317,7 @@ func TestGroupReturnsToItsMap(t *testing.T) {
 			"a member that was added leaves":       func(ctx context.Context, index uint64) error { return group.AddNonvoter(ctx, stranger, index) },
 		} {
 			_, index, err := group.Servers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if err := change(t.Context(), index); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}

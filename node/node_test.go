@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 )
@@ -127,9 +128,7 @@ func (p promises) aRetryThroughAnotherNodeGetsTheFirstAnswer(t *testing.T) {
 	// The host is signed, so the same bytes reach another node as they would behind
 	// one name: by sending them there with their Host.
 	r, err := c.Sign(p.url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("ann")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var first, second subject
 	for i, s := range []*subject{&first, &second} {
 		a, err := c.SendAs(t.Context(), p.url(i), p.url(0), r)
@@ -261,9 +260,7 @@ func TestOtherPackOrKeyRefusesToServe(t *testing.T) {
 		refuses("model pack")
 		config.Pack = own
 		config.ClusterKeyFile = filepath.Join(t.TempDir(), "cluster.key")
-		if err := os.WriteFile(config.ClusterKeyFile, []byte(strings.Repeat("7", 64)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(config.ClusterKeyFile, []byte(strings.Repeat("7", 64)), 0o600))
 		refuses("cluster key")
 	})
 }

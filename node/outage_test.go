@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/wire"
 )
@@ -70,9 +71,7 @@ func everybody(t *testing.T, c *nodetest.Client, cluster *nodetest.Cluster, know
 func damage(t *testing.T, path, text string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !bytes.Contains(b, []byte(text)) {
 		t.Fatal("there was nothing to damage")
 	}
@@ -84,9 +83,7 @@ func damage(t *testing.T, path, text string) {
 		at += i + len(text)
 		b[min(at, len(b)-1)] ^= 1
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, b, 0o600))
 }
 
 // A node with a damaged log serves again with all data.

@@ -11,6 +11,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/shard/kernel"
@@ -29,9 +30,7 @@ func TestPackMismatchNamesBothPacks(t *testing.T) {
 			ended(t, cluster.Nodes[i], own[:12], foreignPack[:12])
 			// An open connection is cut, and is no error of the stop.
 			conn, err := cluster.Nodes[i].Config.Network.Dial(t.Context(), strings.TrimPrefix(cluster.Nodes[i].URL, "https://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer conn.Close()
 			cluster.Stop(i)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/wire"
 )
@@ -20,9 +21,7 @@ func TestPprofToolReadsProfiles(t *testing.T) {
 	if err == nil {
 		err = pair.Save(in("admin.pem"), in("admin.key"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for path, want := range map[string]string{
 		"heap": "inuse_space", "allocs": "alloc_space", "goroutine": "runtime.gopark", "mutex?seconds=1": "delay", "block?seconds=1": "delay",
 		"profile?seconds=1": "Type: cpu", "threadcreate": "threadcreate",

@@ -17,6 +17,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -315,9 +316,7 @@ func (q *quotas) usesAreShown(t *testing.T) {
 	for i := range 20 {     // a node answers from its own records, whether or not it has applied the command
 		most := uint64(7 + i%2)
 		set, err := q.cluster.Nodes[i%3].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: metafsm.QuotaGalleries, Most: most}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, u := range set.Quotas {
 			onShards := u.Quota == metafsm.QuotaWrites || u.Quota == metafsm.QuotaJobs || u.Quota == metafsm.QuotaJobItems || u.Quota == metafsm.QuotaAuditRecords
 			if u.Quota == metafsm.QuotaGalleries && (!u.Own || u.Most != most || u.Used == 0) || u.Incomplete != onShards {
@@ -398,9 +397,7 @@ func TestUpgradeKeepsExcess(t *testing.T) {
 		}
 		upgraded(t, cluster, 0, metafsm.Level)
 		waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
-		if err := set(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, set())
 		create := func() nodetest.Answer {
 			return c.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{"name": "one more", "description": "", "size": 1, "faceMinimumQualityScore": 0.45})
 		}
@@ -413,9 +410,7 @@ func TestUpgradeKeepsExcess(t *testing.T) {
 				isFound(t, c, url, person)
 			}
 			for number := range id.Shard(2) {
-				if err := cluster.Nodes[0].Node.SnapshotHere(number); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, cluster.Nodes[0].Node.SnapshotHere(number))
 			}
 			upgraded(t, cluster, 0, metafsm.Level) // a restart
 		}

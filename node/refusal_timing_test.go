@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 )
@@ -24,9 +25,7 @@ import (
 func BenchmarkRefusal(b *testing.B) {
 	c := nodetest.Start(b, nodetest.Options{})
 	key, err := c.CreateTenant("timed")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	node := c.Nodes[0]
 	for _, n := range c.Nodes {
 		if !n.Node.Leads(id.Meta) {
@@ -53,20 +52,14 @@ func timeRefusal(b *testing.B, to *nodetest.Member, accessKey string, n int) flo
 	b.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(n>>10), byte(n>>2))}}
 	conn, err := tls.DialWithDialer(&dialer, "tcp", to.Config.PublicAddress, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer conn.Close()
-	if err := conn.Handshake(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, conn.Handshake())
 	headers := []sigv4.Header{{Name: "host", Value: to.Config.PublicAddress}}
 	more, err := sigv4.Signer{
 		Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: accessKey, SecretKey: "wrong",
 	}.Sign(sigv4.Request{Method: http.MethodGet, Target: "/v1.1/health", Headers: headers}, sha256.Sum256(nil), time.Now())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	text := "GET /v1.1/health HTTP/1.1\r\n"
 	for _, h := range append(headers, more...) {
 		text += h.Name + ": " + h.Value + "\r\n"
@@ -76,9 +69,7 @@ func timeRefusal(b *testing.B, to *nodetest.Member, accessKey string, n int) flo
 		b.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	took := time.Since(began)
 	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusForbidden {
 		b.Fatalf("got %d, %v", answer.StatusCode, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
@@ -170,9 +171,7 @@ func TestVoterOfMovingShardIsNotCut(t *testing.T) {
 		cluster.Stop(down)
 		cluster.Stop(back)
 		eventually(t, stays, "two nodes are missed", missed(2))
-		if err := stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}))
 		if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "confirms who votes") {
 			t.Fatalf("a node whose vote is needed is removed: %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/internal/tiles"
 	"facet/node/audit/entry"
 	"facet/node/backup"
@@ -24,9 +25,7 @@ import (
 func backUp(t *testing.T, m *nodetest.Member, o wire.BackupOrder) backup.Manifest {
 	t.Helper()
 	made, err := m.Node.Backups().Backup(t.Context(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return made
 }
 
@@ -34,9 +33,7 @@ func backUp(t *testing.T, m *nodetest.Member, o wire.BackupOrder) backup.Manifes
 func restore(t *testing.T, m *nodetest.Member, o wire.RestoreOrder) backup.Restored {
 	t.Helper()
 	restored, err := m.Node.Backups().Restore(t.Context(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return restored
 }
 
@@ -87,9 +84,7 @@ func (w *whole) fill(t *testing.T) {
 		w.subjects = append(w.subjects, subjectID(t, w.ids[external]))
 	}
 	for _, other := range w.subjects[1:] {
-		if err := node.Router().SetDifferent(t.Context(), w.access, w.subjects[0], other); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, node.Router().SetDifferent(t.Context(), w.access, w.subjects[0], other))
 	}
 	if err := node.Router().UnsetDifferent(t.Context(), w.access, w.subjects[0], w.subjects[2]); err != nil { // leaves a free place
 		t.Fatal(err)
@@ -193,18 +188,12 @@ func (w *whole) clusterLogGoesOn(t *testing.T) {
 	}
 	n := w.cluster.Nodes[0].Node
 	former, _, err := tiles.Open([]byte(acts[0]), strings.TrimSpace(string(n.ClusterFile(t, "key"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	now, err := tiles.Claimed(n.ClusterFile(t, tiles.CheckpointPath))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := tiles.In(tiles.EntryLevel, 0, now.N)
 	entries, err := tiles.Entries(n.ClusterFile(t, tiles.Path(at)), at.W)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var leaves []tlog.Hash
 	for _, e := range entries[:former.N] {
 		leaves = append(leaves, tlog.RecordHash(e))

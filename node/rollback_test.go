@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/replicas"
 	"facet/node/wire"
@@ -30,9 +31,7 @@ var (
 func image(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "image")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(to, os.DirFS(dir)))
 	return to
 }
 
@@ -44,9 +43,7 @@ func rollBack(t *testing.T, m *nodetest.Member, from string) {
 	for _, f := range files {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(m.Config.Dir, f.Name())))
 	}
-	if err := errors.Join(err, os.CopyFS(m.Config.Dir, os.DirFS(from))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, os.CopyFS(m.Config.Dir, os.DirFS(from))))
 }
 
 // waitKnown waits until one node knows that another one's replica has everything that a
@@ -196,9 +193,7 @@ func imageOfShards(t *testing.T, cluster *nodetest.Cluster, m, peer *nodetest.Me
 			if o.Node == nil {
 				continue
 			}
-			if err := o.Node.ReportKeyUses(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, o.Node.ReportKeyUses(t.Context()))
 		}
 		within(t, time.Minute, "the node has all of meta", func() bool { return metaAt(t, m) == metaAt(t, peer) })
 		was := metaAt(t, peer)

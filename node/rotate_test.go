@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"facet/engine"
+	"facet/internal/must"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -28,16 +29,12 @@ import (
 func keyIn(t *testing.T, file string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if n := strings.Count(strings.TrimSpace(string(raw)), "\n"); n > 0 {
 		t.Fatalf("%s holds %d keys", filepath.Base(file), n+1)
 	}
 	key, err := hex.DecodeString(strings.Fields(string(raw))[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return key
 }
 
@@ -54,9 +51,7 @@ func asTemplate(secret []byte) engine.Template {
 func opened(t *testing.T, c *nodetest.Cluster, clusterKey, galleryKey []byte) (files []string) {
 	t.Helper()
 	wrap, err := hkdf.Key(sha256.New, clusterKey, nil, "facet/wrap/1", 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, n := range c.Nodes {
 		files = append(files, fsmtest.NewScanner(asTemplate(galleryKey), wrap).Files(t, n.Config.Dir)...)
 	}

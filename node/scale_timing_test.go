@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/transport"
 	"facet/node/wire"
@@ -87,9 +88,7 @@ func (c meteredPackets) WriteTo(b []byte, to net.Addr) (int, error) {
 
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -105,9 +104,7 @@ func bytesIn(b *testing.B, dir string) (sum int64) {
 		}
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	return sum
 }
 
@@ -133,9 +130,7 @@ func BenchmarkScaleAtRest(b *testing.B) {
 				time.Sleep(restWatch)
 				took, sent = processorTime(b)-took, m.sent.Load()-sent
 				status, err := json.Marshal(c.Nodes[0].Node.Status(b.Context()))
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 				runtime.GC()
 				var memory runtime.MemStats
 				runtime.ReadMemStats(&memory)
@@ -163,9 +158,7 @@ func BenchmarkScaleRebuild(b *testing.B) {
 			for b.Loop() {
 				c.Stop(2)
 				for number := 1; number <= 4; number++ {
-					if err := os.RemoveAll(folder(number)); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, os.RemoveAll(folder(number)))
 				}
 				begin := time.Now()
 				c.Restart(2)

@@ -12,6 +12,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/router"
 	"facet/shard"
@@ -30,9 +31,7 @@ func BenchmarkSearchMillion(b *testing.B) {
 	g, err := first.Node.Router().CreateGallery(b.Context(), tenant, router.Write{Operation: id.Operation{1}}, router.NewGallery{
 		Name: "bench", MinimumQuality: .45, Size: shards * each,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	client.APIKey = g.Applications[0].APIKey
 	for try := 0; err != nil || try == 0; try++ { // its replica of meta may lag
 		if _, _, err = first.Node.DataKey(g.ID); err != nil && try == 100 {
@@ -47,13 +46,9 @@ func BenchmarkSearchMillion(b *testing.B) {
 		Probe:  router.Probe{[]byte("a stranger")}, Threshold: 7000, Limit: 10,
 	}
 	key, generation, err := first.Node.DataKey(g.ID)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	faces, err := nodetest.HashExtractor{}.Extract(b.Context(), search.Probe[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	ways := []struct {
 		name string
 		run  func()
@@ -106,9 +101,7 @@ func BenchmarkSearchMillion(b *testing.B) {
 func fillShards(b *testing.B, cluster *nodetest.Cluster, gallery id.Gallery, shards, each int) {
 	b.Helper()
 	key, generation, err := cluster.Nodes[0].Node.DataKey(gallery)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	var work sync.WaitGroup
 	for n := range shards {
 		work.Go(func() {

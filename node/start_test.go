@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/httpapi"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -111,13 +112,9 @@ func TestSwitchesReachThePublicPort(t *testing.T) {
 			client, _ := c.ClientOf("switches")
 			send := func(q nodetest.Request, err error) int {
 				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				a, err := client.Send(t.Context(), base, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				return a.Status
 			}
 			const portal = "/api/galleries"

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // These tests run in virtual time: disks and streams answer at once unless a test
@@ -55,18 +56,18 @@ func TestStockReinstallsSnapshotForever(t *testing.T) {
 		w := newWires()
 		all := openStocks(t, w)
 		old := leaderOf(t, all, nil)
-		must(t, old.Barrier(0).Error())
+		must.Do(t, old.Barrier(0).Error())
 		w.part(1, old.name)
 		for i := range lostEntries {
 			old.Apply(fmt.Append(nil, "lost ", i), 0)
 		}
 		now := leaderOf(t, all, old)
 		for i := range keptEntries {
-			must(t, now.Apply(fmt.Append(nil, "kept ", i), 0).Error())
+			must.Do(t, now.Apply(fmt.Append(nil, "kept ", i), 0).Error())
 		}
 		for _, s := range all {
 			if s != old {
-				must(t, s.Raft.Snapshot().Error())
+				must.Do(t, s.Raft.Snapshot().Error())
 			}
 		}
 		enough := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/transport"
 )
 
@@ -41,7 +42,7 @@ func failsOver(t *testing.T, c *cluster, rounds int, first id.Member) {
 func (c *cluster) wipe(name id.Member) id.Member {
 	c.t.Helper()
 	node, err := name.Node()
-	must(c.t, err)
+	must.Do(c.t, err)
 	c.stop(name)
 	empty := id.NewMember(node, 2)
 	c.open(empty)
@@ -73,7 +74,7 @@ func TestVotersDoNotWaitForWipedNode(t *testing.T) {
 func TestVotersDoNotWaitForResignedMember(t *testing.T) {
 	all := ranked(5)
 	inGroup(t, all, nil, func(t *testing.T, c *cluster) {
-		must(t, c.members[all[0]].Resign(t.Context()))
+		must.Do(t, c.members[all[0]].Resign(t.Context()))
 		c.leader(all[1:]...)
 		failsOver(t, c, 5, all[0])
 	})

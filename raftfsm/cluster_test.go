@@ -22,19 +22,12 @@ import (
 	"go.uber.org/goleak"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/logstore"
 	"facet/raftfsm/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // journal is a machine that answers with the number of commands so far and keeps
 // the newest command of each kind (its first byte), and a chain of hashes.
@@ -213,7 +206,7 @@ func (c *cluster) tryOpen(name id.Member) (*member, error) {
 		c.address.Store(name, string(name))
 	} else {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(c.t, err)
+		must.Do(c.t, err)
 		c.address.Store(name, l.Addr().String())
 		stream = loopback{l}
 	}
@@ -261,7 +254,7 @@ func (c *cluster) found(voters ...id.Member) {
 		list = append(list, Server{Member: v, Voter: true})
 	}
 	for _, v := range voters {
-		must(c.t, c.open(v).Bootstrap(list))
+		must.Do(c.t, c.open(v).Bootstrap(list))
 	}
 }
 
@@ -297,7 +290,7 @@ func (c *cluster) addNonvoter(name id.Member) {
 	if err == nil {
 		err = leader.AddNonvoter(c.t.Context(), name, index)
 	}
-	must(c.t, err)
+	must.Do(c.t, err)
 	c.agree()
 }
 
@@ -305,7 +298,7 @@ func (c *cluster) addNonvoter(name id.Member) {
 func (c *cluster) snapshot(members ...id.Member) {
 	c.t.Helper()
 	for _, name := range members {
-		must(c.t, c.members[name].Snapshot())
+		must.Do(c.t, c.members[name].Snapshot())
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // Raft itself sends the commit index of a leader that writes nothing more after commitTimeout.
@@ -58,7 +60,7 @@ func TestLostLogAtRestIsSentSoon(t *testing.T) {
 			c.agree()
 			name := c.others(c.leader())[round%2]
 			c.stop(name)
-			must(t, os.RemoveAll(filepath.Join(c.dir, string(name))))
+			must.Do(t, os.RemoveAll(filepath.Join(c.dir, string(name))))
 			m, began, want := c.open(name), time.Now(), c.leader().Applied()
 			for m.Applied() < want && time.Since(began) < time.Minute {
 				time.Sleep(10 * time.Millisecond)

@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // sumsAt returns the sums of members at a checkpoint, once they have them.
@@ -33,7 +34,7 @@ func TestMembersSumStateAtSameIndex(t *testing.T) {
 		c.propose("one")
 		all := names(3)
 		name, err := c.leader().Checkpoint(t.Context())
-		must(t, err)
+		must.Do(t, err)
 		c.propose("behind it")
 		sums := sumsAt(t, c, name, all...)
 		for _, s := range sums[1:] {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 func TestEraseCutsOldEntriesOnly(t *testing.T) {
@@ -18,7 +20,7 @@ func eraseOldEntries(t *testing.T, c *cluster) {
 	first := func() uint64 {
 		t.Helper()
 		index, err := m.logs.FirstIndex()
-		must(t, err)
+		must.Do(t, err)
 		return index
 	}
 	erased := func() uint64 { return m.Status().ErasedTo }
@@ -132,7 +134,7 @@ func endErasedTo(t *testing.T, c *cluster) {
 	away := c.members[c.others(c.leader())[0]]
 	erase := func() uint64 {
 		t.Helper()
-		must(t, away.Erase(time.Now().Add(time.Hour)))
+		must.Do(t, away.Erase(time.Now().Add(time.Hour)))
 		return away.Status().ErasedTo
 	}
 	if was := erase(); was == 0 || away.Status().ErasedTo != was {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // A member is away for awayEntries entries, one each awayPause: for each of them its
@@ -42,7 +43,7 @@ func TestStockStarvesReturnedMember(t *testing.T) {
 		away := all[slices.IndexFunc(all, func(s *stock) bool { return s != leader })]
 		w.part(1, away.name)
 		for i := range awayEntries {
-			must(t, leader.Apply(fmt.Append(nil, i), 0).Error())
+			must.Do(t, leader.Apply(fmt.Append(nil, i), 0).Error())
 			time.Sleep(awayPause)
 		}
 		w.part(0, away.name)
@@ -116,7 +117,7 @@ func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 		if err == nil {
 			err = leader.Remove(ctx, dead, index)
 		}
-		must(t, err)
+		must.Do(t, err)
 	})
 }
 
@@ -197,7 +198,7 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			c.wires.part(0, behind)
 			time.Sleep(200 * time.Millisecond)
 			start := time.Now()
-			must(t, old.Resign(ctx))
+			must.Do(t, old.Resign(ctx))
 			if leader, _ := old.Leader(); leader != ready {
 				t.Errorf("round %d: %s leads, want %s", round, leader, ready)
 			}
@@ -295,7 +296,7 @@ func TestLeaderChangeWakesWaiters(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		must(t, old.Resign(t.Context()))
+		must.Do(t, old.Resign(t.Context()))
 		if got, want := <-told, c.leader().name; got != want {
 			t.Errorf("told of %s, want %s", got, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"facet/internal/must"
 	"facet/raftfsm/logstore"
 )
 
@@ -73,7 +74,7 @@ func TestHungDiskBecomesFatal(t *testing.T) {
 func flip(t *testing.T, path string, offset int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	var b [1]byte
 	if _, err := f.ReadAt(b[:], offset); err != nil {
@@ -89,7 +90,7 @@ func flip(t *testing.T, path string, offset int64) {
 func flipAll(t *testing.T, path string, text []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	n := 0
 	for at := 0; ; n++ {
 		i := bytes.Index(b[at:], text)
@@ -149,7 +150,7 @@ func TestLeaderWithUnreadableLogStepsAside(t *testing.T) {
 		old := c.leader()
 		away := c.others(old)[0]
 		c.stop(away)
-		must(t, os.RemoveAll(filepath.Join(c.dir, string(away))))
+		must.Do(t, os.RemoveAll(filepath.Join(c.dir, string(away))))
 		for i := range logCacheEntries + 10 { // so that the log must be read from disk
 			c.propose(fmt.Sprint("later ", i))
 		}
@@ -176,7 +177,7 @@ func TestSnapshotWithoutLogIsRefused(t *testing.T) {
 	inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
 		c.snapshot("member-a")
 		c.stop("member-a")
-		must(t, os.Remove(filepath.Join(c.dir, "member-a", logstore.File)))
+		must.Do(t, os.Remove(filepath.Join(c.dir, "member-a", logstore.File)))
 		if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrGone) {
 			t.Errorf("got %v, want ErrGone: a member that forgot its votes must not vote", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/raftfsm/transport"
 )
 
@@ -89,8 +90,8 @@ func joinAndLeave(t *testing.T, c *cluster) {
 	index := func() uint64 {
 		t.Helper()
 		at, err := a.ReadIndex(ctx)
-		must(t, err)
-		must(t, a.WaitApplied(ctx, at))
+		must.Do(t, err)
+		must.Do(t, a.WaitApplied(ctx, at))
 		_, config, err := a.Servers()
 		if err != nil || config == 0 {
 			t.Fatalf("servers: index %d, %v", config, err)
@@ -98,7 +99,7 @@ func joinAndLeave(t *testing.T, c *cluster) {
 		return config
 	}
 	first := index()
-	must(t, a.AddNonvoter(ctx, "member-b", first))
+	must.Do(t, a.AddNonvoter(ctx, "member-b", first))
 	if err := a.AddVoter(ctx, "member-b", first); !errors.Is(err, ErrConfigurationChanged) {
 		t.Errorf("change from an old configuration: got %v, want ErrConfigurationChanged", err)
 	}
@@ -106,15 +107,15 @@ func joinAndLeave(t *testing.T, c *cluster) {
 		t.Errorf("change from no configuration: got %v, want ErrConfigurationChanged", err)
 	}
 	c.agree()
-	must(t, a.AddVoter(ctx, "member-b", index()))
+	must.Do(t, a.AddVoter(ctx, "member-b", index()))
 	if err := b.AddVoter(ctx, "member-c", 1); !errors.As(err, new(*NotLeaderError)) {
 		t.Errorf("change by a follower: got %v, want NotLeaderError", err)
 	}
-	must(t, a.Transfer(ctx, "member-b"))
+	must.Do(t, a.Transfer(ctx, "member-b"))
 	c.propose("y", "member-b")
 	c.agree()
 	_, config, _ := b.Servers()
-	must(t, b.Remove(ctx, "member-a", config))
+	must.Do(t, b.Remove(ctx, "member-a", config))
 	c.propose("z", "member-b")
 	list, _, err := b.Servers()
 	if err != nil || len(list) != 1 || list[0] != (Server{Member: "member-b", Voter: true}) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // book has the marks that all members of a test's group have seen. It is stricter than the
@@ -185,7 +186,7 @@ func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
 		c.agree()
 		before, _ := b.Known(name)
 		c.stop(name)
-		must(t, os.RemoveAll(dir))
+		must.Do(t, os.RemoveAll(dir))
 		copyDir(t, image, dir)
 		m := c.open(name)
 		m.Gate().Admit()
@@ -207,7 +208,7 @@ func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
 
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
-	must(t, os.CopyFS(to, os.DirFS(from)))
+	must.Do(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // Before Admit a member neither votes nor raises the term, and before Receive it takes no
@@ -257,8 +258,8 @@ func TestRestartedMemberKnowsItsElectors(t *testing.T) {
 		stays, leaves := c.others(leader)[0], c.others(leader)[1]
 		c.snapshot(stays)
 		_, index, err := leader.Servers()
-		must(t, err)
-		must(t, leader.Remove(t.Context(), leaves, index))
+		must.Do(t, err)
+		must.Do(t, leader.Remove(t.Context(), leaves, index))
 		c.agree(leader.name, stays)
 		for _, name := range names(3) {
 			c.stop(name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"facet/internal/must"
 	"facet/raftfsm/logstore"
 )
 
@@ -16,8 +17,8 @@ func TestMemberWithoutLogIsRefused(t *testing.T) {
 	f := func(what string, spoil func(dir string) error) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "group-1")
-		must(t, Prepare(dir))
-		must(t, spoil(dir))
+		must.Do(t, Prepare(dir))
+		must.Do(t, spoil(dir))
 		before, _ := os.ReadDir(dir)
 		for range 2 { // a failed attempt leaves no file that the second takes for a log
 			if _, err := OpenStopped(Config{Group: 1, Self: "a", Dir: dir, Prepared: true}, newJournal()); !errors.Is(err, ErrGone) {
@@ -48,7 +49,7 @@ func TestPreparedLogIsNeverOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := OpenStopped(cfg, newJournal())
-		must(t, err)
+		must.Do(t, err)
 		if s.Last < want {
 			t.Errorf("the log ends at %d, want at least %d", s.Last, want)
 		}

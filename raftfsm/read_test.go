@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // withNonvoters founds three voters and adds the other members without a vote.
@@ -83,7 +84,7 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 				if err == nil {
 					err = c.members[name].WaitPoint(t.Context(), p)
 				}
-				must(t, err)
+				must.Do(t, err)
 				if took := time.Since(start); took > 10*time.Millisecond {
 					t.Errorf("%s read what was just written after %s", name, took)
 				}
@@ -92,8 +93,8 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 		}
 		// A point of an earlier leader proves nothing.
 		old, err := leader.ReadPoint(t.Context())
-		must(t, err)
-		must(t, leader.Resign(t.Context()))
+		must.Do(t, err)
+		must.Do(t, leader.Resign(t.Context()))
 		c.propose("z")
 		c.agree() // or the entry behind the follower's last may be one that is committed
 		now := c.leader()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // roll is a cluster whose members b and c lose what they acknowledged after a copy of
@@ -39,7 +40,7 @@ func (r *roll) copy() {
 	r.t.Helper()
 	for _, name := range names(3)[1:] {
 		r.stop(name)
-		must(r.t, os.CopyFS(filepath.Join(r.copies, string(name)), os.DirFS(filepath.Join(r.dir, string(name)))))
+		must.Do(r.t, os.CopyFS(filepath.Join(r.copies, string(name)), os.DirFS(filepath.Join(r.dir, string(name)))))
 		r.open(name)
 	}
 }
@@ -50,7 +51,7 @@ func (r *roll) rollBack() {
 	r.close()
 	for _, name := range names(3)[1:] {
 		folder := filepath.Join(r.dir, string(name))
-		must(r.t, errors.Join(os.RemoveAll(folder), os.Rename(filepath.Join(r.copies, string(name)), folder)))
+		must.Do(r.t, errors.Join(os.RemoveAll(folder), os.Rename(filepath.Join(r.copies, string(name)), folder)))
 		r.open(name)
 	}
 }
@@ -59,8 +60,8 @@ func (r *roll) rollBack() {
 func (r *roll) last(name id.Member) uint64 {
 	r.t.Helper()
 	s, err := OpenStopped(Config{Group: 7, Self: name, Dir: filepath.Join(r.dir, string(name))}, newJournal())
-	must(r.t, err)
-	must(r.t, s.Close())
+	must.Do(r.t, err)
+	must.Do(r.t, s.Close())
 	return s.Last
 }
 
@@ -68,7 +69,7 @@ func (r *roll) last(name id.Member) uint64 {
 func (r *roll) pass(lost uint64, rest []id.Member) {
 	r.t.Helper()
 	for m := r.leader(rest...); m.Status().Term <= lost; m = r.leader(rest...) {
-		must(r.t, m.Transfer(r.t.Context(), ""))
+		must.Do(r.t, m.Transfer(r.t.Context(), ""))
 	}
 }
 
@@ -87,7 +88,7 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 		r.write("other", 1)
 		for _, name := range rest {
 			m := r.members[name]
-			must(r.t, errors.Join(m.Snapshot(), m.snapshots.CutLog(time.Now().Add(time.Hour))))
+			must.Do(r.t, errors.Join(m.Snapshot(), m.snapshots.CutLog(time.Now().Add(time.Hour))))
 		}
 	})
 }
@@ -144,12 +145,12 @@ func TestMemberWithoutSnapshotsIsRefused(t *testing.T) {
 				m := c.leader()
 				c.snapshot("member-a")
 				if cut {
-					must(t, m.snapshots.CutLog(time.Now().Add(time.Hour)))
+					must.Do(t, m.snapshots.CutLog(time.Now().Add(time.Hour)))
 				} else {
 					c.propose("behind the snapshot")
 				}
 				c.stop("member-a")
-				must(t, os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")))
+				must.Do(t, os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")))
 				if _, err := c.tryOpen("member-a"); !errors.Is(err, want) {
 					t.Errorf("got %v, want %v", err, want)
 				}

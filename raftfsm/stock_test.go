@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/transport"
 )
 
@@ -57,9 +58,9 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), string(name))
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, hclog.NewNullLogger())
-	must(t, err)
+	must.Do(t, err)
 	bolt, err := openUnsynced(dir)
-	must(t, err)
+	must.Do(t, err)
 	s := &stock{name: name, journal: newJournal(), disk: newSlowDisk(bolt)}
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: bare{w.listen(string(name))}, MaxPool: 3, Timeout: transport.Timeout, Logger: hclog.NewNullLogger(),
@@ -75,7 +76,7 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 		for _, v := range voters {
 			c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(v), Address: raft.ServerAddress(v)})
 		}
-		must(t, raft.BootstrapCluster(conf, s.disk, s.disk, files, trans, c))
+		must.Do(t, raft.BootstrapCluster(conf, s.disk, s.disk, files, trans, c))
 	}
 	if s.Raft, err = raft.NewRaft(conf, plain{s.journal}, s.disk, s.disk, files, trans); err != nil {
 		t.Fatal(err)

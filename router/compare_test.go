@@ -15,6 +15,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 )
 
@@ -53,7 +54,7 @@ func (d *degrees) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]
 func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), error)) *Router {
 	t.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
-	must(t, err)
+	must.Do(t, err)
 	return New(Config{
 		Groups: newFounded(metafsm.Level), Peers: silentPeers{}, Log: slog.New(slog.DiscardHandler), Extractor: d, Table: table,
 		Master: newMaster(t, 1), Turn: turn,
@@ -90,7 +91,7 @@ func TestComparisonScoresRowByRow(t *testing.T) {
 	r := comparer(t, &degrees{free: 100}, nil)
 	tenant := id.Tenant{UUID: id.UUID{1}}
 	first, err := r.Compare(t.Context(), tenant, photosOf("0", "nobody", "40", "100", "170"))
-	must(t, err)
+	must.Do(t, err)
 	angles := []float64{0, math.NaN(), 40, 100, 170}
 	var want []int16
 	for i, a := range angles {

@@ -11,6 +11,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -53,10 +54,10 @@ func (b books) Call(_ context.Context, _ id.Member, name string, body []byte) ([
 func newBook(t testing.TB, slots int) *shard.Shard {
 	t.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
-	must(t, err)
+	must.Do(t, err)
 	s := shard.New(table, kernel.NewArena(0))
 	t.Cleanup(s.Close)
-	must(t, s.Slots().Grant(shard.Grant{Gallery: cursorGallery.ID, Generation: 1, Total: uint32(slots)}))
+	must.Do(t, s.Slots().Grant(shard.Grant{Gallery: cursorGallery.ID, Generation: 1, Total: uint32(slots)}))
 	return s
 }
 
@@ -95,7 +96,7 @@ func (w *writer) write() {
 		return // two entries of one event would look alike
 	}
 	if w.IntN(2) == 0 {
-		must(w.t, w.books[s].Remove(shard.Removal{Gallery: e.Gallery, Generation: 1, Subject: e.Subject, Event: e.Event, Time: now}))
+		must.Do(w.t, w.books[s].Remove(shard.Removal{Gallery: e.Gallery, Generation: 1, Subject: e.Subject, Event: e.Event, Time: now}))
 		w.events[s] = slices.Delete(list, i, i+1)
 		return
 	}
@@ -105,7 +106,7 @@ func (w *writer) write() {
 			Gallery: e.Gallery, Generation: 1, Subject: e.Subject, Event: e.Event, Time: now, Sealed: []byte{1}, Revision: active[0].Revision + 1,
 		})
 	}
-	must(w.t, err)
+	must.Do(w.t, err)
 	e.Time = now
 }
 
@@ -201,7 +202,7 @@ func TestLastPageHasNoCursor(t *testing.T) {
 		b := books{3: newBook(t, 10), 5: newBook(t, 10)}
 		for i := range n {
 			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(i), Event: eventOf(i), Time: 7, Sealed: []byte{1}}
-			must(t, b[id.Shard(3+i%2*2)].Put(e, shard.FreeSlots))
+			must.Do(t, b[id.Shard(3+i%2*2)].Put(e, shard.FreeSlots))
 		}
 		r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: b, Log: slog.New(slog.DiscardHandler)})
 		for _, order := range []Order{Ascending, Descending, CursorOrder} {
@@ -229,7 +230,7 @@ func TestCursorsWaitForTheLevel(t *testing.T) {
 	b := books{3: newBook(t, 10)}
 	for i := range 2 {
 		e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(i), Event: eventOf(i), Time: 7, Sealed: []byte{1}}
-		must(t, b[3].Put(e, shard.FreeSlots))
+		must.Do(t, b[3].Put(e, shard.FreeSlots))
 	}
 	r := New(Config{Groups: newFounded(metafsm.LevelCursor - 1), Peers: b, Log: slog.New(slog.DiscardHandler)})
 	list, err := r.page(t.Context(), enrolment{Gallery: cursorGallery, shards: []id.Shard{3}}, Page{Length: 1})
@@ -253,7 +254,7 @@ func TestDamagedCursorsAreRefused(t *testing.T) {
 		}
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	must(t, err)
+	must.Do(t, err)
 	for bit := range 8 * len(raw) {
 		b := slices.Clone(raw)
 		b[bit/8] ^= 1 << (bit % 8)
@@ -291,7 +292,7 @@ func TestCursorPageMayLieOnOneShard(t *testing.T) {
 		for n := range perShard {
 			n += i * perShard // each shard's entries come after those of the one before
 			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(n), Event: eventOf(n), Time: int64(n), Sealed: []byte{1}}
-			must(t, b[s].Put(e, shard.FreeSlots))
+			must.Do(t, b[s].Put(e, shard.FreeSlots))
 			want = append(want, e.Event.String())
 		}
 	}
@@ -300,7 +301,7 @@ func TestCursorPageMayLieOnOneShard(t *testing.T) {
 		var got []string
 		for p := (Page{Length: ListLengthMax, Order: order}); ; {
 			list, err := r.page(t.Context(), enrolment{Gallery: cursorGallery, shards: shards}, p)
-			must(t, err)
+			must.Do(t, err)
 			for _, e := range list.Entries {
 				got = append(got, e.Event.String())
 			}

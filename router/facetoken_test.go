@@ -8,6 +8,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -19,7 +20,7 @@ func newMaster(t testing.TB, secrets ...byte) *seal.Master {
 		ring = append(ring, slices.Repeat([]byte{b}, seal.KeyBytes))
 	}
 	m, err := seal.NewMaster(ring[0], ring[1:]...)
-	must(t, err)
+	must.Do(t, err)
 	return m
 }
 
@@ -69,7 +70,7 @@ func TestChangedFaceTokenIsRefused(t *testing.T) {
 	tokens := newFaceTokens(t, 1)
 	text := tokens.seal(engine.Template{.6, .8})
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	must(t, err)
+	must.Do(t, err)
 	f := func(what, changed string) {
 		t.Helper()
 		if got, err := tokens.open(changed); err == nil {

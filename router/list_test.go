@@ -15,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -112,7 +113,7 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 		for _, start := range []int{0, 1, 999, 7000, 12_345, 19_000, 19_999, 20_000, 50_000} {
 			l.given.Store(0)
 			got, err := r.pageAt(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
-			must(t, err)
+			must.Do(t, err)
 			end := min(start+1000, len(want))
 			if diff := gocmp.Diff(fmt.Sprint(want[min(start, end):end]), fmt.Sprint(got.Entries)); diff != "" || got.Total != len(want) {
 				t.Fatalf("start %d, order %d: %s", start, order, diff)

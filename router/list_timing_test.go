@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/shard"
 )
@@ -28,7 +29,7 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 						Subject: id.Subject{UUID: id.UUID{byte(s), byte(i >> 16), byte(i >> 8), byte(i)}},
 						Event:   id.Event{UUID: id.UUID{byte(s), byte(i >> 16), byte(i >> 8), byte(i)}},
 					}
-					must(b, all[s].Put(e, shard.FreeSlots))
+					must.Do(b, all[s].Put(e, shard.FreeSlots))
 				}
 			}
 			r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: all, Log: slog.New(slog.DiscardHandler)})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard"
 )
 
@@ -74,7 +75,7 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 		t.Fatalf("%s is read as %v, %v", text, got, ok)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	must(t, err)
+	must.Do(t, err)
 	other := cursorGallery
 	other.ID.UUID[0]++
 	bad := map[string]string{

@@ -11,14 +11,6 @@ import (
 	"facet/shard/scan"
 )
 
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestSharedLimitLosesNoHit leaves hits out as shards with a shared limit may, even if hits went that
 // the limit counted on. The candidates are those of all hits, or the search is known to be incomplete.
 func TestSharedLimitLosesNoHit(t *testing.T) {

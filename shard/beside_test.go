@@ -12,6 +12,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 	"facet/shard/seal"
 )
@@ -102,7 +103,7 @@ func TestHangingSearchBlocksNothing(t *testing.T) {
 		put(t, s, newEvent(key, 1+n, axis(2)))
 	}
 	small := id.Gallery{UUID: id.UUID{5}}
-	must(t, s.Slots().Grant(Grant{small, 1, 10}))
+	must.Do(t, s.Slots().Grant(Grant{small, 1, 10}))
 	if _, err := search(s, key, axis(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestWarmedSearchOpensNothing(t *testing.T) {
 	if err := s.Warm(t.Context(), testGallery, 1, testKey(t, 2)); !errors.Is(err, seal.ErrOpen) {
 		t.Errorf("another key: got %v, want seal.ErrOpen", err)
 	}
-	must(t, s.Warm(t.Context(), testGallery, 1, key))
+	must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
 	if err := s.Warm(t.Context(), id.Gallery{}, 1, key); err != nil {
 		t.Errorf("no slice: %v", err)
 	}
@@ -253,6 +254,6 @@ func TestEmptiedSliceTakesOtherDimension(t *testing.T) {
 		if want := []Hit{{Subject: e.Subject, Event: e.Event, Score: score.Max}}; err != nil || !slices.Equal(hits, want) {
 			t.Fatalf("%d numbers: got %v, %v, want %v", dim, hits, err, want)
 		}
-		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, 99}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, 99}))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/segment"
 )
@@ -21,7 +22,7 @@ func saveAll(t testing.TB, s *Shard) (rows int) {
 	t.Helper()
 	for range 200 {
 		saved, err := CodesOf(s).Save(t.Context(), kernel.BlockRows)
-		must(t, err)
+		must.Do(t, err)
 		if saved.Files == 0 {
 			return rows
 		}
@@ -36,7 +37,7 @@ func restarted(t testing.TB, s *Shard) {
 	t.Helper()
 	b := frozenInto(t, s, segment.Share)
 	l, err := loaded(b, s.Store())
-	must(t, err)
+	must.Do(t, err)
 	s.Replace(l)
 	l.Close()
 }
@@ -71,7 +72,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 					w.write(t)
 				}
 				restarted(t, w.Shard)
-				must(t, store.Collect())
+				must.Do(t, store.Collect())
 				for range w.rand.IntN(60) {
 					w.write(t)
 				}
@@ -97,7 +98,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 func codedShard(t *testing.T, dir string, n int) *Shard {
 	t.Helper()
 	store, err := segment.Open(dir, segment.Options{Bytes: 40_000})
-	must(t, err)
+	must.Do(t, err)
 	s, key := newTestShard(t, 5000), testKey(t, 1)
 	s.arena = kernel.NewArena(0)
 	s.state.arena = s.arena
@@ -107,7 +108,7 @@ func codedShard(t *testing.T, dir string, n int) *Shard {
 		put(t, s, newEvent(key, i, randomTemplate(r, testDim)))
 	}
 	frozenInto(t, s, segment.Share)
-	must(t, s.Warm(t.Context(), testGallery, 1, key))
+	must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
 	if rows := saveAll(t, s); rows < n/2 {
 		t.Fatalf("%d of %d rows have codes", rows, n)
 	}
@@ -144,11 +145,11 @@ func TestForeignCodesAreEncodedAgain(t *testing.T) {
 		var texts [][]byte
 		for _, name := range names {
 			b, err := os.ReadFile(name)
-			must(t, err)
+			must.Do(t, err)
 			texts = append(texts, b)
 		}
 		for i, path := range names {
-			must(t, os.WriteFile(path, change(bytes.Clone(texts[i]), slices.Concat(texts[i+1:], texts[:i])), 0o600))
+			must.Do(t, os.WriteFile(path, change(bytes.Clone(texts[i]), slices.Concat(texts[i+1:], texts[:i])), 0o600))
 		}
 		restarted(t, s)
 		foundAll(t, s, name, events)
@@ -203,9 +204,9 @@ func TestErasureRemovesCodes(t *testing.T) {
 	before := companions(t, dir)
 	key := testKey(t, 1)
 	victim := newEvent(key, 5, axis(0))
-	must(t, s.Erase(Erasure{testGallery, 1, victim.Subject, 10_000}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, victim.Subject, 10_000}))
 	frozenInto(t, s, segment.Erase)
-	must(t, s.Store().Collect())
+	must.Do(t, s.Store().Collect())
 	after, err := filepath.Glob(filepath.Join(dir, "*.codes.seg"))
 	if err != nil || len(after) != len(before)-1 {
 		t.Fatalf("%d files of codes, %d after the erasure of one face, %v", len(before), len(after), err)
@@ -253,9 +254,9 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 			put(t, s, newEvent(key, 1000+100*i+n, randomTemplate(r, testDim)))
 		}
 		gone := newEvent(key, 1000+100*i+3, axis(0))
-		must(t, s.Erase(Erasure{testGallery, 1, gone.Subject, int64(1000 + 100*i + 99)}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, gone.Subject, int64(1000 + 100*i + 99)}))
 		frozenInto(t, s, []segment.Clean{segment.Share, segment.Erase}[i%2])
-		must(t, s.Store().Collect())
+		must.Do(t, s.Store().Collect())
 	}
 	written.Store(true)
 	saver.Wait()
@@ -278,7 +279,7 @@ func TestShortMemoryLeavesOpenedRowsOnDisk(t *testing.T) {
 	s := codedShard(t, dir, 600)
 	defer s.Close()
 	for _, name := range companions(t, dir) {
-		must(t, os.Remove(name))
+		must.Do(t, os.Remove(name))
 	}
 	ExactOf(s).Short(true)
 	restarted(t, s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/engine"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/segment"
 )
@@ -19,7 +20,7 @@ var codedEvents = flag.Int("codedn", 100_000, "events of BenchmarkStart")
 func BenchmarkStart(b *testing.B) {
 	const dim = 192
 	store, err := segment.Open(b.TempDir(), segment.Options{})
-	must(b, err)
+	must.Do(b, err)
 	n := *codedEvents
 	s, key := newTestShard(b, uint32(n)), testKey(b, 1)
 	s.Keep(store)
@@ -35,13 +36,13 @@ func BenchmarkStart(b *testing.B) {
 	snapshot := frozenInto(b, s, segment.Share)
 	warm := func() time.Duration {
 		begin := time.Now()
-		must(b, s.Warm(b.Context(), testGallery, 1, key))
+		must.Do(b, s.Warm(b.Context(), testGallery, 1, key))
 		return time.Since(begin)
 	}
 	restart := func() (records time.Duration) {
 		begin := time.Now()
 		l, err := loaded(snapshot, store)
-		must(b, err)
+		must.Do(b, err)
 		s.Replace(l)
 		l.Close()
 		return time.Since(begin)

@@ -13,6 +13,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -21,7 +22,7 @@ func (w *twin) blocked(t *testing.T, n int) (blocks [][]Probe) {
 	t.Helper()
 	d := DuplicatesOf(w.Shard)
 	ends, err := d.Blocks(testGallery, 1, n)
-	must(t, err)
+	must.Do(t, err)
 	after := uint64(0)
 	for _, end := range ends {
 		probes, _, err := d.Probes(t.Context(), testGallery, 1, w.key, after, end)
@@ -42,7 +43,7 @@ func (w *twin) duplicates(t *testing.T, other *twin, n, threshold, limit int) (p
 		q := PairQuery{Probes: probes, Threshold: threshold, Own: other == w, Limit: limit}
 		for len(q.Probes) > 0 {
 			found, err := DuplicatesOf(other.Shard).Pairs(t.Context(), testGallery, 1, w.key, q)
-			must(t, err)
+			must.Do(t, err)
 			complete = complete && found.Complete
 			for _, p := range found.Pairs {
 				best[[2]id.Subject{p.A, p.B}] = max(best[[2]id.Subject{p.A, p.B}], p.Score)

@@ -9,6 +9,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 const (
@@ -37,13 +38,13 @@ func pairGallery(b *testing.B, n int) []*Shard {
 	shards, key := make([]*Shard, n/pairShards), testKey(b, 1)
 	for at := range shards {
 		s := emptyShard()
-		must(b, s.Slots().Grant(Grant{testGallery, 1, 2 * pairShards}))
+		must.Do(b, s.Slots().Grant(Grant{testGallery, 1, 2 * pairShards}))
 		for i := at; i < n; i += len(shards) {
 			e := eventOf(testGallery, i)
 			e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: pairTemplate(i, n)})
 			put(b, s, e)
 		}
-		must(b, s.open(b.Context(), s.state.slices[testGallery], key))
+		must.Do(b, s.open(b.Context(), s.state.slices[testGallery], key))
 		shards[at] = s
 	}
 	return shards
@@ -55,11 +56,11 @@ func pairsOf(b *testing.B, shards []*Shard) (all []Pair, comparisons float64) {
 	key := testKey(b, 1)
 	for i, s := range shards {
 		ends, err := DuplicatesOf(s).Blocks(testGallery, 1, pairBlock)
-		must(b, err)
+		must.Do(b, err)
 		after := uint64(0)
 		for _, end := range ends {
 			probes, _, err := DuplicatesOf(s).Probes(b.Context(), testGallery, 1, key, after, end)
-			must(b, err)
+			must.Do(b, err)
 			after = end
 			for j := i; j < len(shards); j++ {
 				found, err := DuplicatesOf(shards[j]).Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096, time.Hour})
@@ -78,7 +79,7 @@ func pairsOf(b *testing.B, shards []*Shard) (all []Pair, comparisons float64) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

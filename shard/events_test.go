@@ -11,6 +11,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -55,7 +56,7 @@ func entriesOf(s *Shard) []Entry {
 func reloaded(t testing.TB, s *Shard) *Shard {
 	t.Helper()
 	l, err := loaded(records(t, s.Freeze()), nil)
-	must(t, err)
+	must.Do(t, err)
 	out := New(s.table, s.arena)
 	out.Replace(l)
 	return out
@@ -89,7 +90,7 @@ func TestUpdateNeedsNoSlot(t *testing.T) {
 	if diff := cmp.Diff(want, entriesOf(s)); diff != "" {
 		t.Errorf("full (-want +got):\n%s", diff)
 	}
-	must(t, s.Erase(Erasure{testGallery, 1, a.Subject, 4}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, a.Subject, 4}))
 	update(t, s, replacement(key, b, 5, axis(4))) // recycles the oldest deleted entry
 	want = []Entry{{b.Subject, b.Event, true, 5}, {b.Subject, b.Event, false, 5}}
 	if diff := cmp.Diff(want, entriesOf(s)); diff != "" {
@@ -191,7 +192,7 @@ func TestUpdateAndRemoveZeroTemplate(t *testing.T) {
 	f("search", planted, planted)
 	update(t, s, replacement(key, a, 3, axis(5)))
 	f("update", make(engine.Template, testDim), planted)
-	must(t, s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4, Heir{}}))
+	must.Do(t, s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4, Heir{}}))
 	f("remove", make(engine.Template, testDim), make(engine.Template, testDim))
 }
 
@@ -207,7 +208,7 @@ func TestLastEventRemovesSubject(t *testing.T) {
 		t.Errorf("an unknown event: %v", err)
 	}
 	for i, e := range []id.Event{a.Event, b.Event} {
-		must(t, remove(e, int64(4+i)))
+		must.Do(t, remove(e, int64(4+i)))
 	}
 	for name, err := range map[string]error{
 		"remove": remove(a.Event, 6), "add": s.Add(further(key, a, 3, axis(3)), FreeSlots),
@@ -229,7 +230,7 @@ func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 	active := put(t, s, newEvent(key, 1, axis(1)))
 	e := newEvent(key, 2, axis(1))
 	number, err := s.Pending().Hold(e, FreeSlots)
-	must(t, err)
+	must.Do(t, err)
 	f := newEvent(key, 3, axis(2))
 	f.Subject = active.Subject
 	f.Sealed = SealFace(key, FaceRef{f.Gallery, 1, f.Subject, f.Event, 0}, engine.Face{Template: axis(2)})
@@ -324,7 +325,7 @@ func TestFreeSlotsAreReturnedOnce(t *testing.T) {
 		put(t, s, newEvent(key, n, axis(n)))
 	}
 	for n := range 2 {
-		must(t, s.Erase(Erasure{testGallery, 1, newEvent(key, n, axis(n)).Subject, int64(4 + n)}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, newEvent(key, n, axis(n)).Subject, int64(4 + n)}))
 	}
 	f := func(name string, r Return, want Usage) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/segment"
 )
 
@@ -168,7 +169,7 @@ func TestExpirySurvivesSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := loaded(records(t, v), s.sealed.store)
-	must(t, err)
+	must.Do(t, err)
 	back := New(s.table, s.arena)
 	back.Keep(s.sealed.store)
 	back.Replace(l)
@@ -192,7 +193,7 @@ func TestExpiringPagesMatchPlainList(t *testing.T) {
 		}
 		put(t, s, e)
 		if r.IntN(4) == 0 {
-			must(t, s.Erase(Erasure{testGallery, 1, e.Subject, e.Time}))
+			must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, e.Time}))
 		}
 	}
 	for _, keep := range []int64{0, 5, 60, 150} {
@@ -244,7 +245,7 @@ func TestDueMatchesPlainScan(t *testing.T) {
 	for now := int64(1); now < 400; now++ {
 		e := newEvent(key, int(now), axis(1))
 		e.Time, e.Expires = now, int64(r.IntN(2))*(now+int64(r.IntN(100)))
-		must(t, s.Put(e, OldestDeleted))
+		must.Do(t, s.Put(e, OldestDeleted))
 		keep, want := int64(r.IntN(3)*50), 0
 		list := s.Listing().Page(testGallery, 0, 1000, Ascending)
 		for i, e := range list.Entries {

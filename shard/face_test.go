@@ -10,6 +10,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -40,7 +41,7 @@ func TestSealedFaceOpensWhole(t *testing.T) {
 	key := testKey(t, 1)
 	unhex := func(s string) []byte {
 		b, err := hex.DecodeString(s)
-		must(t, err)
+		must.Do(t, err)
 		return b
 	}
 	unnamed := testFace

@@ -15,6 +15,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/seal"
 	"facet/shard/segment"
@@ -49,7 +50,7 @@ func resident(b *testing.B, line string) float64 {
 	for l := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(l, line+":"); ok {
 			n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
-			must(b, err)
+			must.Do(b, err)
 			return n * 1024
 		}
 	}
@@ -81,10 +82,10 @@ func fillFull(b *testing.B, s *Shard, key *seal.Key, n int) {
 		binary.BigEndian.PutUint64(u[8:], uint64(i))
 		e := Event{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Event: id.Event{UUID: u}, Time: 1, Tags: []uint32{1}}
 		e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, faces[i%len(faces)])
-		must(b, s.Put(e, FreeSlots))
+		must.Do(b, s.Put(e, FreeSlots))
 		if (i+1)%fullBatch == 0 || i == n-1 {
 			frozenInto(b, s, segment.Share)
-			must(b, s.sealed.store.Collect())
+			must.Do(b, s.sealed.store.Collect())
 		}
 	}
 }
@@ -98,14 +99,14 @@ func BenchmarkFull(b *testing.B) {
 	for b.Loop() {
 		base, before := heap(), resident(b, "VmRSS")
 		store, err := segment.Open(b.TempDir(), segment.Options{Damaged: func(err error) { b.Error(err) }})
-		must(b, err)
+		must.Do(b, err)
 		s, key := newTestShard(b, uint32(*fullEvents)), testKey(b, 1)
 		s.arena = kernel.NewArena(0)
 		s.Keep(store)
 		fillFull(b, s, key, *fullEvents)
 		estimate := float64(s.Slots().Memory())
 		begin := time.Now()
-		must(b, s.Warm(b.Context(), testGallery, 1, key))
+		must.Do(b, s.Warm(b.Context(), testGallery, 1, key))
 		b.ReportMetric(time.Since(begin).Seconds()*1e6/n, "open-µs")
 		probe := axis(3)
 		probe = append(probe, make(engine.Template, 192-len(probe))...)
@@ -122,6 +123,6 @@ func BenchmarkFull(b *testing.B) {
 		b.ReportMetric(estimate/n, "estimate-closed-B")
 		b.ReportMetric(nodeBudget/(float64(s.Slots().Memory())/n)/1e6, "M-refused-at-24GiB")
 		s.Close()
-		must(b, s.arena.Close())
+		must.Do(b, s.arena.Close())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -36,7 +37,7 @@ func (w *twin) pages(t testing.TB, q MatchQuery) (list []Match) {
 	t.Helper()
 	for {
 		page, next, err := w.Matches(t.Context(), testGallery, 1, w.key, q)
-		must(t, err)
+		must.Do(t, err)
 		list = append(list, page...)
 		if next.IsZero() {
 			return list

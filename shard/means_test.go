@@ -16,6 +16,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/record"
 	"facet/shard/scan"
@@ -31,7 +32,7 @@ func newMeansTwin(t testing.TB, seed uint64, dim int) *twin {
 		table, err := score.NewTable([]score.Point{
 			{Cosine: -1}, {Cosine: .1 * float64(kind+1), Score: 2000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max},
 		})
-		must(t, err)
+		must.Do(t, err)
 		of[kind] = table
 	}
 	w.table = w.table.With(of)
@@ -204,7 +205,7 @@ func TestSearchNeverMissesSubjectWithMean(t *testing.T) {
 	for n := range second {
 		first := put(t, s, newEvent(key, n, left))
 		second[n] = further(key, first, 100+n, right)
-		must(t, s.Add(second[n], FreeSlots))
+		must.Do(t, s.Add(second[n], FreeSlots))
 	}
 	q := Query{Probe: probe, Threshold: threshold, Limit: persons + 1, BySubject: true, Means: true}
 	var done atomic.Bool
@@ -244,11 +245,11 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	template[3] = 1
 	for i := range n {
 		e := put(t, s, newEvent(key, i, template))
-		must(t, s.Add(further(key, e, 10_000+i, template), FreeSlots))
+		must.Do(t, s.Add(further(key, e, 10_000+i, template), FreeSlots))
 	}
 	warm := func() int64 {
 		t.Helper()
-		must(t, s.Warm(t.Context(), testGallery, 1, key))
+		must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
 		return s.Slots().Memory()
 	}
 	without := warm()
@@ -308,7 +309,7 @@ func TestMeansAreNoPartOfTheState(t *testing.T) {
 			t.Error("a shard with derived means has other records")
 		}
 		l, err := loaded(frozenInto(t, kept, segment.Share), kept.Store())
-		must(t, err)
+		must.Do(t, err)
 		kept.Replace(l)
 		l.Close()
 		for range 20 {
@@ -334,7 +335,7 @@ func TestMeanFollowsEachWrite(t *testing.T) {
 	}
 	remove := func(e Event, time int64) {
 		t.Helper()
-		must(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Time: time}))
+		must.Do(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Time: time}))
 	}
 	first := put(t, s, newEvent(key, 1, left))
 	check("one event", false)
@@ -361,12 +362,12 @@ func TestMeanFollowsEachWrite(t *testing.T) {
 	if err == nil {
 		_, err = s.Pending().Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: pending.Event, Number: number, Time: 21})
 	}
-	must(t, err)
+	must.Do(t, err)
 	check("it is active", true)
 	m := s.state.slices[testGallery].means.Load()
 	row := m.entries.first(first.Subject)
 	stored, _ := m.kindOf(row).matrix.At(int(row.Place))
-	must(t, s.Erase(Erasure{testGallery, 1, first.Subject, 22}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, first.Subject, 22}))
 	if slices.Max(stored) != 0 || slices.Min(stored) != 0 || m.entries.Len() > 0 || len(m.sources) > 0 {
 		t.Errorf("after the erasure %v, %d rows and %d sources stay", stored, m.entries.Len(), len(m.sources))
 	}
@@ -398,7 +399,7 @@ func TestMeanAddsInOrderOfRegistration(t *testing.T) {
 	update(t, s, replacement(key, first, 1001, a))
 	check("the first updated", s)
 	check("loaded", reloaded(t, s))
-	must(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: third.Event, Time: 1002}))
+	must.Do(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: third.Event, Time: 1002}))
 	add(t, s, further(key, first, 2000, c))
 	hits, err := s.Search(t.Context(), testGallery, 1, key, Query{Probe: axis(0), Limit: 1, Means: true})
 	if err != nil || len(hits) != 1 || hits[0].SubjectScore == score.Max {
@@ -425,15 +426,15 @@ func TestSearchSeesPatternsOfLateRows(t *testing.T) {
 	changes := sl.changes.Load()
 	third := further(key, first, 3, probe)
 	add(t, s, tagged(third, 3, 5))
-	must(t, parts.open(t.Context(), key))
-	must(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: third.Event}))
+	must.Do(t, parts.open(t.Context(), key))
+	must.Do(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: third.Event}))
 	add(t, s, tagged(further(key, first, 4, right), 3, 6))
-	must(t, parts.open(t.Context(), key))
+	must.Do(t, parts.open(t.Context(), key))
 	defer parts.end()
-	must(t, parts.scan(t.Context()))
+	must.Do(t, parts.scan(t.Context()))
 	late := put(t, s, tagged(newEvent(key, 11, left), 3)) // its pattern has a number of its own
 	add(t, s, tagged(further(key, late, 12, right), 3, 7))
-	must(t, parts.open(t.Context(), key))
+	must.Do(t, parts.open(t.Context(), key))
 	if ok, err := parts.settle(key); sl.changes.Load() == changes || !ok || err != nil {
 		t.Fatalf("the search does not see the writes: %v", err)
 	}
@@ -451,7 +452,7 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	add(t, s, further(key, e, 2, axis(2)))
 	MeansOf(s).Average(func(id.Gallery) bool { return true })
 	sl := s.state.slices[testGallery]
-	must(t, s.open(t.Context(), sl, key))
+	must.Do(t, s.open(t.Context(), sl, key))
 	sl.templates.drop() // Fence drops the events first
 	m := sl.means.Load()
 	faces := make([]kernel.Prepared, 1)

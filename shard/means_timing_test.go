@@ -9,6 +9,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 )
 
@@ -24,7 +25,7 @@ const (
 func BenchmarkSearchMeans(b *testing.B) {
 	s, key, plain := emptyShard(), testKey(b, 1), id.Gallery{UUID: id.UUID{9}}
 	fill(b, s, plain, plainRows)
-	must(b, s.Slots().Grant(Grant{testGallery, 1, meansSubjects * meansPhotos}))
+	must.Do(b, s.Slots().Grant(Grant{testGallery, 1, meansSubjects * meansPhotos}))
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range meansSubjects * meansPhotos {
 		e := eventOf(testGallery, i)
@@ -36,11 +37,11 @@ func BenchmarkSearchMeans(b *testing.B) {
 		} else {
 			err = s.Add(e, FreeSlots)
 		}
-		must(b, err)
+		must.Do(b, err)
 	}
 	MeansOf(s).Average(func(g id.Gallery) bool { return g == testGallery })
 	for _, g := range []id.Gallery{plain, testGallery} {
-		must(b, s.Warm(b.Context(), g, 1, key))
+		must.Do(b, s.Warm(b.Context(), g, 1, key))
 	}
 	for name, threshold := range map[string]int{"threshold": 7000, "top10": 0} {
 		b.Run(name, func(b *testing.B) {
@@ -75,7 +76,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 	s, key := emptyShard(), testKey(b, 1)
 	s.arena = kernel.NewArena(0)
 	const n = 100_000
-	must(b, s.Slots().Grant(Grant{testGallery, 1, 2 * n}))
+	must.Do(b, s.Slots().Grant(Grant{testGallery, 1, 2 * n}))
 	template := direction(rand.New(rand.NewPCG(1, 1)))
 	for i := range n {
 		e := eventOf(testGallery, i)
@@ -86,7 +87,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 		add(b, s, e)
 	}
 	heap := func() float64 {
-		must(b, s.Warm(b.Context(), testGallery, 1, key))
+		must.Do(b, s.Warm(b.Context(), testGallery, 1, key))
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

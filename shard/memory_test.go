@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"facet/engine"
+	"facet/internal/must"
 	"facet/shard/kernel"
 )
 
@@ -23,7 +24,7 @@ func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 	if least, most := n*(face+4*dim), n*4*(face+4*dim); before < least || before > most {
 		t.Errorf("%d bytes for %d events, want %d to %d", before, n, least, most)
 	}
-	must(t, s.Warm(t.Context(), testGallery, 1, key))
+	must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
 	opened := s.Slots().Memory()
 	if ratio := float64(opened) / float64(before); ratio < .8 || ratio > 1.25 {
 		t.Errorf("%d bytes, then %d when all are open", before, opened)
@@ -34,7 +35,7 @@ func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 	held := s.state.slices[testGallery].templates.bytes()
 	for i := range n {
 		e := newEvent(key, i, template)
-		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, n}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, n}))
 	}
 	faces := heapGrowth * n * face
 	if erased := s.Slots().Memory(); erased > opened-faces-held/freeShare+held/100 {

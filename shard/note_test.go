@@ -9,6 +9,7 @@ import (
 	"facet/engine"
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 	"facet/shard/segment"
 )
@@ -24,12 +25,12 @@ func noted(key *seal.Key, n int, note Note) Event {
 func noteOf(t testing.TB, s *Shard, key *seal.Key, subject id.Subject) Note {
 	t.Helper()
 	list, err := s.Notes().Of(testGallery, 1, []id.Subject{subject})
-	must(t, err)
+	must.Do(t, err)
 	if len(list) == 0 {
 		return Note{}
 	}
 	n, err := OpenNote(key, FaceRef{testGallery, 1, subject, list[0].Event, list[0].Revision}, list[0].Note)
-	must(t, err)
+	must.Do(t, err)
 	return n
 }
 
@@ -130,13 +131,13 @@ func TestNoteLivesWithItsSubject(t *testing.T) {
 			t.Fatalf("an update that does not know of the note: %v", err)
 		}
 		second := Note{ExternalID: "second"}
-		must(t, update(e.Event, 1, true, second))
+		must.Do(t, update(e.Event, 1, true, second))
 		f("update", second)
 		further := newEvent(key, 2, axis(1))
 		further.Subject = e.Subject
 		further.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, further.Event, 0}, engine.Face{Template: axis(1)})
 		further.Time = 11
-		must(t, s.Add(further, FreeSlots))
+		must.Do(t, s.Add(further, FreeSlots))
 		if err := update(further.Event, 1, false, second); !errors.Is(err, ErrMoved) {
 			t.Fatalf("a note for an event that is not the first: %v", err)
 		}
@@ -146,7 +147,7 @@ func TestNoteLivesWithItsSubject(t *testing.T) {
 			t.Fatalf("a removal that forgets the note: %v", err)
 		}
 		gone.Heir = Heir{further.Event, 0, further.Sealed, SealNote(key, FaceRef{testGallery, 1, e.Subject, further.Event, 0}, second), 0}
-		must(t, s.Remove(gone))
+		must.Do(t, s.Remove(gone))
 		f("removal", second)
 		if entries, _ := s.Listing().List(testGallery, 0, 20, Ascending); len(entries) != 3 || entries[2].Event != further.Event {
 			t.Errorf("list %v", entries)
@@ -155,7 +156,7 @@ func TestNoteLivesWithItsSubject(t *testing.T) {
 		if got := noteOf(t, again, key, e.Subject); got.ExternalID != "second" {
 			t.Errorf("after a snapshot: %+v", got)
 		}
-		must(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: further.Event, Time: 13}))
+		must.Do(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: further.Event, Time: 13}))
 		settle()
 		if got := noteOf(t, s, key, e.Subject); !got.IsZero() {
 			t.Errorf("after the last event: %+v", got)
@@ -169,7 +170,7 @@ func throughSnapshot(t *testing.T, s *Shard) *Shard {
 	v := s.Freeze()
 	defer v.Release()
 	l, err := loaded(records(t, v), nil)
-	must(t, err)
+	must.Do(t, err)
 	defer l.Close()
 	again := newTestShard(t, 0)
 	again.Replace(l)

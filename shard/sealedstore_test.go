@@ -13,6 +13,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/record"
 	"facet/shard/segment"
 )
@@ -21,7 +22,7 @@ import (
 func openStore(t testing.TB, bytes int64) *segment.Store {
 	t.Helper()
 	store, err := segment.Open(t.TempDir(), segment.Options{Bytes: bytes, Damaged: func(err error) { t.Error(err) }})
-	must(t, err)
+	must.Do(t, err)
 	return store
 }
 
@@ -50,7 +51,7 @@ func records(t testing.TB, v *View) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := codec.NewWriter(&b, codec.Magic{}, 1)
-	must(t, v.Write(w))
+	must.Do(t, v.Write(w))
 	if _, err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +108,11 @@ func TestFacesOfGoneEventsLeaveMemory(t *testing.T) {
 		}
 	}
 	check(4, "four events")
-	must(t, s.Erase(Erasure{testGallery, 1, events[0].Subject, 9}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, events[0].Subject, 9}))
 	check(3, "an erasure")
 	update(t, s, replacement(key, events[1], 10, axis(5)))
 	check(3, "an update")
-	must(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: events[2].Subject, Event: events[2].Event, Time: 11}))
+	must.Do(t, s.Remove(Removal{Gallery: testGallery, Generation: 1, Subject: events[2].Subject, Event: events[2].Event, Time: 11}))
 	check(2, "a removal")
 	s.Fence(testGallery, 2)
 	if _, err := s.Purge(testGallery, 2, 100); err != nil {
@@ -151,13 +152,13 @@ func TestSettledShardSurvivesLoad(t *testing.T) {
 	}
 	frozenInto(t, s, segment.Share)
 	for n := range 9 {
-		must(t, s.Erase(Erasure{testGallery, 1, newEvent(key, 3*n, axis(1)).Subject, int64(60 + n)}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, newEvent(key, 3*n, axis(1)).Subject, int64(60 + n)}))
 	}
 	b := frozenInto(t, s, segment.Share)
 	want := s.Freeze()
 	defer want.Release()
 	l, err := loaded(b, s.sealed.store)
-	must(t, err)
+	must.Do(t, err)
 	again := newTestShard(t, 0)
 	again.Keep(s.sealed.store)
 	again.Replace(l)
@@ -181,7 +182,7 @@ func TestContradictingRecordsAreRefused(t *testing.T) {
 	v := s.Freeze()
 	defer v.Release()
 	set, err := v.Settle(segment.Share)
-	must(t, err)
+	must.Do(t, err)
 	hash := set.Parts()[0].File.Ref().Hash
 	head := storedRecord{Sequence: 20, Slices: 1, Segments: 1}
 	slice := sliceRecord{Gallery: testGallery, Generation: 1, Granted: 60, Entries: 20}
@@ -242,7 +243,7 @@ func TestAdoptAfterReplaceDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := loaded(b, s.sealed.store)
-	must(t, err)
+	must.Do(t, err)
 	s.Replace(l)
 	before := s.sealed.set
 	late.Adopt()
@@ -340,7 +341,7 @@ func TestClosedShardReleasesSegments(t *testing.T) {
 	put(t, s, newEvent(key, 1, axis(1)))
 	v := s.Freeze()
 	set, err := v.Settle(segment.Share)
-	must(t, err)
+	must.Do(t, err)
 	hash := set.Parts()[0].File.Ref().Hash
 	v.Adopt()
 	v.Release()

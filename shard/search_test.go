@@ -17,6 +17,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/scan"
 	"facet/shard/seal"
@@ -110,7 +111,7 @@ func (w *twin) write(t testing.TB) {
 	v := w.template()
 	check := func(err error) {
 		t.Helper()
-		must(t, err)
+		must.Do(t, err)
 	}
 	kind := w.rand.IntN(10)
 	if !some {
@@ -335,8 +336,8 @@ func TestSearchNeverMissesEnrolledSubject(t *testing.T) {
 		}
 		e := further(key, now[n], 100+made, v)
 		e.Time = 20_000
-		must(t, s.Add(e, OldestDeleted))
-		must(t, s.Remove(Removal{testGallery, 1, e.Subject, now[n].Event, 20_000, Heir{}}))
+		must.Do(t, s.Add(e, OldestDeleted))
+		must.Do(t, s.Remove(Removal{testGallery, 1, e.Subject, now[n].Event, 20_000, Heir{}}))
 		now[n] = e
 	}
 	done.Store(true)

@@ -14,6 +14,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 )
 
@@ -56,7 +57,7 @@ func eventOf(g id.Gallery, n int) Event {
 // fill puts n events into a gallery.
 func fill(b testing.TB, s *Shard, g id.Gallery, n int) {
 	b.Helper()
-	must(b, s.Slots().Grant(Grant{g, 1, uint32(2 * n)}))
+	must.Do(b, s.Slots().Grant(Grant{g, 1, uint32(2 * n)}))
 	key, sealed := testKey(b, 1), make([][]byte, n)
 	var work sync.WaitGroup
 	for p := range runtime.GOMAXPROCS(0) {
@@ -92,7 +93,7 @@ func filled(b *testing.B) (s *Shard, queue *kernel.Queue) {
 	s = large()
 	if s.Slots().Usage(testGallery).Active == 0 {
 		fill(b, s, testGallery, million)
-		must(b, s.open(b.Context(), s.state.slices[testGallery], testKey(b, 1)))
+		must.Do(b, s.open(b.Context(), s.state.slices[testGallery], testKey(b, 1)))
 	}
 	return s, s.state.slices[testGallery].templates.queue
 }

@@ -12,6 +12,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/seal"
 )
@@ -21,14 +22,6 @@ const testDim = 16
 // testArena is shared, as it is in a node.
 var testArena = kernel.NewArena(0)
 
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 var testGallery = id.Gallery{UUID: id.UUID{1}}
 
 func newTestShard(t testing.TB, slots uint32) *Shard {
@@ -36,16 +29,16 @@ func newTestShard(t testing.TB, slots uint32) *Shard {
 	table, err := score.NewTable([]score.Point{
 		{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max},
 	})
-	must(t, err)
+	must.Do(t, err)
 	s := New(table, testArena)
-	must(t, s.Slots().Grant(Grant{testGallery, 1, slots}))
+	must.Do(t, s.Slots().Grant(Grant{testGallery, 1, slots}))
 	return s
 }
 
 func testKey(t testing.TB, fill byte) *seal.Key {
 	t.Helper()
 	k, err := seal.NewKey(bytes.Repeat([]byte{fill}, seal.KeyBytes))
-	must(t, err)
+	must.Do(t, err)
 	return k
 }
 
@@ -144,7 +137,7 @@ func TestUnreadableRowFailsSearches(t *testing.T) {
 				t.Errorf("%s: got %v, %v, want %v", name, hits, err, want)
 			}
 		}
-		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9}))
 		if hits, err := search(s, key, axis(1)); len(hits) != 2 || err != nil {
 			t.Errorf("%s, erased: got %v, %v", name, hits, err)
 		}
@@ -188,7 +181,7 @@ func TestEraseZeroesTemplate(t *testing.T) {
 	if !slices.Equal(memory, planted) {
 		t.Fatalf("the planted template is %v in memory", memory)
 	}
-	must(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9000}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9000}))
 	if !slices.Equal(memory, make([]float32, testDim)) {
 		t.Errorf("%v of the erased template is still in memory", memory)
 	}
@@ -235,8 +228,8 @@ func TestWaitingTemplatesAreBounded(t *testing.T) {
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	for n := range 500 {
 		e := newEvent(key, n, axis(n))
-		must(t, s.Put(e, OldestDeleted))
-		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, int64(n)}))
+		must.Do(t, s.Put(e, OldestDeleted))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, int64(n)}))
 	}
 	if n := len(s.state.slices[testGallery].templates.waiting); n > 0 {
 		t.Errorf("%d templates wait after 500 events that are gone", n)
@@ -257,7 +250,7 @@ func TestReusedRowHoldsNewTemplate(t *testing.T) {
 		}
 		if len(active) > 0 && r.IntN(2) == 0 {
 			i := r.IntN(len(active))
-			must(t, s.Erase(Erasure{testGallery, 1, active[i].Subject, int64(n)}))
+			must.Do(t, s.Erase(Erasure{testGallery, 1, active[i].Subject, int64(n)}))
 			active = slices.Delete(active, i, i+1)
 		}
 		if r.IntN(3) == 0 {
@@ -285,13 +278,13 @@ func TestSlotsAreNeverExceeded(t *testing.T) {
 		}
 	}
 	for i, e := range []Event{b, a} {
-		must(t, s.Erase(Erasure{testGallery, 1, e.Subject, int64(10 + i)}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, int64(10 + i)}))
 	}
 	if err := s.Put(c, FreeSlots); !errors.Is(err, ErrNoSlot) {
 		t.Errorf("deleted entries only, free slots wanted: got %v, want ErrNoSlot", err)
 	}
 	c.Time = 12
-	must(t, s.Put(c, OldestDeleted))
+	must.Do(t, s.Put(c, OldestDeleted))
 	want := []Entry{{a.Subject, a.Event, true, 11}, {c.Subject, c.Event, false, 12}}
 	if got, _ := s.Listing().List(testGallery, 0, 10, Ascending); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v: b was deleted first", got, want)

@@ -17,6 +17,7 @@ import (
 	"facet/engine"
 	"facet/internal/fair"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/record"
 	"facet/shard/seal"
@@ -73,7 +74,7 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 		}
 		for {
 			taken, err := ExactOf(w.Shard).Thaw(t.Context())
-			must(t, err)
+			must.Do(t, err)
 			if taken == 0 {
 				break
 			}
@@ -189,7 +190,7 @@ func TestUnreadableColdRowFailsSearch(t *testing.T) {
 		t.Errorf("with the right key again: %v, %v, want %v", got, err, want)
 	}
 	for _, h := range got {
-		must(t, s.Erase(Erasure{testGallery, 1, h.Subject, 9000}))
+		must.Do(t, s.Erase(Erasure{testGallery, 1, h.Subject, 9000}))
 	}
 	again, err := s.Search(t.Context(), testGallery, 1, key, q)
 	if err != nil || len(again) != 10 {
@@ -213,7 +214,7 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 	var damage error
 	dir := t.TempDir()
 	store, err := segment.Open(dir, segment.Options{Damaged: func(err error) { damage = err }})
-	must(t, err)
+	must.Do(t, err)
 	s, key := newTestShard(t, 1000), testKey(t, 1)
 	s.Keep(store)
 	r := rand.New(rand.NewPCG(5, 5))
@@ -237,7 +238,7 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 	file := s.sealed.set.Parts()[0].File
 	name := filepath.Join(dir, file.Ref().Hash.String()+".seg")
 	whole, err := os.ReadFile(name)
-	must(t, err)
+	must.Do(t, err)
 	at := bytes.Index(whole, sealed[100])
 	for _, byteAt := range []int{at - 12, at - 4, at, at + 1, at + 40, at + len(sealed[100]) - 1} {
 		damage = nil
@@ -255,14 +256,14 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 func flipByte(t *testing.T, name string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	var b [1]byte
 	_, err = f.ReadAt(b[:], at)
 	if b[0] ^= 1; err == nil {
 		_, err = f.WriteAt(b[:], at)
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 // The gallery that was searched longest ago is the first whose rows go, and the one that was searched
@@ -271,7 +272,7 @@ func TestColdestGalleryLeavesFirst(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 1000), testKey(t, 1)
 	other := id.Gallery{UUID: id.UUID{7}}
-	must(t, s.Slots().Grant(Grant{other, 1, 1000}))
+	must.Do(t, s.Slots().Grant(Grant{other, 1, 1000}))
 	r := rand.New(rand.NewPCG(6, 6))
 	for n := range 300 {
 		template := randomTemplate(r, testDim)
@@ -318,17 +319,17 @@ func TestColdEventDuringSearchIsFound(t *testing.T) {
 		t.Fatalf("%v, %d rows on disk", err, ExactOf(s).Cold())
 	}
 	sl, done, err := s.enter(testGallery, 1)
-	must(t, err)
+	must.Do(t, err)
 	defer done()
 	parts := partsOf(s, sl, &Query{Probe: axis(3), Threshold: s.table.Score(.99), Limit: 5})
 	defer parts.leave()
-	must(t, parts.open(t.Context(), key))
+	must.Do(t, parts.open(t.Context(), key))
 	defer parts.end()
-	must(t, parts.scan(t.Context()))
+	must.Do(t, parts.scan(t.Context()))
 	before := ExactOf(s).Cold()
 	same := put(t, s, newEvent(key, 500, axis(3)))
 	put(t, s, newEvent(key, 501, axis(4)))
-	must(t, parts.open(t.Context(), key))
+	must.Do(t, parts.open(t.Context(), key))
 	if n := ExactOf(s).Cold(); n != before+2 {
 		t.Fatalf("%d rows are on disk, %d before: the new ones are not among them", n, before)
 	}
@@ -347,9 +348,9 @@ func TestFetchWaitsForPlaceAtDisk(t *testing.T) {
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	frozenInto(t, s, segment.Share)
-	must(t, s.Warm(t.Context(), testGallery, 1, key))
+	must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
 	sl, done, err := s.enter(testGallery, 1)
-	must(t, err)
+	must.Do(t, err)
 	defer done()
 	var got atomic.Int64
 	fetch := func(ctx context.Context) error {
@@ -358,7 +359,7 @@ func TestFetchWaitsForPlaceAtDisk(t *testing.T) {
 	var turns []*fair.Turn
 	for range readsMax {
 		turn, err := reads.Enter(t.Context(), id.Tenant{})
-		must(t, err)
+		must.Do(t, err)
 		turns = append(turns, turn)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -380,12 +381,12 @@ func TestFetchLeavesOutGoneRows(t *testing.T) {
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	kept, gone := put(t, s, newEvent(key, 1, axis(1))), put(t, s, newEvent(key, 2, axis(2)))
 	frozenInto(t, s, segment.Share)
-	must(t, s.Warm(t.Context(), testGallery, 1, key))
+	must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
 	sl, done, err := s.enter(testGallery, 1)
-	must(t, err)
+	must.Do(t, err)
 	defer done()
 	rows := []record.Row{sl.First(kept.Subject), sl.First(gone.Subject)}
-	must(t, s.Erase(Erasure{testGallery, 1, gone.Subject, 9}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, gone.Subject, 9}))
 	frozenInto(t, s, segment.Erase)
 	var got [2]atomic.Bool
 	fetch := func() error {

@@ -20,6 +20,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 	"facet/shard/record"
 	"facet/shard/segment"
@@ -31,7 +32,7 @@ const coldDim = 192
 func newColdBench(b *testing.B, dir string, n int) *Shard {
 	b.Helper()
 	store, err := segment.Open(dir, segment.Options{Damaged: func(err error) { b.Error(err) }})
-	must(b, err)
+	must.Do(b, err)
 	s, key := newTestShard(b, uint32(n)), testKey(b, 1)
 	s.arena = kernel.NewArena(0)
 	s.Keep(store)
@@ -45,7 +46,7 @@ func newColdBench(b *testing.B, dir string, n int) *Shard {
 			frozenInto(b, s, segment.Share)
 		}
 	}
-	must(b, s.Warm(b.Context(), testGallery, 1, key))
+	must.Do(b, s.Warm(b.Context(), testGallery, 1, key))
 	b.Cleanup(func() {
 		s.Close()
 		if err := s.arena.Close(); err != nil {
@@ -59,7 +60,7 @@ func newColdBench(b *testing.B, dir string, n int) *Shard {
 func BenchmarkFetch(b *testing.B) {
 	s := newColdBench(b, b.TempDir(), 50_000)
 	sl, done, err := s.enter(testGallery, 1)
-	must(b, err)
+	must.Do(b, err)
 	defer done()
 	rows := rowsOf(sl)
 	for _, some := range []int{1, 32, 512} {
@@ -70,7 +71,7 @@ func BenchmarkFetch(b *testing.B) {
 				if at+some > len(rows) {
 					at = 0
 				}
-				must(b, sl.source.Fetch(b.Context(), rows[at:at+some], func(int, []float32) {}))
+				must.Do(b, sl.source.Fetch(b.Context(), rows[at:at+some], func(int, []float32) {}))
 				at += some
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*some), "ns/row")
@@ -84,7 +85,7 @@ func BenchmarkFsyncBesideFetches(b *testing.B) {
 	dir := b.TempDir()
 	s := newColdBench(b, dir, 100_000)
 	sl, done, err := s.enter(testGallery, 1)
-	must(b, err)
+	must.Do(b, err)
 	defer done()
 	for _, fetches := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("%d fetches", fetches), func(b *testing.B) {
@@ -173,9 +174,9 @@ func timeAppends(b *testing.B, dir string) time.Duration {
 	c := exec.CommandContext(b.Context(), os.Args[0])
 	c.Env, c.Stderr = append(os.Environ(), appendsDir+"="+dir), os.Stderr
 	text, err := c.Output()
-	must(b, err)
+	must.Do(b, err)
 	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	must(b, err)
+	must.Do(b, err)
 	return time.Duration(n)
 }
 
@@ -216,8 +217,8 @@ func dropCache(b *testing.B, dir string) {
 	}
 	for _, name := range names {
 		f, err := os.Open(name)
-		must(b, err)
-		must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+		must.Do(b, err)
+		must.Do(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 		f.Close()
 	}
 }
@@ -226,7 +227,7 @@ func dropCache(b *testing.B, dir string) {
 func readBytes(b *testing.B) (n int64) {
 	b.Helper()
 	text, err := os.ReadFile("/proc/self/io")
-	must(b, err)
+	must.Do(b, err)
 	for line := range strings.Lines(string(text)) {
 		if _, err := fmt.Sscanf(line, "read_bytes: %d", &n); err == nil {
 			return n

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"facet/internal/must"
 	"facet/shard/segment"
 )
 
@@ -18,9 +19,9 @@ func overtaken(t *testing.T, s *Shard, e Event) *View {
 	if n := facesInMemory(s); n != 0 {
 		t.Fatalf("%d faces are in memory still", n)
 	}
-	must(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9}))
 	frozenInto(t, s, segment.Erase)
-	must(t, s.sealed.store.Collect())
+	must.Do(t, s.sealed.store.Collect())
 	if _, err := s.sealed.set.Sealed(1); err == nil {
 		t.Fatal("the face is in the present segments")
 	}
@@ -45,7 +46,7 @@ func TestOvertakenViewSettlesWholeFaces(t *testing.T) {
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	v := overtaken(t, s, e)
 	set, err := v.Settle(segment.Share)
-	must(t, err)
+	must.Do(t, err)
 	if sealed, err := set.Sealed(1); err != nil || !bytes.Equal(sealed, e.Sealed) {
 		t.Errorf("%d bytes were settled, %v; want %d", len(sealed), err, len(e.Sealed))
 	}
@@ -80,7 +81,7 @@ func TestReleasedViewsHoldNoSegments(t *testing.T) {
 	frozenInto(t, s, segment.Share)
 	v := s.Freeze()
 	first := s.sealed.set.Parts()[0].File.Ref().Hash
-	must(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9}))
+	must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, 9}))
 	frozenInto(t, s, segment.Erase)
 	if err := s.sealed.store.Collect(); err != nil || !s.sealed.store.Has(first) {
 		t.Fatalf("a segment that a view needs is gone: %v", err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // auditRecord is a line of JSON of facet audit search and tail.
@@ -83,8 +83,8 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	tail := exec.Command(program(), append([]string{"audit", "tail", "--json"}, auditor...)...)
 	tail.Dir = s.dir
 	out, err := tail.StdoutPipe()
-	testkit.Must(t, err)
-	testkit.Must(t, starter.Start(tail))
+	must.Do(t, err)
+	must.Do(t, starter.Start(tail))
 	lines := make(chan string, 1000)
 	go func() {
 		defer close(lines)
@@ -126,7 +126,7 @@ func TestAuditLogIsSearchedAndFollowed(t *testing.T) {
 	if count(seen, "GET /api/audit") > 0 {
 		t.Errorf("the follower prints its own requests: %v", seen)
 	}
-	testkit.Must(t, tail.Process.Signal(syscall.SIGINT))
+	must.Do(t, tail.Process.Signal(syscall.SIGINT))
 	if err := tail.Wait(); err != nil {
 		t.Errorf("the follower ends with %v", err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 	"facet/internal/testkit/launch"
 	"facet/node/wire"
 )
@@ -188,14 +188,14 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 	want := k.active(t, 0)
 	c.waitWhole(t)
 	s, err := statusOf(c)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	for _, n := range c.nodes {
 		n.Signal(syscall.SIGKILL)
 	}
 	lossy, whole := survivors(t, c, func(shard string) bool { return holdsEvents(s, shard) })
 	before := t.TempDir()
 	for i, n := range c.nodes {
-		testkit.Must(t, os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.Data)))
+		must.Do(t, os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.Data)))
 	}
 	recoverOf(t, c, lossy)
 	waitRefused(t, k, lossy[0])
@@ -204,7 +204,7 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 		if i == 5 {
 			break // the new node
 		}
-		testkit.Must(t, errors.Join(os.RemoveAll(n.Data), os.CopyFS(n.Data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))))
+		must.Do(t, errors.Join(os.RemoveAll(n.Data), os.CopyFS(n.Data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))))
 	}
 	recoverOf(t, c, whole)
 	c.waitWhole(t)
@@ -279,7 +279,7 @@ func waitRefused(t *testing.T, k *client, node int) {
 	t.Helper()
 	within(t, "a search is refused", func() error {
 		r, err := k.sign(http.MethodPost, "/v1.1/face/search", "", map[string]any{"probe": encoded(t, obama)})
-		testkit.Must(t, err)
+		must.Do(t, err)
 		a, err := k.send(node, r)
 		if err == nil && a.Status == 200 {
 			t.Fatalf("a search in a gallery with a lost shard gives %s", a.Body)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
+	"facet/internal/must"
 	"facet/internal/testkit"
 	"facet/node/sigv4"
 	"facet/node/wire"
@@ -52,7 +53,7 @@ func (c *cluster) keyless(t *testing.T) *client {
 func connect(t *testing.T, info dev.Info) *client {
 	t.Helper()
 	k, err := testkit.New(info.CAFile, testkit.Signer(info.AccessKey, info.SecretKey), nil)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	k.HTTP.Timeout = 35 * time.Second
 	return &client{*k, info}
 }

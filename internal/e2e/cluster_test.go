@@ -18,6 +18,7 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/process"
+	"facet/internal/must"
 	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 	"facet/node/wire"
@@ -62,7 +63,7 @@ func (c *cluster) start(t *testing.T, args ...string) {
 	t.Helper()
 	var err error
 	c.Process, err = launch.Start(exec.Command(program(), append([]string{"dev", "--dir", c.dir}, args...)...), starter.Start)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	within(t, "facet dev serves", func() (err error) {
 		if c.Ended() {
 			t.Fatalf("facet dev ended (%d):\n%s", c.Wait(), &c.Out)
@@ -160,7 +161,7 @@ func (c *cluster) kill(t *testing.T, node int) {
 	if !running {
 		t.Fatalf("node %d does not run", node)
 	}
-	testkit.Must(t, syscall.Kill(pid, syscall.SIGKILL))
+	must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 	c.waitDead(t, node)
 }
 
@@ -172,7 +173,7 @@ func (c *cluster) revive(t *testing.T, node int) {
 	}
 	n := c.info.Nodes[node]
 	p, err := launch.Start(exec.Command(n.Cmd[0], n.Cmd[1:]...), starter.Start)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	within(t, "dev.json names the new process", func() error {
 		now, err := dev.ReadInfo(c.dir)
 		if err == nil && now.Nodes[node].PID != p.PID() {
@@ -235,7 +236,7 @@ func started(args ...string) <-chan ended {
 func counted(t *testing.T, admins []string, series string) (sum int) {
 	t.Helper()
 	f, err := testkit.Scrape(t.Context(), admins...)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	for name, n := range f {
 		if strings.HasPrefix(name, series) {
 			sum += int(n)

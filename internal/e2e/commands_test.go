@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"facet/engine/enginetest"
-	"facet/internal/testkit"
+	"facet/internal/must"
 	"facet/node/wire"
 )
 
@@ -279,9 +279,9 @@ func TestCommandsShowJobs(t *testing.T) {
 	in := []string{"--dir", c.dir, "-g", "commands-jobs"}
 	s.run(0, "the gallery has no job: facet import --bucket begins one", append([]string{"job", "list"}, in...)...)
 	photos := filepath.Join(s.dir, "photos")
-	testkit.Must(t, os.Mkdir(photos, 0o700))
+	must.Do(t, os.Mkdir(photos, 0o700))
 	for name, of := range map[string]string{"a.jpg": obama, "b.jpg": threePeople} {
-		testkit.Must(t, os.WriteFile(filepath.Join(photos, name), photo(t, of), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(photos, name), photo(t, of), 0o600))
 	}
 	address, _ := c.bucket()
 	s.run(1, "2 rows: 1 registered, 0 added to persons, 0 replaced, 0 skipped, 1 failed", append([]string{"import", photos, "--bucket", address}, in...)...)
@@ -340,7 +340,7 @@ func TestCommandsNeedNoFlagBesideDev(t *testing.T) {
 	c := shared(t)
 	s := &shell{t: t, dir: t.TempDir()}
 	s.run(1, "facet dev", "gallery", "list")
-	testkit.Must(t, os.Symlink(c.dir, filepath.Join(s.dir, "dev")))
+	must.Do(t, os.Symlink(c.dir, filepath.Join(s.dir, "dev")))
 	s.run(0, "commands-dev", "gallery", "create", "commands-dev")
 	s.run(0, "commands-dev", "gallery", "list")
 	s.run(0, "active", "tenant", "list")

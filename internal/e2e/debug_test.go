@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"facet/internal/must"
 	"facet/internal/testkit"
 )
 
@@ -51,7 +52,7 @@ func keysOf(t *testing.T, n testkit.Needles, dir string) {
 		}
 		return nil
 	})
-	testkit.Must(t, err)
+	must.Do(t, err)
 }
 
 // photoOf adds a photo and its template.
@@ -153,7 +154,7 @@ func TestDebugBundleHoldsNoSecrets(t *testing.T) {
 func unpacked(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(archive))
-	testkit.Must(t, err)
+	must.Do(t, err)
 	files := map[string][]byte{}
 	for r := tar.NewReader(z); ; {
 		head, err := r.Next()
@@ -163,7 +164,7 @@ func unpacked(t *testing.T, archive []byte) map[string][]byte {
 		if err == nil {
 			files[head.Name], err = io.ReadAll(r)
 		}
-		testkit.Must(t, err)
+		must.Do(t, err)
 	}
 }
 
@@ -173,7 +174,7 @@ func listed(t *testing.T, files map[string][]byte) {
 	var manifest struct {
 		Files []struct{ Name, What, SHA256 string }
 	}
-	testkit.Must(t, json.Unmarshal(files["facet-debug/manifest.json"], &manifest))
+	must.Do(t, json.Unmarshal(files["facet-debug/manifest.json"], &manifest))
 	if len(manifest.Files) != len(files)-1 {
 		t.Errorf("the manifest lists %d of %d files", len(manifest.Files), len(files)-1)
 	}

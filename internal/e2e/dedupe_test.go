@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // report is the answer about a comparison of a gallery with itself.
@@ -26,7 +26,7 @@ type report struct {
 func flood(ctx context.Context, t *testing.T, k *client) (wait func()) {
 	t.Helper()
 	r, err := k.sign("POST", "/v1.1/face/extract", "", map[string]any{"face": encoded(t, obama)})
-	testkit.Must(t, err)
+	must.Do(t, err)
 	var all sync.WaitGroup
 	for i := range 6 * len(k.info.Nodes) {
 		all.Go(func() {
@@ -97,9 +97,9 @@ func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader in
 func registerAs(t *testing.T, k *client, node int, photo, key string) string {
 	t.Helper()
 	r, err := k.sign("POST", "/v1.1/subjects", key, map[string]any{"face": encoded(t, photo)})
-	testkit.Must(t, err)
+	must.Do(t, err)
 	a, err := k.send(node, r)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	var made registered
 	a.Want(t, 201, &made)
 	return made.ID
@@ -110,7 +110,7 @@ func progress(t *testing.T, k *client, node int) (r report) {
 	t.Helper()
 	within(t, "a report of the comparison", func() error {
 		q, err := k.sign("GET", "/v1.1/jobs/duplicates", "", nil)
-		testkit.Must(t, err)
+		must.Do(t, err)
 		a, err := k.send(node, q)
 		if err == nil && a.Status != 200 {
 			err = fmt.Errorf("%d %s", a.Status, a.Body)

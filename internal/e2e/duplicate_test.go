@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
+	"facet/internal/must"
 	"facet/internal/ports"
-	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 )
 
@@ -43,7 +43,7 @@ func TestKilledNodeComesUp(t *testing.T) {
 func (c *cluster) doubled(t *testing.T) string {
 	t.Helper()
 	s, err := statusOf(c)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	var list []string
 	for _, warning := range s.Warnings {
 		if strings.Contains(warning, "two processes") {
@@ -57,7 +57,7 @@ func (c *cluster) doubled(t *testing.T) string {
 func copyAt(t *testing.T, n dev.NodeInfo) (start func() *launch.Process, peerAddress string) {
 	t.Helper()
 	twin := launch.Node{Host: "127.0.0.1", Data: filepath.Join(t.TempDir(), "copy")}
-	testkit.Must(t, os.CopyFS(twin.Data, os.DirFS(n.Dir)))
+	must.Do(t, os.CopyFS(twin.Data, os.DirFS(n.Dir)))
 	if err := os.Remove(filepath.Join(twin.Data, "node.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func copyAt(t *testing.T, n dev.NodeInfo) (start func() *launch.Process, peerAdd
 	return func() *launch.Process {
 		t.Helper()
 		p, err := launch.Start(exec.Command(n.Cmd[0], append(n.Cmd[1:], twin.Places()...)...), starter.Start)
-		testkit.Must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { p.End(syscall.SIGKILL) })
 		return p
 	}, twin.Peer()
@@ -97,7 +97,7 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 	}
 
 	pid := c.info.Nodes[0].PID
-	testkit.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
+	must.Do(t, syscall.Kill(pid, syscall.SIGSTOP))
 	start, address = copyAt(t, n) // of its present state
 	twin = start()
 	within(t, "the process on the copy takes over", func() error {
@@ -107,7 +107,7 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 		}
 		return err
 	})
-	testkit.Must(t, syscall.Kill(pid, syscall.SIGCONT))
+	must.Do(t, syscall.Kill(pid, syscall.SIGCONT))
 	c.waitDead(t, 0)
 	if found := c.doubled(t); !strings.Contains(found, address) {
 		t.Errorf("facet status says %q, want a line with %s", found, address)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // A list goes in by jobs through a real S3 server while a node dies. Each row has its outcome, no
@@ -35,7 +35,7 @@ func TestImportThroughS3SurvivesKilledNode(t *testing.T) {
 	list += "E-0,two.jpg,\nB-1,rocket.jpg,\nB-2,many.jpg,\nB-3,notes.txt,\nB-4,gone.jpg,\nB-5,one.jpg,nobody\n"
 	file := put(t, dir, "staff.csv", []byte(list))
 	profile, err := json.Marshal(map[string]any{"base_urls": k.info.BaseURLs, "ca_file": k.info.CAFile, "access_key": k.Signer.AccessKey, "secret_key": k.Signer.SecretKey})
-	testkit.Must(t, err)
+	must.Do(t, err)
 	var tenants []struct{ Tenant string }
 	decode(t, c.facet(t, append([]string{"tenant", "show", "bank", "--json"}, c.where()...)...), &tenants)
 	args := []string{"import", "--profile", put(t, dir, "bank.json", profile), "--api-key", k.APIKey, "--bucket", address + "&prefix=" + tenants[0].Tenant + "/", file}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 	"facet/internal/testkit/launch"
 )
 
@@ -36,7 +36,7 @@ func filesIn(t *testing.T, dir string) int {
 		}
 		return err
 	})
-	testkit.Must(t, err)
+	must.Do(t, err)
 	return n
 }
 
@@ -44,8 +44,8 @@ func filesIn(t *testing.T, dir string) int {
 func put(t *testing.T, dir, name string, content []byte) string {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(name))
-	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	testkit.Must(t, os.WriteFile(file, content, 0o600))
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must.Do(t, os.WriteFile(file, content, 0o600))
 	return file
 }
 
@@ -53,7 +53,7 @@ func put(t *testing.T, dir, name string, content []byte) string {
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	return b
 }
 
@@ -72,7 +72,7 @@ func crowd(t *testing.T, n int) (folder string) {
 func reported(t *testing.T, name string) [][]string {
 	t.Helper()
 	f, err := os.Open(name)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) == 0 {
@@ -172,7 +172,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		args := append([]string{"import", "--dir", c.dir, "--api-key", k.APIKey, "--at-once", "4", folder}, more...)
 		for part, end := range ends {
 			p, err := launch.Start(exec.Command(program(), args...), starter.Start)
-			testkit.Must(t, err)
+			must.Do(t, err)
 			k.waitActive(t, 0, (part+1)*n/6)
 			p.Signal(end)
 			if code := p.Wait(); code == 0 || end == syscall.SIGINT && !strings.Contains(p.Out.String(), "the same command goes on") {
@@ -184,7 +184,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 		}
 		for _, lost := range []bool{false, true} {
 			if lost { // the Idempotency-Keys find the registrations again
-				testkit.Must(t, os.Remove(report+".state"))
+				must.Do(t, os.Remove(report+".state"))
 			}
 			if out, err := facet(args...); err != nil {
 				t.Errorf("state lost %v: %v, %s", lost, err, out)
@@ -278,7 +278,7 @@ func TestImportTellsPersonsApart(t *testing.T) {
 	// The state knows them, then the Idempotency-Keys.
 	for _, want := range []string{"3 rows: 3 were in already, 0 registered now, 0 added to", "3 rows: 2 registered, 1 added"} {
 		importAs(t, c, k, want, people, "--per-person")
-		testkit.Must(t, os.Remove(people+".report.csv.state"))
+		must.Do(t, os.Remove(people+".report.csv.state"))
 	}
 	if ann, bo := k.events(t, "Ann"), k.events(t, "Bo"); ann != 2 || bo != 1 {
 		t.Errorf("Ann has %d events, Bo %d, want 2 and 1", ann, bo)

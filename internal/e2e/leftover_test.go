@@ -21,7 +21,7 @@ import (
 	"golang.org/x/image/tiff"
 
 	"facet/engine"
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // oddJPEG returns a JPEG of which libjpeg warns before its first pixel: its JFIF
@@ -29,7 +29,7 @@ import (
 func oddJPEG(t *testing.T, im image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	testkit.Must(t, jpeg.Encode(&out, im, nil))
+	must.Do(t, jpeg.Encode(&out, im, nil))
 	jfif := []byte("\xff\xe0\x00\x10JFIF\x00\xff\x01\x00\x00\x01\x00\x01\x00\x00")
 	return slices.Concat(out.Bytes()[:2], jfif, out.Bytes()[2:])
 }
@@ -46,7 +46,7 @@ func files(t *testing.T) map[string][]byte {
 		"portrait.tiff": func(w *bytes.Buffer, im image.Image) error { return tiff.Encode(w, im, nil) },
 	} {
 		var out bytes.Buffer
-		testkit.Must(t, encode(&out, portrait))
+		must.Do(t, encode(&out, portrait))
 		list[name] = out.Bytes()
 	}
 	for _, name := range []string{
@@ -62,7 +62,7 @@ func files(t *testing.T) map[string][]byte {
 func greyLike(t *testing.T, name string) image.Image {
 	t.Helper()
 	size, _, err := image.DecodeConfig(bytes.NewReader(photo(t, name)))
-	testkit.Must(t, err)
+	must.Do(t, err)
 	im := image.NewGray(image.Rect(0, 0, size.Width, size.Height))
 	for i := range im.Pix {
 		im.Pix[i] = 128

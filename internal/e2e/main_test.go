@@ -24,7 +24,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/models"
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 var (
@@ -179,7 +179,7 @@ func photo(t *testing.T, name string) []byte {
 func shrunk(t *testing.T, name string) *image.RGBA {
 	t.Helper()
 	im, err := jpeg.Decode(bytes.NewReader(photo(t, name)))
-	testkit.Must(t, err)
+	must.Do(t, err)
 	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx()/5, im.Bounds().Dy()/5))
 	draw.CatmullRom.Scale(out, out.Rect, im, im.Bounds(), draw.Src, nil)
 	return out
@@ -189,7 +189,7 @@ func shrunk(t *testing.T, name string) *image.RGBA {
 func small(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	testkit.Must(t, jpeg.Encode(&b, shrunk(t, name), nil))
+	must.Do(t, jpeg.Encode(&b, shrunk(t, name), nil))
 	return b.Bytes()
 }
 
@@ -214,7 +214,7 @@ func extractor(t *testing.T) *engine.Engine {
 		if err == nil {
 			reference.engine, err = engine.New(pack, engine.Config{Library: enginetest.Library(t), Workers: 1})
 		}
-		testkit.Must(t, err)
+		must.Do(t, err)
 	}
 	return reference.engine
 }

@@ -18,7 +18,7 @@ import (
 
 	"facet/engine/imaging"
 	"facet/internal/memscan"
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // addPhoto adds the pieces of a photo: of its file, of the file in base64, and of its pixels at
@@ -37,10 +37,10 @@ func addPhoto(t *testing.T, p *memscan.Pieces, name string) {
 	}
 	add("base64", []byte(base64.StdEncoding.EncodeToString(file)))
 	head, err := imaging.DecodeConfig(file)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	for _, s := range []imaging.Shrink{imaging.Whole, imaging.Half, imaging.Quarter} {
 		var im imaging.Image
-		testkit.Must(t, head.DecodeInto(t.Context(), &im, file, s))
+		must.Do(t, head.DecodeInto(t.Context(), &im, file, s))
 		for y := range im.Height - kept {
 			row := im.Pix[3*im.Width*y:][:3*im.Width]
 			add(fmt.Sprintf("pixels at 1/%d", s), row)
@@ -99,7 +99,7 @@ func sendPhoto(t *testing.T, k *client, name string) {
 				{"/v1.1/face/extract", "faces"}, {"/v1.1/subjects", "face"}, {"/v1.1/face/search", "probe"},
 			} {
 				q, err := k.sign(http.MethodPost, r.target, "", map[string]any{r.member: encoded(t, name)})
-				testkit.Must(t, err)
+				must.Do(t, err)
 				var body io.Reader = bytes.NewReader(q.Body)
 				if chunked {
 					body = struct{ io.Reader }{body} // its length is not known
@@ -127,7 +127,7 @@ func TestMemoryForgetsPhotos(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root reads the memory of another process")
 	}
-	testkit.Must(t, imaging.LoadTurbo(filepath.Join(root, "assets", "lib"), imaging.Installed))
+	must.Do(t, imaging.LoadTurbo(filepath.Join(root, "assets", "lib"), imaging.Installed))
 	c := serve(t, program(), 2, 1)
 	k := c.client(t, 100)
 	sendPhoto(t, k, obama) // loads what is loaded once

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"facet/engine/models"
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // A cluster that was founded with another pack than facet's own keeps it, though its nodes name the folder of all
@@ -18,7 +18,7 @@ func TestClusterKeepsItsPack(t *testing.T) {
 	f := func(c operated, folder string, nodes int) {
 		t.Helper()
 		want, err := models.Read(filepath.Join(packs, folder))
-		testkit.Must(t, err)
+		must.Do(t, err)
 		waitSettled(t, c, nodes, 0)
 		// A node with another pack than the cluster's does not serve.
 		if s, err := statusOf(c); err != nil || s.Pack != want.ID || len(s.Nodes) != nodes {
@@ -31,7 +31,7 @@ func TestClusterKeepsItsPack(t *testing.T) {
 	first := c.nodes[0]
 	first.Signal(syscall.SIGTERM)
 	// Releases before 0.4 noted no pack and had one only.
-	testkit.Must(t, os.Remove(filepath.Join(first.Data, "pack")))
+	must.Do(t, os.Remove(filepath.Join(first.Data, "pack")))
 	first.Args = append(first.Args, "--models", packs)
 	c.start(t, first)
 	f(c, models.FolderMobile, 1)

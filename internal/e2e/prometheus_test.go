@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 	"facet/internal/testkit/launch"
 	"facet/node/wire"
 )
@@ -58,7 +58,7 @@ func startPrometheus(t *testing.T, c *served) *prometheus {
 	address := freeAddress(t)
 	program, err := launch.Start(exec.Command(*prometheusProgram, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
 		"--web.listen-address", address), starter.Start)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if program.End(syscall.SIGKILL); t.Failed() {
 			t.Logf("prometheus said:\n%s", &program.Out)
@@ -150,7 +150,7 @@ func panels(t *testing.T, board string) []panel {
 	t.Helper()
 	raw := read(t, filepath.Join(root, "deploy", "grafana", board+".json"))
 	var b struct{ Panels []panel }
-	testkit.Must(t, json.Unmarshal(raw, &b))
+	must.Do(t, json.Unmarshal(raw, &b))
 	return b.Panels
 }
 
@@ -175,7 +175,7 @@ func (p *prometheus) firing(t *testing.T) map[string]string {
 			Labels map[string]string
 		}
 	}
-	testkit.Must(t, p.get("alerts", nil, &data))
+	must.Do(t, p.get("alerts", nil, &data))
 	names := map[string]string{}
 	for _, a := range data.Alerts {
 		if a.State == "firing" {

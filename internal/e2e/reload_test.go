@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 	"facet/internal/testkit/launch"
 )
 
@@ -29,7 +29,7 @@ func TestServiceTakesSettingsOverOnHangup(t *testing.T) {
 	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	unsigned := func(path string) int {
 		r, err := browser.Get(n.URL() + path)
-		testkit.Must(t, err)
+		must.Do(t, err)
 		r.Body.Close()
 		return r.StatusCode
 	}

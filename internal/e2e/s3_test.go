@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 	"facet/internal/testkit/launch"
 )
 
@@ -33,10 +33,10 @@ func startS3(t *testing.T) s3 {
 	t.Setenv("AWS_ACCESS_KEY_ID", access)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	dir := t.TempDir()
-	testkit.Must(t, os.Mkdir(filepath.Join(dir, bucket), 0o700))
+	must.Do(t, os.Mkdir(filepath.Join(dir, bucket), 0o700))
 	address := freeAddress(t)
 	p, err := launch.Start(exec.Command(server, "--access", access, "--secret", secret, "--port", address, "posix", dir), starter.Start)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if p.End(syscall.SIGKILL); t.Failed() {
 			t.Logf("the S3 server says:\n%s", &p.Out)
@@ -59,7 +59,7 @@ func startS3(t *testing.T) s3 {
 func (s s3) objects(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.dir, folder, "*"))
-	testkit.Must(t, err)
+	must.Do(t, err)
 	all := map[string]string{}
 	for _, name := range names {
 		raw := read(t, name)

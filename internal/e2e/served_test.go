@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"facet/cmd/facet/dev"
+	"facet/internal/must"
 	"facet/internal/ports"
-	"facet/internal/testkit"
 	"facet/internal/testkit/launch"
 	"facet/node/wire"
 )
@@ -35,7 +35,7 @@ func serve(t *testing.T, binary string, nodes, shards int, extra ...string) *ser
 			}
 		}
 	})
-	testkit.Must(t, c.Open("e2e"))
+	must.Do(t, c.Open("e2e"))
 	for range nodes {
 		c.add(t)
 	}
@@ -68,21 +68,21 @@ func (c *served) where() []string { return c.Where(c.running()) }
 func (c *served) add(t *testing.T) *launch.Node {
 	t.Helper()
 	n := &launch.Node{Name: fmt.Sprintf("n%d", len(c.nodes)+1), Founder: len(c.nodes) < c.Founders}
-	testkit.Must(t, c.Prepare(n))
+	must.Do(t, c.Prepare(n))
 	c.nodes = append(c.nodes, n)
 	return n
 }
 
 func (c *served) start(t *testing.T, n *launch.Node) {
 	t.Helper()
-	testkit.Must(t, c.Run(n, c.nodes, starter.Start))
+	must.Do(t, c.Run(n, c.nodes, starter.Start))
 }
 
 // freeAddress returns an address of loopback that no other process of these tests gets.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	free, err := ports.Take(1)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
 }
 

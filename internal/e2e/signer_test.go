@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // curl signs the requests of TestExplainSignatureAgreesWithNode.
@@ -28,7 +28,7 @@ func TestBotocoreSignaturesAreAccepted(t *testing.T) {
 	}
 	headers := map[string]string{"x-api-key": k.APIKey, "content-type": "application/json"}
 	register, err := json.Marshal(map[string]string{"face": encoded(t, obama)})
-	testkit.Must(t, err)
+	must.Do(t, err)
 	calls := []call{
 		{"GET", k.info.BaseURLs[0] + "/v1.1/health", map[string]string{}, ""},
 		{"POST", k.info.BaseURLs[1] + "/v1.1/subjects", headers, string(register)},
@@ -38,7 +38,7 @@ func TestBotocoreSignaturesAreAccepted(t *testing.T) {
 	want := []string{`200 {"status":"OK"}`, `201 {"id":`, `200 {"subjects":[{`, "404 {"}
 	var in, out, errs bytes.Buffer
 	for _, c := range calls {
-		testkit.Must(t, json.NewEncoder(&in).Encode(c))
+		must.Do(t, json.NewEncoder(&in).Encode(c))
 	}
 	cmd := exec.Command(python, filepath.Join("testdata", "botocore_client.py"),
 		k.info.CAFile, k.info.AccessKey, k.info.SecretKey, k.info.Region, k.info.Service)

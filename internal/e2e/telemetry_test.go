@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"facet/internal/testkit"
+	"facet/internal/must"
 )
 
 // ONNX Runtime keeps what it would report to its maker in a folder of the user's home.
@@ -18,7 +18,7 @@ func TestModelsLeaveNothingAtHome(t *testing.T) {
 		t.Fatalf("facet models verify: %v\n%s", err, out)
 	}
 	left, err := os.ReadDir(home)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	for _, e := range left {
 		t.Errorf("%s was left", e.Name())
 	}

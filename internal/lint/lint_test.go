@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 const (
@@ -113,9 +115,7 @@ func (f file) imports() []string {
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return filepath.Dir(filepath.Dir(dir))
 }
 
@@ -151,9 +151,7 @@ func walk(t *testing.T, each func(rel, full string)) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func goFiles(t *testing.T) []file {
@@ -456,9 +454,7 @@ func TestServerLinksNoMoreThanItNeeds(t *testing.T) {
 func TestPinnedModulesStay(t *testing.T) {
 	t.Parallel()
 	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !strings.Contains(string(mod), "github.com/hashicorp/go-metrics v0.6.1") {
 		t.Error("go.mod must keep github.com/hashicorp/go-metrics v0.6.1")
 	}
@@ -469,9 +465,7 @@ func TestPinnedModulesStay(t *testing.T) {
 func TestProductRequiresWhatItImports(t *testing.T) {
 	t.Parallel()
 	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	imports := map[string]bool{}
 	for _, f := range goFiles(t) {
 		if within(f.dir, "scripts") || within(f.dir, "clients") {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // In a bubble of testing/synctest a wait takes no time and ends at the same moment in each run. A wait in
@@ -171,9 +173,7 @@ func bubble(t *testing.T, f func()) { synctest.Test(t, func(t *testing.T) { f() 
 `
 		fset := token.NewFileSet()
 		syntax, err := parser.ParseFile(fset, name, helpers+body, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := realWaits([]file{{name, path.Dir(name), true, syntax, fset}})["TestA"]; !slices.Equal(got, want) {
 			t.Errorf("%s: found %v, want %v", body, got, want)
 		}

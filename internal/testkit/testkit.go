@@ -190,14 +190,6 @@ func (c *Client) Call(t testing.TB, base, method, target string, body any, heade
 // Close closes idle connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
-// Must ends the test if there is an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Decode decodes the answer's JSON into v.
 func (a Answer) Decode(t testing.TB, v any) {
 	t.Helper()

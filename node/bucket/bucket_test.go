@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/router/jobs"
 )
 
@@ -21,12 +22,8 @@ var (
 func put(t testing.TB, dir string, tenant id.Tenant, name, text string) string {
 	t.Helper()
 	full := filepath.Join(dir, tenant.String(), filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(full), 0o700))
+	must.Do(t, os.WriteFile(full, []byte(text), 0o600))
 	return full
 }
 
@@ -35,16 +32,10 @@ func TestOnlyTheTenantsFilesAreRead(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, tenantA, "a/ä b.jpg", "ann")
 	secret := put(t, dir, tenantB, "secret.jpg", "bob")
-	if err := os.Symlink(secret, filepath.Join(dir, tenantA.String(), "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("a/ä b.jpg", filepath.Join(dir, tenantA.String(), "inside")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(secret, filepath.Join(dir, tenantA.String(), "link")))
+	must.Do(t, os.Symlink("a/ä b.jpg", filepath.Join(dir, tenantA.String(), "inside")))
 	s, err := Open("file://" + dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := func(name, want string, missing bool) {
 		t.Helper()
 		got, err := s.Read(t.Context(), tenantA, name, 100)
@@ -75,9 +66,7 @@ func TestFileIsReadUpToItsBound(t *testing.T) {
 	text := strings.Repeat("0123456789", 30_000)
 	put(t, dir, tenantA, "x", text)
 	s, err := Open("file://" + dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := s.Read(t.Context(), tenantA, "x", len(text)); err != nil || !bytes.Equal(got, []byte(text)) {
 		t.Errorf("as large as permitted: %d bytes, %v", len(got), err)
 	}
@@ -114,13 +103,9 @@ func FuzzNameNeverLeadsOutside(f *testing.F) {
 	dir := f.TempDir()
 	put(f, dir, tenantA, "x", "inside")
 	put(f, dir, tenantB, "x", "outside")
-	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("outside"), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, os.WriteFile(filepath.Join(dir, "x"), []byte("outside"), 0o600))
 	s, err := Open("file://" + dir)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	for _, name := range []string{"x", "../x", "../" + tenantB.String() + "/x", "/x", "a/../../x", "..\\x"} {
 		f.Add(name)
 	}

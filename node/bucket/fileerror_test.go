@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/bucket"
 	_ "facet/node/bucket/clouds"
 )
@@ -18,12 +19,8 @@ func TestErrorOfFileHidesItsName(t *testing.T) {
 	tenant := id.Tenant{UUID: id.UUID{0xa}}
 	const name = "Anna Müller.jpg"
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, tenant.String()), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(name, filepath.Join(dir, tenant.String(), name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, tenant.String()), 0o700))
+	must.Do(t, os.Symlink(name, filepath.Join(dir, tenant.String(), name)))
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer refusing.Close()
 	const parameters = "&region=x&anonymous=true&s3ForcePathStyle=true"
@@ -33,9 +30,7 @@ func TestErrorOfFileHidesItsName(t *testing.T) {
 		"s3://photos?endpoint=http://127.0.0.1:1" + parameters: "connection refused",
 	} {
 		s, err := bucket.Open(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = s.Read(t.Context(), tenant, name, 100)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "ller") || strings.Contains(err.Error(), "Anna") {
 			t.Errorf("got %v, want %q without the file's name", err, want)

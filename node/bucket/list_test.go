@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 func TestOnlyMakeFolderMakesFolder(t *testing.T) {
@@ -22,9 +24,7 @@ func TestOnlyMakeFolderMakesFolder(t *testing.T) {
 	}
 	for _, open := range []Opener{MakeFolder, OpenFolder} {
 		f, err := open(t.Context(), "file://"+dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
@@ -35,17 +35,11 @@ func TestListSurvivesRenamedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for i := range 50 {
-		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("a", i)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("a", i), "manifest"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint("a", i)), 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint("a", i), "manifest"), nil, 0o600))
 	}
 	f, err := OpenFolder(t.Context(), "file://"+dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {

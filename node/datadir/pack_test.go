@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestPackIsKept(t *testing.T) {
@@ -21,15 +23,11 @@ func TestPackIsKept(t *testing.T) {
 	}
 	for _, folder := range []string{"lost+found", "group-0"} {
 		f("", false)
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 	}
 	f("", true)
 	for _, identity := range []string{"abc", "def", "def"} {
-		if err := NotePack(dir, identity); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, NotePack(dir, identity))
 		f(identity, true)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/transport"
 )
 
@@ -28,9 +29,7 @@ func BenchmarkScaleLinks(b *testing.B) {
 				l.links[k.node] = k
 			}
 			answer, err := json.Marshal(l.own(time.Now()))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			l.call = func(context.Context, *link) ([]byte, error) { return answer, nil }
 			for b.Loop() {
 				for _, k := range l.links {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"facet/internal/must"
 	"facet/node/metrics"
 )
 
@@ -23,14 +24,10 @@ func TestPageMatchesCatalogue(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "metrics.md")
 	want := metrics.Markdown()
 	if *rewrite {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(page, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("docs/metrics.md is out of date (go test ./node/metrics -run Page -rewrite):\n%s", diff)
 	}
@@ -76,9 +73,7 @@ func TestProcessListsWhatRuntimeExports(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	metrics.RegisterProcess(registry)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	exported := map[string]metrics.Kind{}
 	for _, f := range families {
 		exported[f.GetName()] = metrics.Kind(strings.ToLower(f.GetType().String()))
@@ -152,9 +147,7 @@ func TestRequestIsCounted(t *testing.T) {
 func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

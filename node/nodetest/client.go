@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/internal/testkit"
 	"facet/node/sigv4"
 	"facet/node/transport"
@@ -37,7 +38,7 @@ func (c *Cluster) Client(tenant string) *Client {
 func (c *Cluster) ClientOf(tenant string) (*Client, id.Tenant) {
 	c.t.Helper()
 	key, err := c.CreateTenant(tenant)
-	testkit.Must(c.t, err)
+	must.Do(c.t, err)
 	return c.open(testkit.Signer(key.ID, key.Secret)), key.Tenant
 }
 
@@ -71,7 +72,7 @@ func (c *Cluster) open(signer sigv4.Signer) *Client {
 		dial = slowly(c.Network.Host(ClientHost))
 	}
 	client, err := testkit.New(c.Roots, signer, dial)
-	testkit.Must(c.t, err)
+	must.Do(c.t, err)
 	if c.Network != nil {
 		client.HTTP.Transport = pausing{client.HTTP.Transport.(*http.Transport)}
 	}

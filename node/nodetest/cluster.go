@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"facet/engine/score"
+	"facet/internal/must"
 	"facet/internal/ports"
-	"facet/internal/testkit"
 	"facet/node"
 	"facet/node/cert"
 	"facet/node/datadir"
@@ -149,9 +149,9 @@ func (c *Cluster) configure(o Options) {
 	c.t.Helper()
 	dir := c.tempDir()
 	ca, err := cert.NewCA("test")
-	testkit.Must(c.t, err)
+	must.Do(c.t, err)
 	c.Roots, c.Authority = filepath.Join(dir, "ca.pem"), ca
-	testkit.Must(c.t, os.WriteFile(c.Roots, ca.CertPEM(), 0o600))
+	must.Do(c.t, os.WriteFile(c.Roots, ca.CertPEM(), 0o600))
 	clusterKey, gossipKey := keyFile(c.t, dir, "cluster.key"), keyFile(c.t, dir, "gossip.key")
 	if o.ClusterKeyFile != "" {
 		clusterKey = o.ClusterKeyFile
@@ -170,7 +170,7 @@ func (c *Cluster) configure(o Options) {
 			network = c.Network.Host(m.Host)
 		} else {
 			open, err = ports.Take(len(open))
-			testkit.Must(c.t, err)
+			must.Do(c.t, err)
 		}
 		at := func(port int) string { return fmt.Sprintf("%s:%d", m.Host, port) }
 		name := fmt.Sprintf("n%d", i+1)
@@ -184,7 +184,7 @@ func (c *Cluster) configure(o Options) {
 			Bucket: o.Bucket, Timing: o.Timing, CodesLeast: kernel.BlockRows, Network: network, Log: o.Log.With("node", name),
 		}
 		if i == 0 && o.Dir != "" {
-			testkit.Must(c.t, os.CopyFS(m.Config.Dir, os.DirFS(o.Dir)))
+			must.Do(c.t, os.CopyFS(m.Config.Dir, os.DirFS(o.Dir)))
 		}
 		issue(c.t, ca, m)
 		seeds = append(seeds, m.Config.PeerAddress)
@@ -202,16 +202,16 @@ func nodeHost(subnet, i int) string { return fmt.Sprintf("10.0.%d.%d", subnet, i
 func issue(t testing.TB, ca *cert.CA, m *Member) {
 	t.Helper()
 	in := func(file string) string { return filepath.Join(m.Config.Certificates, file) }
-	testkit.Must(t, os.MkdirAll(m.Config.Certificates, 0o700))
+	must.Do(t, os.MkdirAll(m.Config.Certificates, 0o700))
 	who, err := datadir.Identify(m.Config.Dir)
-	testkit.Must(t, err)
+	must.Do(t, err)
 	own, err := ca.IssueNode(who, []string{m.Host})
-	testkit.Must(t, err)
-	testkit.Must(t, own.Save(in("node.pem"), in("node.key")))
+	must.Do(t, err)
+	must.Do(t, own.Save(in("node.pem"), in("node.key")))
 	server, err := ca.IssueServer([]string{m.Host})
-	testkit.Must(t, err)
-	testkit.Must(t, server.Save(in("server.pem"), in("server.key")))
-	testkit.Must(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
+	must.Do(t, err)
+	must.Do(t, server.Save(in("server.pem"), in("server.key")))
+	must.Do(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
 }
 
 // tempDir returns a folder that goes with the test. In a bubble, where no disk is tried, it is in memory
@@ -224,7 +224,7 @@ func (c *Cluster) tempDir() string {
 		return c.t.TempDir()
 	}
 	dir, err := os.MkdirTemp(memory, "facet-test-")
-	testkit.Must(c.t, err)
+	must.Do(c.t, err)
 	c.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -233,9 +233,9 @@ func keyFile(t testing.TB, dir, name string) string {
 	t.Helper()
 	var key [32]byte
 	_, err := crand.Read(key[:])
-	testkit.Must(t, err)
+	must.Do(t, err)
 	path := filepath.Join(dir, name)
-	testkit.Must(t, os.WriteFile(path, []byte(hex.EncodeToString(key[:])), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(hex.EncodeToString(key[:])), 0o600))
 	return path
 }
 
@@ -243,7 +243,7 @@ func keyFile(t testing.TB, dir, name string) string {
 // directory and certificates of its own.
 func (c *Cluster) Renew(i int) {
 	c.t.Helper()
-	testkit.Must(c.t, os.RemoveAll(c.Nodes[i].Config.Dir))
+	must.Do(c.t, os.RemoveAll(c.Nodes[i].Config.Dir))
 	issue(c.t, c.Authority, c.Nodes[i])
 }
 
@@ -255,13 +255,13 @@ func (c *Cluster) Duplicate(i int, host string) *Member {
 	m.Node, m.Host = nil, host
 	at := func(address string) string {
 		_, port, err := net.SplitHostPort(address)
-		testkit.Must(c.t, err)
+		must.Do(c.t, err)
 		return net.JoinHostPort(host, port)
 	}
 	m.Config.PeerAddress, m.Config.PublicAddress, m.Config.AdminAddress = at(m.Config.PeerAddress), at(m.Config.PublicAddress), at(m.Config.AdminAddress)
 	m.Config.Dir, m.Config.Certificates = m.Config.Dir+"-copy", m.Config.Certificates+"-copy"
 	m.Config.Network, m.URL = c.Network.Host(host), "https://"+m.Config.PublicAddress
-	testkit.Must(c.t, errors.Join(os.RemoveAll(m.Config.Dir), os.CopyFS(m.Config.Dir, os.DirFS(c.Nodes[i].Config.Dir))))
+	must.Do(c.t, errors.Join(os.RemoveAll(m.Config.Dir), os.CopyFS(m.Config.Dir, os.DirFS(c.Nodes[i].Config.Dir))))
 	issue(c.t, c.Authority, &m)
 	return &m
 }
@@ -270,7 +270,7 @@ func (c *Cluster) Duplicate(i int, host string) *Member {
 func (c *Cluster) Restart(i int) {
 	c.t.Helper()
 	n, err := node.Open(c.t.Context(), c.Nodes[i].Config)
-	testkit.Must(c.t, err)
+	must.Do(c.t, err)
 	c.Nodes[i].Node = n
 }
 

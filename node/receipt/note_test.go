@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 func key(n byte) ed25519.PrivateKey {
@@ -20,9 +21,7 @@ func key(n byte) ed25519.PrivateKey {
 func public(t testing.TB, of id.Cluster, n byte) string {
 	t.Helper()
 	text, err := PublicKey(of, key(n).Public().(ed25519.PublicKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return text
 }
 
@@ -46,9 +45,7 @@ func example() *Receipt {
 func signed(t testing.TB, r *Receipt, n byte) []byte {
 	t.Helper()
 	text, err := Sign(r, key(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return text
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"facet/internal/must"
 	"facet/internal/trace"
 	"facet/node/tracing"
 )
@@ -18,9 +19,7 @@ func TestIDOfClientOrdersNoSample(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer collector.Close()
 	tr, err := tracing.Open(t.Context(), tracing.Config{URL: collector.URL, Ratio: .05, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer tr.Close()
 	tracer := tr.Tracer()
 	const requests = 1000
@@ -47,9 +46,7 @@ func TestAnswerOfCollectorIsCutInLog(t *testing.T) {
 	defer collector.Close()
 	var log bytes.Buffer
 	tr, err := tracing.Open(t.Context(), tracing.Config{URL: collector.URL, Ratio: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, r := trace.New(t.Context())
 	tr.Tracer().Sample(ctx, trace.Beginning{Name: "GET /x"})
 	r.End(200, false)

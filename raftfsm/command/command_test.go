@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"facet/internal/codec"
+	"facet/internal/must"
 )
 
 type (
@@ -40,9 +41,7 @@ func TestCommandIsAppliedByItsRow(t *testing.T) {
 	f := func(cmd []byte, head codec.Head, answer func([]byte) (sum, error), want int) {
 		t.Helper()
 		raw, err := apply(table[:], m, cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if raw[0] != head.Code || raw[1] != head.Version {
 			t.Errorf("the answer begins with %x, want %x", raw[:2], head)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
@@ -38,9 +39,7 @@ func expect[T any](w *metaWorld, parse func([]byte) (T, error), want T) {
 	w.check = append(w.check, func(t *testing.T, answer []byte) {
 		t.Helper()
 		got, err := parse(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !reflect.DeepEqual(want, got) {
 			t.Fatalf("answer (-want +got):\n%s", cmp.Diff(want, got))
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/shardfsm"
@@ -52,9 +53,7 @@ func TestReplicasAgreeWhereverEventsLie(t *testing.T) {
 			commands = append(commands, w.next())
 		}
 		store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 4000, Damaged: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		made, batched := 0, rand.New(rand.NewPCG(seed, 8))
 		machines := fsmtest.Run(t, fsmtest.Case{
 			Rand: r, Commands: commands,

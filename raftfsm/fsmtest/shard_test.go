@@ -15,6 +15,7 @@ import (
 	"facet/engine/score"
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
@@ -275,9 +276,7 @@ func expectOf[T any](w *shardWorld, parse func([]byte) (T, error), want T) {
 	w.check = append(w.check, func(t *testing.T, answer []byte) {
 		t.Helper()
 		got, err := parse(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !reflect.DeepEqual(want, got) {
 			t.Fatalf("answer (-want +got):\n%s", cmp.Diff(want, got))
 		}

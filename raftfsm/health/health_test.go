@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"facet/internal/must"
 )
 
 const (
@@ -53,9 +55,7 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 		h := New(stall, stallFatal)
 		defer h.Close()
 		failed := make(chan error, 1)
-		if err := h.Start(func(err error) { failed <- err }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.Start(func(err error) { failed <- err }))
 		// Two writers that overlap all the time, each answered within 20 s.
 		first := h.Writing()
 		for range 10 {

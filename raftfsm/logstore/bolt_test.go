@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"facet/internal/must"
 	"facet/raftfsm/health"
 )
 
@@ -20,7 +21,7 @@ var planted = []byte("nothing else in a folder has these bytes")
 func has(t testing.TB, dir, name string) bool {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
-	must(t, err)
+	must.Do(t, err)
 	return bytes.Contains(b, planted)
 }
 
@@ -28,7 +29,7 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d, err := openBolt(dir, false)
-	must(t, err)
+	must.Do(t, err)
 	defer func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -42,10 +43,10 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 		if index <= 20 {
 			l.Data = planted
 		}
-		must(t, log.StoreLog(l))
+		must.Do(t, log.StoreLog(l))
 	}
-	must(t, stable.SetUint64(keyTerm, 3))
-	must(t, log.DeleteRange(1, 20))
+	must.Do(t, stable.SetUint64(keyTerm, 3))
+	must.Do(t, log.DeleteRange(1, 20))
 	if !has(t, dir, File) || !log.freed.Load() {
 		t.Fatal("the file forgets by itself: there is no need to renew it")
 	}
@@ -57,7 +58,7 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 			}
 		}
 	})
-	must(t, d.renew())
+	must.Do(t, d.renew())
 	work.Wait()
 	if has(t, dir, File) {
 		t.Error("the renewed file has what was cut off")
@@ -75,10 +76,10 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 func TestUnfinishedLogCopyIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600))
 	d, err := openBolt(dir, false)
-	must(t, err)
-	must(t, d.Close())
+	must.Do(t, err)
+	must.Do(t, d.Close())
 	if _, err := os.Stat(filepath.Join(dir, renewedFile)); err == nil {
 		t.Error("it stays")
 	}

@@ -12,16 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"facet/internal/must"
 	"facet/raftfsm/health"
 )
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // openTest opens a file without fsync. It returns an error for damaged pages.
 func openTest(dir string) (d Disk, err error) {
@@ -33,7 +26,7 @@ func openTest(dir string) (d Disk, err error) {
 func openLog(t testing.TB, dir string) (*Log, *Stable) {
 	t.Helper()
 	d, err := openTest(dir)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { d.Close() })
 	h := health.New(time.Second, time.Minute)
 	t.Cleanup(h.Close)
@@ -55,10 +48,10 @@ func sample() []*raft.Log {
 func TestLogReturnsStoredEntries(t *testing.T) {
 	t.Parallel()
 	s, _ := openLog(t, t.TempDir())
-	must(t, s.StoreLogs(sample()))
+	must.Do(t, s.StoreLogs(sample()))
 	for _, want := range sample() {
 		var got raft.Log
-		must(t, s.GetLog(want.Index, &got))
+		must.Do(t, s.GetLog(want.Index, &got))
 		if diff := cmp.Diff(*want, got); diff != "" {
 			t.Errorf("entry %d (-want +got):\n%s", want.Index, diff)
 		}
@@ -69,7 +62,7 @@ func TestLogReturnsStoredEntries(t *testing.T) {
 	if err := s.Verify(); err != nil {
 		t.Error(err)
 	}
-	must(t, s.DeleteRange(3, 3))
+	must.Do(t, s.DeleteRange(3, 3))
 	if err := s.Verify(); !errors.Is(err, health.ErrCorrupt) {
 		t.Errorf("a log with a hole: got %v, want health.ErrCorrupt", err)
 	}
@@ -107,9 +100,9 @@ func TestFlippedBitsNeverGiveWrongEntry(t *testing.T) {
 		l.Index = i + 1
 		want = append(want, l)
 	}
-	must(t, errors.Join(s.StoreLogs(want), stable.SetUint64(keyTerm, 3), s.disk.Close()))
+	must.Do(t, errors.Join(s.StoreLogs(want), stable.SetUint64(keyTerm, 3), s.disk.Close()))
 	file, err := os.ReadFile(filepath.Join(dir, File))
-	must(t, err)
+	must.Do(t, err)
 	const rounds = 400
 	found := 0
 	for seed := range uint64(rounds) {
@@ -133,7 +126,7 @@ var errWrong = errors.New("wrong")
 
 func readDamaged(t *testing.T, file []byte, want []*raft.Log) error {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, File), file, 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, File), file, 0o600))
 	d, err := openTest(dir)
 	if err != nil {
 		return err
@@ -188,14 +181,14 @@ func TestPowerCutNeverTearsVote(t *testing.T) {
 		t.Helper()
 		term, err1 := s.GetUint64(keyVoteTerm)
 		candidate, err2 := s.Get(keyVoteCandidate)
-		must(t, errors.Join(err1, err2))
+		must.Do(t, errors.Join(err1, err2))
 		return fmt.Sprintf("%d for %s", term, candidate)
 	}
 	torn := 0
 	for n := range 3 {
 		dir := t.TempDir()
 		d, err := openTest(dir)
-		must(t, err)
+		must.Do(t, err)
 		h := health.New(time.Second, time.Minute)
 		ours := &Stable{disk: &crashDisk{d, 1 + n}, health: h}
 		vote(ours, 1, "a")
@@ -204,18 +197,18 @@ func TestPowerCutNeverTearsVote(t *testing.T) {
 			t.Errorf("cut before write %d: the vote is %s", n, got)
 		}
 		h.Close()
-		must(t, d.Close())
+		must.Do(t, d.Close())
 	}
 	for n := range 3 { // the same on the bare store
 		d, err := openTest(t.TempDir())
-		must(t, err)
+		must.Do(t, err)
 		bare := &crashDisk64{crashDisk{d, 2 + n}}
 		vote(bare, 1, "a")
 		vote(bare, 2, "b")
 		if got := read(d); got == "2 for a" {
 			torn++
 		}
-		must(t, d.Close())
+		must.Do(t, d.Close())
 	}
 	if torn == 0 {
 		t.Error("the bare store never tears a vote: the wrapper is no longer needed")

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
 
+	"facet/internal/must"
 	"facet/raftfsm/health"
 )
 
@@ -23,7 +24,7 @@ type flushed struct {
 func openFlushed(t *testing.T) *flushed {
 	t.Helper()
 	d, err := openBolt(t.TempDir(), true)
-	must(t, err)
+	must.Do(t, err)
 	h := health.New(time.Second, time.Minute)
 	t.Cleanup(func() {
 		h.Close()
@@ -57,7 +58,7 @@ func (f *flushed) vote(term uint64) {
 
 func (f *flushed) must(errs ...error) {
 	f.t.Helper()
-	must(f.t, errors.Join(errs...))
+	must.Do(f.t, errors.Join(errs...))
 }
 
 func (f *flushed) complete() error { return f.log.Complete(f.stable, f.index, f.term) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"facet/internal/must"
 	"facet/raftfsm/fsmtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,9 +127,7 @@ func TestTagsAreBounded(t *testing.T) {
 		t.Errorf("a label that was kept: identity %d, want %d", got, TagsMax+2)
 	}
 	restored := New()
-	if err := restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, g.m))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, g.m))))
 	if restored.Digest() != g.m.Digest() {
 		t.Error("a snapshot holds other tags")
 	}

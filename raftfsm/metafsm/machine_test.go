@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"facet/internal/must"
 	"facet/raftfsm"
 
 	"github.com/google/go-cmp/cmp"
@@ -189,9 +190,7 @@ func TestChangedSignalsEachChange(t *testing.T) {
 	if closed(next) {
 		t.Error("an empty command is told as a change")
 	}
-	if err := m.Restore(bytes.NewReader(snap)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Restore(bytes.NewReader(snap)))
 	if !closed(next) {
 		t.Error("a restore changed records silently")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/operation"
 	"facet/shard/segment"
 )
@@ -38,9 +39,7 @@ func (d disk) store(t testing.TB, m *operation.Memory, clean segment.Clean) []by
 	t.Helper()
 	v := m.Freeze()
 	defer v.Release()
-	if err := v.Settle(d.Store, clean); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Settle(d.Store, clean))
 	b := encode(t, v)
 	m.Adopt(v)
 	if err := d.Collect(); err != nil { // the files of v are held still
@@ -53,14 +52,10 @@ func (d disk) store(t testing.TB, m *operation.Memory, clean segment.Clean) []by
 func (d disk) bytes(t testing.TB) (n int64) {
 	t.Helper()
 	list, err := os.ReadDir(d.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range list {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		n += info.Size()
 	}
 	return n
@@ -146,9 +141,7 @@ func TestMemoryLoadsFromFiles(t *testing.T) {
 			switch r.IntN(5) {
 			case 0: // a snapshot that fails behind its files
 				v := other.Freeze()
-				if err := v.Settle(d.Store, segment.Share); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, v.Settle(d.Store, segment.Share))
 				v.Release()
 			case 1: // one of an earlier level
 				v := other.Freeze()
@@ -208,14 +201,10 @@ func TestErasureDropsForgottenOperations(t *testing.T) {
 	there := func() bool {
 		t.Helper()
 		names, err := filepath.Glob(filepath.Join(d.dir, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, name := range names {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if bytes.Contains(b, old.IDs[0][:]) {
 				return true
 			}
@@ -254,9 +243,7 @@ func TestDamagedOperationFileIsRefused(t *testing.T) {
 		if err == nil {
 			err = harm(names[0], raw)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := readWith(b, limits, d.Store); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", what, err, want)
 		}
@@ -288,16 +275,12 @@ func TestMismatchedFilesAreRefused(t *testing.T) {
 	make := func(first uint64, list ...operation.Outcome) file {
 		t.Helper()
 		w, err := d.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, o := range list {
 			w.Add(segment.Record{Sequence: first + uint64(i), Clear: codec.Encode(codec.Head{Code: 17, Version: 1}, o)})
 		}
 		f, err := w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer f.Release()
 		return file{f.Ref().Hash}
 	}

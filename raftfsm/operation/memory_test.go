@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/operation"
 )
 
@@ -146,9 +147,7 @@ func TestLoadedMemoryForgetsAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	loaded, err := read(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if known(loaded, 7) || loaded.Len() != 3 || loaded.Clock() != 2*minute {
 		t.Errorf("loaded: %d operations at %d, the later one known: %v", loaded.Len(), loaded.Clock(), known(loaded, 7))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/fsmtest"
 	"facet/shard/auditlog"
@@ -105,7 +106,7 @@ func replicasAgree(t *testing.T, seeds uint64, commands func(random *rand.Rand) 
 		machine := func() raftfsm.Machine { return New(table, testArena) }
 		if seed%2 == 0 {
 			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 2000})
-			must(t, err)
+			must.Do(t, err)
 			machine = func() raftfsm.Machine { return newFiling(t, random, store) }
 		}
 		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: list})

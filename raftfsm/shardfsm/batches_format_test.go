@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"facet/internal/must"
 	"facet/raftfsm/fsmtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,7 +41,7 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	}
 
 	copied := t.TempDir()
-	must(t, os.CopyFS(copied, os.DirFS(dir)))
+	must.Do(t, os.CopyFS(copied, os.DirFS(dir)))
 	again := batching(t, copied)
 	if err := again.Restore(bytes.NewReader(state)); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("what was stored is read as another state: %x, want %x, %v", again.Digest(), m.Digest(), err)
@@ -60,7 +61,7 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 func batching(t *testing.T, dir string) *Machine {
 	t.Helper()
 	store, err := segment.Open(dir, segment.Options{})
-	must(t, err)
+	must.Do(t, err)
 	m := New(newTable(t), testArena)
 	t.Cleanup(m.Shard().Close)
 	m.Keep(store)
@@ -85,7 +86,7 @@ func storedText(t *testing.T, m *Machine, dir string) (text string, state []byte
 	}
 	for _, name := range names { // sorted
 		b, err := os.ReadFile(name)
-		must(t, err)
+		must.Do(t, err)
 		text += fmt.Sprintf("%s %x\n", filepath.Base(name), b)
 	}
 	return text, state

@@ -8,6 +8,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard"
 	"facet/shard/scan"
 	"facet/shard/seal"
@@ -34,7 +35,7 @@ func TestCoverageIsOfItsIndex(t *testing.T) {
 	t.Parallel()
 	const writes = 60
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeyBytes))
-	must(t, err)
+	must.Do(t, err)
 	m := &meeting{Machine: New(newTable(t), testArena)}
 	defer m.Shard().Close()
 	shard.Follow(m.Shard(), m)

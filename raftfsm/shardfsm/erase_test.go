@@ -7,6 +7,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/raftfsm/fsmtest"
 	"facet/shard"
@@ -27,7 +28,7 @@ type planted struct {
 func (p *planted) propose(c any) []byte {
 	p.t.Helper()
 	answer, err := p.group.Propose(context.Background(), encode(c))
-	must(p.t, err)
+	must.Do(p.t, err)
 	return answer
 }
 
@@ -55,14 +56,14 @@ func erasedInTime(t *testing.T, enrol, erase func(p *planted)) {
 	settle(t, g)
 	secret := []byte("a secret of thirty-two bytes ...")
 	key, err := seal.NewKey(secret)
-	must(t, err)
+	must.Do(t, err)
 	p := &planted{t: t, group: g, key: key}
 	p.propose(Grant{Gallery: testGallery, Generation: 1, Total: 200})
 	for n := range byte(50) {
 		p.propose(p.register(100 + n))
 	}
 	enrol(p)
-	must(t, g.Snapshot())
+	must.Do(t, g.Snapshot())
 	scan := fsmtest.NewScanner(p.template(1), secret)
 	if found := scan.Files(t, dir); len(found) < 2 {
 		t.Fatalf("the scan finds what is enrolled in %v only: it would not find what is erased", found)

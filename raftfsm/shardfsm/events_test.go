@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
 	"facet/shard"
@@ -134,7 +135,7 @@ func TestCommandsChangeTheirRecords(t *testing.T) {
 func answer[C any](t testing.TB, m *Machine, op command.Op[C, RegisterAnswer], c C) RegisterAnswer {
 	t.Helper()
 	a, err := op.Answer(m.Apply(1, op.Encode(c)))
-	must(t, err)
+	must.Do(t, err)
 	return a
 }
 
@@ -240,7 +241,7 @@ func TestFenceRefusesOlderGenerations(t *testing.T) {
 		m.Apply(1, FenceOp.Encode(Fence{Gallery: g, Generation: 2}))
 	}
 	restored := New(newTable(t), testArena)
-	must(t, restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, m))))
+	must.Do(t, restored.Restore(bytes.NewReader(fsmtest.Snapshot(t, m))))
 	for _, m := range []*Machine{m, restored} {
 		for _, g := range []id.Gallery{testGallery, unseen} {
 			grant, err := GrantOp.Answer(m.Apply(1, GrantOp.Encode(Grant{Gallery: g, Generation: 1, Total: 9})))

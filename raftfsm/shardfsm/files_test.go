@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/shard/job"
 	"facet/shard/segment"
@@ -79,13 +80,13 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 		c.t.Fatal(list, err)
 	}
 	info, err := os.Stat(list[0])
-	must(c.t, err)
+	must.Do(c.t, err)
 	segments = make(map[string]int64)
 	names, err := filepath.Glob(filepath.Join(c.dir, string(name), "segments", "*.seg"))
-	must(c.t, err)
+	must.Do(c.t, err)
 	for _, path := range names {
 		f, err := os.Stat(path)
-		must(c.t, err)
+		must.Do(c.t, err)
 		segments[path] = f.Size()
 	}
 	return info.Size(), segments
@@ -96,7 +97,7 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 	t.Parallel()
 	store, err := segment.Open(t.TempDir(), segment.Options{})
-	must(t, err)
+	must.Do(t, err)
 	var may atomic.Bool
 	open := func() *Machine {
 		m := New(newTable(t), testArena)
@@ -115,7 +116,7 @@ func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 		may.Store(on)
 		f := m.freeze()
 		files, err := f.Settle(segment.Share)
-		must(t, err)
+		must.Do(t, err)
 		var b bytes.Buffer
 		if _, err := f.WriteTo(&b); err != nil {
 			t.Fatal(err)
@@ -125,7 +126,7 @@ func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 		}
 		f.Adopt()
 		err = store.Collect()
-		must(t, err)
+		must.Do(t, err)
 		codes := recordsOf(t, b.Bytes())
 		for _, old := range []byte{16, 17, 32, 33} {
 			if slices.Contains(codes, old) == on || slices.Contains(codes, map[byte]byte{16: 18, 17: 19, 32: 34, 33: 35}[old]) != on {
@@ -134,7 +135,7 @@ func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 		}
 		may.Store(false)
 		next := open()
-		must(t, next.Restore(&b))
+		must.Do(t, next.Restore(&b))
 		f.Release()
 		if next.Digest() != want || !next.Remembers(testRegister(0).Op) {
 			t.Errorf("snapshot %d: the state differs", i)
@@ -174,7 +175,7 @@ func TestMemberIsSentOnlyMissingFiles(t *testing.T) {
 		if whole < 900_000 {
 			t.Errorf("%d bytes were sent", whole)
 		}
-		must(t, member.Close())
+		must.Do(t, member.Close())
 		c.enrol(leader, 1000, 20)
 		c.job(leader, jobOf(7, 3), 10)
 		c.snapshot(leader)
@@ -195,7 +196,7 @@ func (c *trio) fileOf(name id.Member, code byte) string {
 	_, files := c.sizes(name)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		b, err := os.ReadFile(path)
-		must(c.t, err)
+		must.Do(c.t, err)
 		operations, items := b[24] == 17 && b[25] == 1, b[40] == 33 && b[41] == 1
 		if len(b) > 64 && (code == 17 && operations || code == 33 && items || code == 0 && !operations && !items) {
 			return path
@@ -217,7 +218,7 @@ func sendDamagedAgain(c *trio, leader *raftfsm.Group, state *Machine) {
 	c.add(leader, "member-b")
 	member, _ := c.open("member-b")
 	c.wait(leader, member)
-	must(t, member.Close())
+	must.Do(t, member.Close())
 	folder := filepath.Join(c.dir, "member-b")
 	for i, damage := range []struct {
 		code byte
@@ -238,7 +239,7 @@ func sendDamagedAgain(c *trio, leader *raftfsm.Group, state *Machine) {
 			}
 		}
 		aside := filepath.Join(c.dir, "aside", string(rune('a'+i)))
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(aside), 0o700), os.Rename(folder, aside)))
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(aside), 0o700), os.Rename(folder, aside)))
 		if n, err := raftfsm.SalvageSegments(aside, folder); err != nil || n != len(names)-1+damage.gone {
 			t.Fatalf("harm %d: %d segments of %d are sound, %v", i, n, len(names), err)
 		}
@@ -249,7 +250,7 @@ func sendDamagedAgain(c *trio, leader *raftfsm.Group, state *Machine) {
 			t.Errorf("harm %d: %d bytes were sent for %d; digest %x, want %x", i, sent, size, copied.Digest(), state.Digest())
 		}
 		checkSealed(t, copied, 1000)
-		must(t, member.Close())
+		must.Do(t, member.Close())
 	}
 }
 
@@ -274,7 +275,7 @@ func restartFromFiles(t *testing.T) {
 	for round := range 3 {
 		for i := range byte(n) {
 			a, err := g.Propose(t.Context(), RegisterOp.Encode(testRegister(i)))
-			must(t, err)
+			must.Do(t, err)
 			want := Done
 			if i < byte(round)*10 {
 				want = Replayed
@@ -286,7 +287,7 @@ func restartFromFiles(t *testing.T) {
 				break
 			}
 		}
-		must(t, errors.Join(g.Snapshot(), g.Close()))
+		must.Do(t, errors.Join(g.Snapshot(), g.Close()))
 		g = start()
 	}
 	if got := m.Shard().Slots().Stats().Active; got != n || m.Operations() != n {

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func TestFormatsPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("format.md")
-	must(t, err)
+	must.Do(t, err)
 	_, listed, _ := strings.Cut(string(page), "## Commands")
 	listed, rest, _ := strings.Cut(listed, "## Statuses")
 	statuses, _, _ := strings.Cut(rest, "## State")

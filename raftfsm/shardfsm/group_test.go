@@ -16,6 +16,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 	"facet/shard"
 	"facet/shard/seal"
@@ -110,13 +111,13 @@ func openGroup(t testing.TB, dir string, m *Machine, tune func(*raftfsm.Config))
 		tune(&cfg)
 	}
 	g, err := raftfsm.Open(cfg, m)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	must(t, g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}))
+	must.Do(t, g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}))
 	return g
 }
 
@@ -149,7 +150,7 @@ func TestOlderFolderIsReadAndConverted(t *testing.T) { bubble(t, readAndConvert)
 
 func readAndConvert(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))))
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))))
 	check := func(when string) {
 		t.Helper()
 		m := New(newTable(t), testArena)
@@ -185,7 +186,7 @@ func readAndConvert(t *testing.T) {
 func checkOldFaces(t *testing.T, m *Machine) {
 	t.Helper()
 	key, err := seal.NewKey([]byte("77777777777777777777777777777777"))
-	must(t, err)
+	must.Do(t, err)
 	g := id.Gallery{UUID: id.UUID{0x77}}
 	for n := range byte(30) {
 		ref := shard.FaceRef{Gallery: g, Generation: 3, Subject: id.Subject{UUID: id.UUID{0x77, n}}, Event: id.Event{UUID: id.UUID{0x78, n}}}
@@ -212,13 +213,13 @@ func removeLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, g.Snapshot())
+	must.Do(t, g.Snapshot())
 	want := m.Digest()
-	must(t, g.Close())
+	must.Do(t, g.Close())
 	files := func() []string {
 		t.Helper()
 		names, err := filepath.Glob(filepath.Join(dir, "segments", "*"))
-		must(t, err)
+		must.Do(t, err)
 		return names
 	}
 	whole := files()
@@ -226,7 +227,7 @@ func removeLeftovers(t *testing.T) {
 		t.Fatalf("segments %v, want one", whole)
 	}
 	b, err := os.ReadFile(whole[0])
-	must(t, err)
+	must.Do(t, err)
 	// A segment of an unfinished snapshot, and parts of a segment, of a copy of the log
 	// and of a snapshot.
 	for name, b := range map[string][]byte{
@@ -236,8 +237,8 @@ func removeLeftovers(t *testing.T) {
 		filepath.Join("snapshots", "9-9-9.tmp", "state.bin"):       b,
 	} {
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, b, 0o600))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, b, 0o600))
 	}
 	m = New(newTable(t), testArena)
 	g = openGroup(t, dir, m, nil)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm"
 )
 
@@ -37,7 +38,7 @@ func inTrio(t *testing.T, do func(c *trio, leader *raftfsm.Group, state *Machine
 			}
 		})
 		g, m := c.open("member-a")
-		must(t, g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}))
+		must.Do(t, g.Bootstrap([]raftfsm.Server{{Member: "member-a", Voter: true}}))
 		settle(t, g)
 		c.propose(g, Grant{Gallery: testGallery, Generation: 1, Total: 5000})
 		do(c, g, m)
@@ -56,7 +57,7 @@ func (c *trio) propose(g *raftfsm.Group, list ...any) {
 func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
 	c.t.Helper()
 	g, m, err := c.try(name)
-	must(c.t, err)
+	must.Do(c.t, err)
 	c.t.Cleanup(func() {
 		if err := g.Close(); err != nil {
 			c.t.Error(err)
@@ -99,7 +100,7 @@ func (c *trio) add(leader *raftfsm.Group, name id.Member) {
 	if err == nil {
 		err = leader.AddNonvoter(c.t.Context(), name, index)
 	}
-	must(c.t, err)
+	must.Do(c.t, err)
 }
 
 // proposersMost is less than the most commands that may wait in a group.
@@ -130,12 +131,12 @@ func (c *trio) wait(leader, member *raftfsm.Group) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
 	defer cancel()
-	must(c.t, member.WaitApplied(ctx, leader.Applied()))
+	must.Do(c.t, member.WaitApplied(ctx, leader.Applied()))
 }
 
 func (c *trio) snapshot(g *raftfsm.Group) {
 	c.t.Helper()
-	must(c.t, g.Snapshot())
+	must.Do(c.t, g.Snapshot())
 }
 
 // checkSealed reads the faces that enrol proposed.
@@ -172,7 +173,7 @@ func harm(t *testing.T, path string, do func(path string, b []byte) error) int64
 	if err == nil {
 		err = do(path, b)
 	}
-	must(t, err)
+	must.Do(t, err)
 	return int64(len(b))
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/job"
 )
 
@@ -63,7 +64,7 @@ func putCommands(n JobName) []any {
 func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	t.Helper()
 	a, err := BeginJobOp.Answer(m.Apply(1, encode(c)))
-	must(t, err)
+	must.Do(t, err)
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 	"facet/shard"
@@ -25,7 +26,7 @@ func TestRestorationBytesMatchFormat(t *testing.T) {
 		answer := m.Apply(10, cmd)
 		fmt.Fprintf(&b, "load %x\nanswer %x\n", cmd, answer)
 		a, err := LoadOp.Answer(answer)
-		must(t, err)
+		must.Do(t, err)
 		return a
 	}
 	base := apply(begin).Last

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"testing"
 
+	"facet/internal/must"
 	"facet/raftfsm"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,14 +20,6 @@ import (
 )
 
 var _ = flag.Bool("rewrite", false, "write testdata anew")
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // once gives each command the index 1.
 func once(int) uint64 { return 1 }
@@ -51,7 +44,7 @@ func newTable(t testing.TB) *score.Table {
 	table, err := score.NewTable([]score.Point{
 		{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max},
 	})
-	must(t, err)
+	must.Do(t, err)
 	return table
 }
 
@@ -74,14 +67,14 @@ func testUnregister(n byte) Unregister {
 func register(t testing.TB, m *Machine, c Register) RegisterAnswer {
 	t.Helper()
 	a, err := RegisterOp.Answer(m.Apply(1, RegisterOp.Encode(c)))
-	must(t, err)
+	must.Do(t, err)
 	return a
 }
 
 func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
 	t.Helper()
 	a, err := UnregisterOp.Answer(m.Apply(1, UnregisterOp.Encode(c)))
-	must(t, err)
+	must.Do(t, err)
 	return a
 }
 
@@ -188,7 +181,7 @@ func TestReadersKeepShardOverRestore(t *testing.T) {
 	good := fsmtest.Snapshot(t, filled(t))
 	m := New(newTable(t), testArena)
 	s := m.Shard()
-	must(t, m.Restore(bytes.NewReader(good)))
+	must.Do(t, m.Restore(bytes.NewReader(good)))
 	if got := s.Slots().Usage(testGallery).Active; got != 2 {
 		t.Errorf("a shard taken before sees %d active events, want 2", got)
 	}
@@ -210,7 +203,7 @@ func FuzzDecodeInvertsEncode(f *testing.F) {
 
 func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	store, err := segment.Open(f.TempDir(), segment.Options{})
-	must(f, err)
+	must.Do(f, err)
 	table := newTable(f)
 	empty := func() raftfsm.Machine {
 		m := New(table, testArena)

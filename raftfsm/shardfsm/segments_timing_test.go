@@ -10,6 +10,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -27,7 +28,7 @@ func sizes(b *testing.B, dir string) map[string]int64 {
 		}
 		return err
 	})
-	must(b, err)
+	must.Do(b, err)
 	return list
 }
 
@@ -60,6 +61,6 @@ func fill(b *testing.B, s *shard.Shard, key *seal.Key, from, to int) {
 			face.Template[j] /= float32(math.Sqrt(squares))
 		}
 		e.Sealed = shard.SealFace(key, shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event}, face)
-		must(b, s.Put(e, shard.OldestDeleted))
+		must.Do(b, s.Put(e, shard.OldestDeleted))
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/raftfsm/operation"
 	"facet/shard"
 	"facet/shard/job"
@@ -37,7 +38,7 @@ var kinds = map[byte]string{
 func packed(b *testing.B, raw []byte) int {
 	b.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	must(b, err)
+	must.Do(b, err)
 	defer z.Close()
 	return len(z.EncodeAll(raw, nil))
 }
@@ -103,7 +104,7 @@ func (l *ledger) register(n int) {
 		_, added := l.m.jobs.Add(name, 0, items, testTime)
 		_, opened := l.m.jobs.Open(name, testTime)
 		_, finished := l.m.jobs.Finish(name, results, testTime)
-		must(l.b, errors.Join(err, added, opened, finished))
+		must.Do(l.b, errors.Join(err, added, opened, finished))
 	}
 }
 
@@ -122,7 +123,7 @@ func (l *ledger) erase(n, of, from int) {
 		var u id.UUID
 		binary.BigEndian.PutUint64(u[:], number*0x9e3779b97f4a7c15)
 		binary.BigEndian.PutUint64(u[8:], number)
-		must(l.b, l.m.Shard().Erase(shard.Erasure{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Time: testTime}))
+		must.Do(l.b, l.m.Shard().Erase(shard.Erasure{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Time: testTime}))
 	}
 }
 
@@ -138,11 +139,11 @@ func (l *ledger) snapshot(name string) []byte {
 	}
 	var raw bytes.Buffer
 	z, err := zstd.NewWriter(&raw, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	must(l.b, err)
+	must.Do(l.b, err)
 	if _, err := f.WriteTo(z); err != nil {
 		l.b.Fatal(err)
 	}
-	must(l.b, z.Close())
+	must.Do(l.b, z.Close())
 	f.Adopt()
 	took := time.Since(begin)
 	files := written(before, sizes(l.b, l.dir))
@@ -166,9 +167,9 @@ func (l *ledger) restore(state []byte) {
 	defer m.Shard().Close()
 	begin := time.Now()
 	z, err := zstd.NewReader(bytes.NewReader(state), zstd.WithDecoderConcurrency(1))
-	must(l.b, err)
+	must.Do(l.b, err)
 	defer z.Close()
-	must(l.b, m.Restore(z))
+	must.Do(l.b, m.Restore(z))
 	l.b.ReportMetric(time.Since(begin).Seconds(), "restore-s")
 	if got, want := m.Operations(), l.m.Operations(); got != want {
 		l.b.Fatalf("%d operations, want %d", got, want)
@@ -179,7 +180,7 @@ func (l *ledger) restore(state []byte) {
 func (l *ledger) byKind(state []byte) map[byte][]byte {
 	l.b.Helper()
 	z, err := zstd.NewReader(bytes.NewReader(state), zstd.WithDecoderConcurrency(1))
-	must(l.b, err)
+	must.Do(l.b, err)
 	defer z.Close()
 	return recordBodies(l.b, z)
 }
@@ -188,14 +189,14 @@ func (l *ledger) byKind(state []byte) map[byte][]byte {
 func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
 	t.Helper()
 	in, err := codec.NewReader(r, magic)
-	must(t, err)
+	must.Do(t, err)
 	kind := make(map[byte][]byte)
 	for {
 		r, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return kind
 		}
-		must(t, err)
+		must.Do(t, err)
 		kind[r.Code] = append(kind[r.Code], r.Body...)
 	}
 }
@@ -214,15 +215,15 @@ func BenchmarkSnapshotWrites(b *testing.B) {
 		}
 	}
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	must(b, err)
+	must.Do(b, err)
 	for b.Loop() {
 		dir := b.TempDir()
 		store, err := segment.Open(dir, segment.Options{})
-		must(b, err)
+		must.Do(b, err)
 		l := &ledger{b: b, m: New(newTable(b), kernel.NewArena(0)), key: key, dir: dir, random: rand.NewChaCha8([32]byte{1})}
 		l.m.Keep(store)
 		l.m.Batch(func() bool { return os.Getenv("WHOLE") == "" })
-		must(b, l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}))
+		must.Do(b, l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}))
 		full := limits.Plain + limits.Keyed
 		l.enrol(n)
 		l.operate(full / 10 * 9) // the rest comes later

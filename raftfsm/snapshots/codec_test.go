@@ -12,16 +12,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"facet/internal/must"
 	"facet/raftfsm/health"
 )
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // noTransport only encodes the addresses in configurations.
 var _, noTransport = raft.NewInmemTransport("member-a")
@@ -60,9 +53,7 @@ func sampleSnapshot(tb testing.TB, commands int) ([]byte, *state) {
 	tb.Helper()
 	s, meta := newState(commands), sampleMeta()
 	var b bytes.Buffer
-	if err := writeSnapshot(&b, newHeader(7, &meta), s); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, writeSnapshot(&b, newHeader(7, &meta), s))
 	return b.Bytes(), s
 }
 
@@ -76,7 +67,7 @@ func TestSnapshotRestoresState(t *testing.T) {
 	for _, n := range []int{0, 1, 500} {
 		b, want := sampleSnapshot(t, n)
 		got := newState(1)
-		must(t, restoreSample(b, got))
+		must.Do(t, restoreSample(b, got))
 		if !bytes.Equal(got.text, want.text) {
 			t.Errorf("after %d commands: the restored state differs", n)
 		}
@@ -106,13 +97,13 @@ func TestSinkRefusesDamagedSnapshot(t *testing.T) {
 	store, err := New(Config{
 		Dir: t.TempDir(), Group: 7, Logs: log, Own: log, Health: h, Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
 	})
-	must(t, err)
+	must.Do(t, err)
 	good, _ := sampleSnapshot(t, 50)
 	meta := sampleMeta()
 	install := func(index uint64, b []byte) error {
 		t.Helper()
 		sink, err := store.Create(1, index, meta.Term, meta.Configuration, meta.ConfigurationIndex, noTransport)
-		must(t, err)
+		must.Do(t, err)
 		for len(b) > 0 { // in pieces, as they come from the wire
 			n := min(len(b), 1+rand.N(30))
 			if _, err := sink.Write(b[:n]); err != nil {

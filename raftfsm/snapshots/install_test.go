@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
+	"facet/internal/must"
 	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
@@ -25,16 +26,16 @@ func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {
 	var parts []segment.Part
 	for i := range n {
 		w, err := s.Create()
-		must(t, err)
+		must.Do(t, err)
 		for j := range 5 {
 			w.Add(segment.Record{Sequence: uint64(10*i + j + 1), Clear: fmt.Appendf(nil, "clear %d", i), Sealed: bytes.Repeat([]byte{byte(i)}, 200)})
 		}
 		f, err := w.Close()
-		must(t, err)
+		must.Do(t, err)
 		parts = append(parts, segment.Part{File: f})
 	}
 	set, err := segment.NewSet(parts)
-	must(t, err)
+	must.Do(t, err)
 	return set
 }
 
@@ -51,12 +52,12 @@ func openShelf(t testing.TB) *shelf {
 	dir := t.TempDir()
 	s := &shelf{dir: dir}
 	segments, err := segment.Open(SegmentsDir(dir), segment.Options{Damaged: func(error) { s.damaged.Add(1) }})
-	must(t, err)
+	must.Do(t, err)
 	s.Store, err = New(Config{
 		Dir: dir, Group: 7, Logs: log, Own: log, Health: h, Segments: segments,
 		Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
 	})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -66,7 +67,7 @@ func (s *shelf) sink(t testing.TB) *Sink {
 	t.Helper()
 	meta := sampleMeta()
 	sink, err := s.Create(1, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, noTransport)
-	must(t, err)
+	must.Do(t, err)
 	return sink.(*Sink)
 }
 
@@ -81,10 +82,10 @@ func filledShelf(t testing.TB, n int) (s *shelf, open *Snapshot) {
 	}
 	sink := s.sink(t)
 	sink.Settled(files, func() {})
-	must(t, errors.Join(sink.WriteState(newState(1)), sink.Close()))
+	must.Do(t, errors.Join(sink.WriteState(newState(1)), sink.Close()))
 	set.Release()
 	_, r, err := s.Open(sink.ID())
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -121,9 +122,9 @@ func (s *shelf) install(t testing.TB, b []byte) error {
 func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(SegmentsDir(s.dir), "*"))
-	must(t, err)
+	must.Do(t, err)
 	snapshots, err = filepath.Glob(filepath.Join(s.dir, "snapshots", "*"))
-	must(t, err)
+	must.Do(t, err)
 	return segments, snapshots
 }
 
@@ -142,9 +143,9 @@ func TestSnapshotWithoutSegmentsArrives(t *testing.T) {
 func arrives(t *testing.T, n int) {
 	_, o := filledShelf(t, n)
 	to := openShelf(t)
-	must(t, to.install(t, onWire(t, o, nil)))
+	must.Do(t, to.install(t, onWire(t, o, nil)))
 	meta, r, err := to.Open(firstID(t, to))
-	must(t, err)
+	must.Do(t, err)
 	defer r.Close()
 	got := r.(*Snapshot)
 	if diff := cmp.Diff(o.refs(), got.refs()); diff != "" || meta.Size != o.wireBytes(nil) {
@@ -195,7 +196,7 @@ func copySegment(t testing.TB, from, to *shelf, h segment.Hash) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(SegmentsDir(to.dir), name), b, 0o600)
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 func TestDamagedTransferLeavesNoSnapshot(t *testing.T) {
@@ -217,7 +218,7 @@ func TestDamagedTransferLeavesNoSnapshot(t *testing.T) {
 				t.Fatalf("%s: %s stays", what, name)
 			}
 		}
-		must(t, to.segments.Collect())
+		must.Do(t, to.segments.Collect())
 		if segments, _ := to.files(t); len(segments) != 0 {
 			t.Fatalf("%s: segments %v stay for ever", what, segments)
 		}
@@ -238,9 +239,9 @@ func TestSnapshotLackingSegmentsIsRefused(t *testing.T) {
 	t.Parallel()
 	s, o := filledShelf(t, 2)
 	name := firstID(t, s)
-	must(t, o.Close())
+	must.Do(t, o.Close())
 	s.Close()
-	must(t, s.segments.Collect())
+	must.Do(t, s.segments.Collect())
 	if _, _, err := s.Open(name); !errors.Is(err, health.ErrCorrupt) || s.health.Failed() == nil {
 		t.Errorf("got %v, want ErrCorrupt and a group that is taken out", err)
 	}
@@ -286,7 +287,7 @@ func FuzzInstallNeverPanics(f *testing.F) {
 			if want := sampleMeta(); meta.Index != want.Index {
 				t.Fatalf("index %d", meta.Index)
 			}
-			must(t, r.Close())
+			must.Do(t, r.Close())
 		}
 	})
 }

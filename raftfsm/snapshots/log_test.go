@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/raftfsm/health"
 	"facet/raftfsm/logstore"
 )
@@ -12,7 +13,7 @@ import (
 func openLog(t testing.TB) (*logstore.Log, *health.Monitor) {
 	t.Helper()
 	d, err := logstore.OpenUnsynced(t.TempDir())
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { d.Close() })
 	h := health.New(time.Second, time.Minute)
 	t.Cleanup(h.Close)

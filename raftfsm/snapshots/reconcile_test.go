@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"facet/internal/must"
 )
 
 func TestReconcileMakesLogAgree(t *testing.T) {
@@ -13,13 +15,13 @@ func TestReconcileMakesLogAgree(t *testing.T) {
 		t.Helper()
 		s, _ := openLog(t)
 		for i := first; i <= last && first > 0; i++ {
-			must(t, s.StoreLog(&raft.Log{Index: i, Term: term, Type: raft.LogNoop}))
+			must.Do(t, s.StoreLog(&raft.Log{Index: i, Term: term, Type: raft.LogNoop}))
 		}
-		must(t, reconcile(s, s.Pin, index, snapshotTerm))
+		must.Do(t, reconcile(s, s.Pin, index, snapshotTerm))
 		// The next step of raft, with TrailingLogs 0.
 		if index < last {
 			oldest, _ := s.FirstIndex()
-			must(t, s.DeleteRange(oldest, index))
+			must.Do(t, s.DeleteRange(oldest, index))
 		}
 		got := ""
 		for i := range last + index + 2 {

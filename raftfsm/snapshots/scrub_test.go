@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"facet/internal/must"
 )
 
 // A start has no processor to spare: nothing is verified before there is a free turn.
@@ -19,9 +21,9 @@ func TestScrubWaitsForTurn(t *testing.T) {
 		}
 		for _, name := range names {
 			b, err := os.ReadFile(name)
-			must(t, err)
+			must.Do(t, err)
 			b[len(b)/3] ^= 1
-			must(t, os.WriteFile(name, b, 0o600))
+			must.Do(t, os.WriteFile(name, b, 0o600))
 		}
 		turns, stop := make(chan struct{}, 1), make(chan struct{})
 		turns <- struct{}{}

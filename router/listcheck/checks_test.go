@@ -12,18 +12,11 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/router/calls"
 )
 
 const dim = 192
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 var (
 	tenant = Owner{id.Tenant{UUID: id.UUID{1}}, id.Application{UUID: id.UUID{1}}}
@@ -34,9 +27,7 @@ var (
 func newChecks(tb testing.TB) *Checks {
 	tb.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: .4, Score: 7000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return New(table)
 }
 
@@ -86,7 +77,7 @@ func wantReason(t *testing.T, err error, kind calls.Kind, reason string) {
 
 func TestChecksFindDoubles(t *testing.T) {
 	c := newChecks(t)
-	must(t, c.Begin(name, tenant))
+	must.Do(t, c.Begin(name, tenant))
 	want(t, c, row(1, 1))
 	want(t, c, row(2, 2))
 	want(t, c, row(3, 1), 1)
@@ -98,7 +89,7 @@ func TestChecksFindDoubles(t *testing.T) {
 
 func TestConcurrentDoublesFindEachOther(t *testing.T) {
 	c := newChecks(t)
-	must(t, c.Begin(name, tenant))
+	must.Do(t, c.Begin(name, tenant))
 	const pairs = 200
 	var work sync.WaitGroup
 	found := make([]bool, 2*pairs)
@@ -118,7 +109,7 @@ func TestConcurrentDoublesFindEachOther(t *testing.T) {
 
 func TestCheckIsOfItsApplication(t *testing.T) {
 	c := newChecks(t)
-	must(t, c.Begin(name, tenant))
+	must.Do(t, c.Begin(name, tenant))
 	for _, stranger := range []Owner{other, {tenant.Tenant, other.Application}} {
 		_, err := c.Compare(name, stranger, row(1, 1))
 		wantReason(t, err, calls.NotFound, ReasonUnknown)
@@ -129,14 +120,14 @@ func TestCheckIsOfItsApplication(t *testing.T) {
 
 func TestEndedCheckIsZeroed(t *testing.T) {
 	c := newChecks(t)
-	must(t, c.Begin(name, tenant))
+	must.Do(t, c.Begin(name, tenant))
 	want(t, c, row(1, 1))
 	k := c.open[name]
 	m, bytes := k.matrix, c.Bytes()
 	if bytes < dim*4 || bytes > 1<<20 {
 		t.Errorf("a row takes %d bytes", bytes)
 	}
-	must(t, c.End(name, tenant))
+	must.Do(t, c.End(name, tenant))
 	if m.Len() != 0 || c.Bytes() != 0 || k.arena.Used() != 0 {
 		t.Errorf("after the end there are %d templates, %d bytes", m.Len(), c.Bytes())
 	}
@@ -148,7 +139,7 @@ func TestEndedCheckIsZeroed(t *testing.T) {
 func TestIdleCheckExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChecks(t)
-		must(t, c.Begin(name, tenant))
+		must.Do(t, c.Begin(name, tenant))
 		for n := range uint32(3) { // in use it stays
 			time.Sleep(IdleMax - time.Second)
 			want(t, c, row(n, uint64(n)))
@@ -167,11 +158,11 @@ func TestChecksAreBounded(t *testing.T) {
 	c := newChecks(t)
 	defer c.Close()
 	for i := range tenantChecksMax {
-		must(t, c.Begin(id.UUID{1, byte(i)}, tenant))
+		must.Do(t, c.Begin(id.UUID{1, byte(i)}, tenant))
 	}
 	wantReason(t, c.Begin(name, tenant), calls.Busy, "")
 	for i := range nodeChecksMax - tenantChecksMax {
-		must(t, c.Begin(id.UUID{2, byte(i)}, Owner{Tenant: id.Tenant{UUID: id.UUID{9, byte(i)}}}))
+		must.Do(t, c.Begin(id.UUID{2, byte(i)}, Owner{Tenant: id.Tenant{UUID: id.UUID{9, byte(i)}}}))
 	}
 	wantReason(t, c.Begin(name, other), calls.Busy, "")
 }
@@ -181,7 +172,7 @@ func TestRowsOfChecksAreBounded(t *testing.T) {
 	defer c.Close()
 	second, foreign := id.UUID{8}, id.UUID{9}
 	for n, owner := range map[id.UUID]Owner{name: tenant, second: tenant, foreign: other} {
-		must(t, c.Begin(n, owner))
+		must.Do(t, c.Begin(n, owner))
 	}
 	want(t, c, row(1, 1))
 	c.open[name].rows = RowsMax
@@ -204,7 +195,7 @@ func BenchmarkCompare(b *testing.B) {
 		b.Run(strconv.Itoa(int(rows)), func(b *testing.B) {
 			c := newChecks(b)
 			defer c.Close()
-			must(b, c.Begin(name, tenant))
+			must.Do(b, c.Begin(name, tenant))
 			for n := range rows {
 				if _, err := c.Compare(name, tenant, row(n, uint64(n))); err != nil {
 					b.Fatal(err)

@@ -4,15 +4,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // The fault checks the rules that Prometheus is given.
 func TestClockRulesAreOfTheAlert(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/prometheus/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const alert = "- alert: FacetClockSkew\n        expr: "
 	for _, rule := range clockRules {
 		if !strings.Contains(string(text), alert+rule.expr+"\n") {

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // A program with a mount namespace of its own keeps a copy of each mount, which holds the drive.
@@ -13,21 +15,13 @@ func TestDiskGoesWhileItsMountIsCopied(t *testing.T) {
 		t.Skip("mounting needs root: run the tests as root")
 	}
 	d, err := mount(filepath.Join(t.TempDir(), "disk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	keeper := exec.Command("unshare", "--mount", "sh", "-c", "echo started; cat")
 	in, err := keeper.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := keeper.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := keeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, keeper.Start())
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}

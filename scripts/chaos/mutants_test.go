@@ -22,17 +22,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestEachPlantedBugCompiles(t *testing.T) {
 	top, err := workingTree(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files, err := fs.Glob(patches, "mutants/*.patch")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var hunted []string
 	for _, p := range plantedBugs {
 		hunted = append(hunted, path.Join("mutants", p.name+".patch"))
@@ -59,20 +57,14 @@ func TestEachPlantedBugCompiles(t *testing.T) {
 
 func TestUnusedNameOfPlantedBugIsFound(t *testing.T) {
 	top, err := workingTree(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const name = "router/slots.go"
 	text, err := os.ReadFile(filepath.Join(top, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	planted := filepath.Join(dir, name)
 	text = append(text, "\nfunc planted() { unused := 7 }\n"...)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(planted), 0o700), os.WriteFile(planted, text, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(planted), 0o700), os.WriteFile(planted, text, 0o600)))
 	if err := facetPackages(t, top).check(top, dir, []string{name}); err == nil || !strings.Contains(err.Error(), "unused") {
 		t.Errorf("the error is %v", err)
 	}

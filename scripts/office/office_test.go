@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // quietWeek is a week that prints nothing.
@@ -52,13 +54,9 @@ func report(t *testing.T, w *week, change func(rows [][]string)) {
 	}
 	change(rows[1:])
 	file, err := os.Create(filepath.Join(w.dir, "members.csv.report.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer file.Close()
-	if err := csv.NewWriter(file).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, csv.NewWriter(file).WriteAll(rows))
 }
 
 func TestWrongReportsFail(t *testing.T) {
@@ -101,19 +99,13 @@ func TestListHasTheAskedNumber(t *testing.T) {
 func TestPicturesOfOneFaceDiffer(t *testing.T) {
 	t.Parallel()
 	d := &darkroom{photos: filepath.Join("..", "..", "assets", "photos")}
-	if err := d.open(crowd[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.open(crowd[0]))
 	dir, seen := t.TempDir(), map[string]bool{}
 	for number := range 20 {
 		name := filepath.Join(dir, "x.jpg")
-		if err := d.picture(crowd[0], number, name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.picture(crowd[0], number, name))
 		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, _, err := image.Decode(strings.NewReader(string(content))); err != nil || seen[string(content)] {
 			t.Errorf("picture %d: %v, seen before: %v", number, err, seen[string(content)])
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/node/transport/memnet"
@@ -81,9 +82,7 @@ func TestBackupOutlivesShardLeader(t *testing.T) {
 func writes(t *testing.T, dir, part string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "one", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, name := range names {
 		if base := filepath.Base(name); strings.Contains(base, part) && base != part {
 			return true

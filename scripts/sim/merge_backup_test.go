@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/node/wire"
@@ -40,18 +41,14 @@ func TestBackupHasWhatMergesMoved(t *testing.T) {
 		back := func() backup.Manifest {
 			t.Helper()
 			m, err := w.cluster.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: "file://" + dir, Name: "one"}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return m
 		}
 		if m := back(); m.Active() != 2 {
 			t.Fatalf("before the merge: %d events, want 2", m.Active())
 		}
 		for _, part := range []string{"manifest", "meta", backup.PartName(2)} {
-			if err := os.Remove(filepath.Join(dir, "one", part)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(dir, "one", part)))
 		}
 		w.merge(0, subjects[1], subjects[2])
 		if m := back(); m.Active() != 2 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/router"
 )
@@ -20,13 +21,9 @@ func TestNewKeyWorksElsewhereAtOnce(t *testing.T) {
 		for round := range 6 {
 			r := w.cluster.Nodes[round%3].Node.Router()
 			tenant, err := r.TenantNamed(t.Context(), "bank")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			key, err := r.CreateAccessKey(t.Context(), tenant, router.KeyTerms{Role: router.RoleReadOnly})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i := 1; i < 3; i++ {
 				node := (round + i) % 3
 				began := time.Now()
@@ -35,9 +32,7 @@ func TestNewKeyWorksElsewhereAtOnce(t *testing.T) {
 					t.Errorf("round %d: node %d knew the key after %s: %v, want %s", round, node+1, took, err, newKeyMax)
 				}
 			}
-			if err := r.RevokeAccessKey(t.Context(), tenant, key.ID); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.RevokeAccessKey(t.Context(), tenant, key.ID))
 			time.Sleep(time.Duration(round) * 300 * time.Millisecond)
 		}
 	})

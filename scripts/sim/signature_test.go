@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 )
 
@@ -16,9 +17,7 @@ func TestSignedRequestLivesFiveMinutes(t *testing.T) {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures have whole seconds
 		signedAt := time.Now()
 		r, err := w.client.Sign(w.cluster.Nodes[0].URL, http.MethodGet, "/v1.1/tags", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f := func(age time.Duration, status int, message string) {
 			t.Helper()
 			time.Sleep(time.Until(signedAt.Add(age)))

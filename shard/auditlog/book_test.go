@@ -17,18 +17,11 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/segment"
 )
 
 var magic = codec.Magic([]byte("auditlog"))
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // reference is the simplest log: all contents, and the hashes as tlog keeps them.
 type reference struct {
@@ -41,7 +34,7 @@ func (r *reference) add(t *testing.T, content []byte) tlog.Hash {
 	t.Helper()
 	n := int64(len(r.contents))
 	more, err := tlog.StoredHashes(n, content, tlog.HashReaderFunc(r.read))
-	must(t, err)
+	must.Do(t, err)
 	r.contents, r.hashes = append(r.contents, content), append(r.hashes, more...)
 	return tlog.RecordHash(content)
 }
@@ -56,7 +49,7 @@ func (r *reference) read(indexes []int64) (list []tlog.Hash, _ error) {
 func (r *reference) root(t *testing.T) tlog.Hash {
 	t.Helper()
 	h, err := tlog.TreeHash(int64(len(r.contents)), tlog.HashReaderFunc(r.read))
-	must(t, err)
+	must.Do(t, err)
 	return h
 }
 
@@ -93,9 +86,7 @@ func (r *rig) batch(of id.Tenant, n int) Batch {
 	if ref == nil {
 		ref = &reference{}
 		r.logs[of] = ref
-		if err := r.book.Begin(of, []byte("former "+of.String())); err != nil {
-			r.Fatal(err)
-		}
+		must.Do(r, r.book.Begin(of, []byte("former "+of.String())))
 	}
 	b := Batch{Tenant: of, Writer: Writer{1}, Number: r.numbers[of] + 1}
 	r.numbers[of] += uint64(n)
@@ -164,14 +155,10 @@ func (r *rig) snapshot(clean segment.Clean, between func()) []byte {
 	v := r.book.Freeze()
 	defer v.Release()
 	between()
-	if err := v.Settle(r.store, clean); err != nil {
-		r.Fatal(err)
-	}
+	must.Do(r, v.Settle(r.store, clean))
 	b := r.write(v)
 	v.Adopt()
-	if err := r.store.Collect(); err != nil {
-		r.Fatal(err)
-	}
+	must.Do(r, r.store.Collect())
 	return b
 }
 
@@ -179,9 +166,7 @@ func (r *rig) write(v *View) []byte {
 	r.Helper()
 	var b bytes.Buffer
 	w := codec.NewWriter(&b, magic, 1)
-	if err := v.Write(w); err != nil {
-		r.Fatal(err)
-	}
+	must.Do(r, v.Write(w))
 	if _, err := w.Close(); err != nil {
 		r.Fatal(err)
 	}
@@ -220,9 +205,7 @@ func load(b []byte, store *segment.Store) (*Book, error) {
 func (r *rig) restore(b []byte, store *segment.Store) *Book {
 	r.Helper()
 	k, err := load(b, store)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.Do(r, err)
 	return k
 }
 
@@ -242,7 +225,7 @@ func TestLogEqualsReference(t *testing.T) {
 				case n < 6:
 					ref := r.logs[of]
 					ref.bare = max(ref.bare, rand.IntN(len(ref.contents)+1))
-					must(t, r.book.Expire(of, uint64(ref.bare)))
+					must.Do(t, r.book.Expire(of, uint64(ref.bare)))
 				case n < 8:
 					r.snapshot(segment.Clean(rand.IntN(2)), func() { r.append(of, 100) })
 				default:
@@ -267,9 +250,9 @@ func TestEraseLeavesNoExpiredContent(t *testing.T) {
 	r.snapshot(segment.Share, func() {})
 	r.append(of, 10)
 	r.logs[of].bare = 700
-	must(t, r.book.Expire(of, 700))
+	must.Do(t, r.book.Expire(of, 700))
 	r.snapshot(segment.Erase, func() {})
-	must(t, r.store.Collect())
+	must.Do(t, r.store.Collect())
 	r.check(r.book)
 	names, err := filepath.Glob(filepath.Join(r.dir, "*"))
 	if err != nil || len(names) == 0 {
@@ -278,7 +261,7 @@ func TestEraseLeavesNoExpiredContent(t *testing.T) {
 	var disk []byte
 	for _, name := range names {
 		b, err := os.ReadFile(name)
-		must(t, err)
+		must.Do(t, err)
 		disk = append(disk, b...)
 	}
 	for n := range 1010 {
@@ -304,7 +287,7 @@ func TestBatchesOfWritersFollowOneAnother(t *testing.T) {
 	if err := try(1, 1); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a batch for no log: %v", err)
 	}
-	must(t, k.Begin(of, nil))
+	must.Do(t, k.Begin(of, nil))
 	for i, want := range []struct {
 		number uint64
 		err    error
@@ -316,7 +299,7 @@ func TestBatchesOfWritersFollowOneAnother(t *testing.T) {
 		}
 	}
 	for w := range uint32(writersMax) {
-		must(t, try(w+2, 1))
+		must.Do(t, try(w+2, 1))
 	}
 	if err := try(1, 3); !errors.Is(err, ErrWriter) {
 		t.Errorf("a batch of a forgotten writer: %v", err)
@@ -355,7 +338,7 @@ func TestIntentsStayOpenUntilOutcome(t *testing.T) {
 		t.Errorf("open before 2 are %v, want %v", got, want[:1])
 	}
 	before, err := r.book.Head(of)
-	must(t, err)
+	must.Do(t, err)
 	add(func(i int, n *New) { n.Closes, n.IfOpen = Request{byte(i + 1)}, true }) // request 2 has its outcome
 	after, err := r.book.Head(of)
 	if err != nil || after.Size != before.Size+2 || len(r.book.Intents(of, 9)) != 0 {
@@ -408,7 +391,7 @@ func TestLogBeginsWithEntry(t *testing.T) {
 		}
 	}
 	for _, e := range []Entry{first, {LeafHash(content(8)), content(8)}} {
-		must(t, k.Begin(of, []byte("former"), e))
+		must.Do(t, k.Begin(of, []byte("former"), e))
 	}
 	list, err := k.Read(of, 0, 9)
 	if err != nil || len(list) != 1 || list[0].Leaf != first.Leaf || k.TailBytes() != int64(len(first.Sealed)) || k.Held()[of] != 1 {

@@ -10,6 +10,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard"
 )
 
@@ -168,9 +169,7 @@ func through(t testing.TB, b *Book) *Book {
 	t.Helper()
 	was := records(t, b)
 	again, err := load(was)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !bytes.Equal(records(t, again), was) {
 		t.Fatal("a book from a snapshot has other records")
 	}
@@ -206,9 +205,7 @@ func FuzzLoadClaims(f *testing.F) {
 	}
 	b.Bar(subject(1))
 	r, err := codec.NewReader(bytes.NewReader(records(f, b)), codec.Magic{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	for {
 		m, err := r.Next()
 		if err != nil {
@@ -218,9 +215,7 @@ func FuzzLoadClaims(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, code, version byte, body []byte, n uint64) {
 		l := NewLoader()
-		if err := l.begin(tableRecord{gallery, 1, max(n, 1)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.begin(tableRecord{gallery, 1, max(n, 1)}))
 		_, err := l.Load(codec.Message{Head: codec.Head{Code: code, Version: version}, Body: body})
 		if err != nil && !errors.Is(err, ErrSnapshot) && !errors.Is(err, codec.ErrMalformed) {
 			t.Fatal(err)
@@ -258,9 +253,7 @@ func TestClaimTakesLittleMemory(t *testing.T) {
 	snapshot := records(t, first)
 	f("from a snapshot", n, func() *Book {
 		b, err := load(snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return b
 	})
 	runtime.KeepAlive(snapshot)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/codes"
 	"facet/shard/kernel"
 	"facet/shard/seal"
@@ -28,9 +29,7 @@ var of = segment.Hash{1, 2, 3}
 func keyOf(t testing.TB, fill byte) *seal.Key {
 	t.Helper()
 	k, err := seal.NewKey(bytes.Repeat([]byte{fill}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return k
 }
 
@@ -59,9 +58,7 @@ func file(t testing.TB, list []piece) []byte {
 	var out bytes.Buffer
 	w := codes.Writer{To: &out, Of: of}
 	for _, p := range list {
-		if err := w.Piece(p.key, p.at, p.rows, p.blocks); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Piece(p.key, p.at, p.rows, p.blocks))
 	}
 	return out.Bytes()
 }
@@ -93,9 +90,7 @@ func TestPieceOpensAtItsPlaceOnly(t *testing.T) {
 	list := pieces(t, 64, 64, 64)
 	b := file(t, list)
 	heads, err := codes.Heads(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	length := (len(b) - 8) / 3
 	swapped := slices.Concat(b[:8], b[8+2*length:], b[8+length:8+2*length], b[8:8+length])
 	f := func(name string, b []byte, of segment.Hash, key *seal.Key, change func(h *codes.Head)) {

@@ -10,6 +10,7 @@ import (
 	"facet/engine"
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -230,9 +231,7 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 func TestSealedJobTextNeedsItsPlace(t *testing.T) {
 	t.Parallel()
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	item := Item{Filename: "ann.jpg", Tags: []uint32{3, 70_000}}
 	sealed := SealItem(key, name(1), 5, item)
 	if got, err := OpenItem(key, name(1), 5, sealed); err != nil || !cmp.Equal(got, item) {
@@ -347,9 +346,7 @@ func TestRedactionKeepsTheRest(t *testing.T) {
 func TestPairsOpenInTheirPlace(t *testing.T) {
 	t.Parallel()
 	key, err := seal.NewKey(bytes.Repeat([]byte{3}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := Pairs{Cut: true, Reason: "why"}
 	for i := range PairsMax {
 		want.List = append(want.List, Pair{id.Subject{UUID: id.UUID{1, byte(i >> 8), byte(i)}}, id.Subject{UUID: id.UUID{2, byte(i)}}, 9999 - i})

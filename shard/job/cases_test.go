@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -59,9 +60,7 @@ func TestErasedCaseNamesNobody(t *testing.T) {
 		Reference: "visit 12", Created: 5, Expires: 100, Needed: 1, Verdicts: []Verdict{{Same: true, Holder: "anna", Time: 9}},
 	}
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sealed := SealCase(key, name(1).Gallery, 1, &c)
 	if got, err := OpenCase(key, name(1).Gallery, 1, sealed); err != nil || got.Reference != c.Reference || got.Subject != c.Subject || len(got.Verdicts) != 1 {
 		t.Errorf("%+v, %v", got, err)
@@ -79,9 +78,7 @@ func TestErasedCaseNamesNobody(t *testing.T) {
 
 func BenchmarkOpenCases(b *testing.B) {
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	c := Case{
 		ID: id.UUID{1}, Subject: id.Subject{UUID: id.UUID{2}}, Application: id.Application{UUID: id.UUID{3}}, Score: 6000, Threshold: 7000,
 		Reference: "visits/2030-01-31/0815", Created: 1 << 40, Expires: 1 << 41, Needed: 2, Verdicts: []Verdict{{Same: true, Holder: "anna", Time: 1 << 40}},

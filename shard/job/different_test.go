@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -74,9 +75,7 @@ func TestPutReplacesWhatItKnows(t *testing.T) {
 		t.Error("somebody is to work on it")
 	}
 	again, err := read(write(t, k))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !bytes.Equal(write(t, again), write(t, k)) || again.Owned()[differentShare.Tenant] != (Owned{Jobs: 1, Items: 3}) {
 		t.Error("a snapshot changes it")
 	}
@@ -102,9 +101,7 @@ func TestDifferentPairsAreBounded(t *testing.T) {
 func TestDifferentPairOpensInItsGallery(t *testing.T) {
 	t.Parallel()
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	n, a, b := name(1), id.Subject{UUID: id.UUID{1}}, id.Subject{UUID: id.UUID{2}}
 	sealed := SealDifferent(key, n.Gallery, 1, a, b)
 	if x, y, err := OpenDifferent(key, n.Gallery, 1, sealed); err != nil || x != a || y != b {

@@ -12,6 +12,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/segment"
 )
 
@@ -36,9 +37,7 @@ func (d disk) store(t testing.TB, k *Book, clean segment.Clean) []byte {
 	t.Helper()
 	v := k.Freeze()
 	defer v.Release()
-	if err := v.Settle(d.Store, clean); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Settle(d.Store, clean))
 	var b bytes.Buffer
 	w := codec.NewWriter(&b, magic, 1)
 	v.Write(w)
@@ -56,14 +55,10 @@ func (d disk) store(t testing.TB, k *Book, clean segment.Clean) []byte {
 func (d disk) files(t testing.TB) (all []byte) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(d.dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, name := range names {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		all = append(all, b...)
 	}
 	return all
@@ -157,9 +152,7 @@ func TestBookIsRestoredFromFiles(t *testing.T) {
 			switch r.IntN(5) {
 			case 0: // a snapshot that fails behind its files
 				v := other.Freeze()
-				if err := v.Settle(d.Store, segment.Share); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, v.Settle(d.Store, segment.Share))
 				v.Release()
 			case 1: // one of an earlier level
 				v := other.Freeze()
@@ -262,9 +255,7 @@ func TestReusedBatchNameGetsNoOldItems(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := k.Find(name(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := k.Add(name(1), p.Items, items, 1000); err != nil {
 			t.Fatal(err)
 		}
@@ -290,9 +281,7 @@ func TestDamagedItemFileIsRefused(t *testing.T) {
 		if err == nil {
 			err = harm(names[0], raw)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := readWith(b, d.Store); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", what, err, want)
 		}
@@ -311,17 +300,13 @@ func TestMixedItemFilesAreRefused(t *testing.T) {
 	file := func(first uint64, batch byte, list ...Record) fileRecord {
 		t.Helper()
 		w, err := d.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, r := range list {
 			b := name(batch).Batch
 			w.Add(segment.Record{Sequence: first + uint64(i), Clear: append(b.UUID[:], codec.Encode(headRecord, r)...)})
 		}
 		f, err := w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer f.Release()
 		return fileRecord{f.Ref().Hash}
 	}

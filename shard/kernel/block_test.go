@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -49,7 +50,7 @@ func (w *twin) addBlock(t *testing.T, r *rand.Rand, from *twin, slots []int, blo
 		}
 	}
 	first, err := w.m.AddBlock(owners, block)
-	must(t, err)
+	must.Do(t, err)
 	for i, slot := range slots {
 		if owners[i] != 0 {
 			w.rows[first+i] = from.rows[slot]
@@ -77,7 +78,7 @@ func (w *twin) sameCodes(t *testing.T) {
 		}
 		of := &zero
 		if used {
-			must(t, w.m.Prepare(&p, row.Template))
+			must.Do(t, w.m.Prepare(&p, row.Template))
 			of = &p.enc.coded
 		}
 		if w.m.block(want).write(&w.m.shape, slot%BlockRows, of); !bytes.Equal(got, want) {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // hardNumbers are some at which implementations could differ.
@@ -214,7 +216,7 @@ func TestErasedPreparedTemplateIsZeroed(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 200)
 	var p Prepared
-	must(t, w.m.Prepare(&p, unit(rand.New(rand.NewPCG(1, 34)), 200)))
+	must.Do(t, w.m.Prepare(&p, unit(rand.New(rand.NewPCG(1, 34)), 200)))
 	p.Clear()
 	e := p.enc
 	zero := func(name string, zero bool) {

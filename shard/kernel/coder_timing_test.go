@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // BenchmarkPrepare encodes templates, and BenchmarkAdd puts them into a matrix too.
@@ -16,10 +18,10 @@ func BenchmarkPrepare(b *testing.B) {
 					w := newSuitedTwin(b, dim, spectrumOf(dim, func() []float32 { return tapered(r, dim, power) }))
 					var p Prepared
 					v := tapered(r, dim, power)
-					must(b, w.m.Prepare(&p, v))
+					must.Do(b, w.m.Prepare(&p, v))
 					p.enc.coder = &k
 					for b.Loop() {
-						must(b, w.m.Prepare(&p, v))
+						must.Do(b, w.m.Prepare(&p, v))
 					}
 				})
 			}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // tapered returns a unit vector whose numbers weigh less and less; the last eighth next to
@@ -125,11 +127,11 @@ func TestMatricesOfArenaShareCoding(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	must(t, arena.Suit(spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) })))
+	must.Do(t, arena.Suit(spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) })))
 	owners := new(OwnerList)
 	matrix := func(dim int) *Matrix {
 		m, err := New(arena, dim, owners)
-		must(t, err)
+		must.Do(t, err)
 		return m
 	}
 	a, b, other := matrix(dim), matrix(dim), matrix(dim+1)
@@ -142,7 +144,7 @@ func TestMatricesOfArenaShareCoding(t *testing.T) {
 	owner := owners.Add(new(Owner), nil)
 	var p Prepared
 	v := tapered(r, dim, .5)
-	must(t, a.Prepare(&p, v))
+	must.Do(t, a.Prepare(&p, v))
 	if _, err := b.AddPrepared(owner, &p); err != nil {
 		t.Errorf("a template prepared for a matrix of the same kind: %v", err)
 	}

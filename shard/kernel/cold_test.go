@@ -11,6 +11,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -361,7 +362,7 @@ func TestFailedFetchFailsSearch(t *testing.T) {
 			requests[i].query = q
 		}
 		searches, err := w.m.searchAll(w.table, requests, &active)
-		must(t, err)
+		must.Do(t, err)
 		for _, s := range searches {
 			if hits, err := s.result(); !errors.Is(err, want) {
 				t.Errorf("together: got %v, error %v, want %v", hits, err, want)
@@ -424,7 +425,7 @@ func TestFetchedRowsAreCleared(t *testing.T) {
 			w.m.Attach(halfSource{w.vault})
 		}
 		s, err := w.m.newSearch(w.table, &q, &active)
-		must(t, err)
+		must.Do(t, err)
 		work := new(work)
 		w.m.run(work, []*search{s}, nil)
 		exact := work.wave.exact[:cap(work.wave.exact)]

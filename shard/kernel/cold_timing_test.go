@@ -18,6 +18,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -44,13 +45,9 @@ type safe struct {
 func newSafe(b *testing.B) *safe {
 	b.Helper()
 	block, err := aes.NewCipher(make([]byte, 32))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	return &safe{aead: aead, sealed: make([][]byte, 1)}
 }
 
@@ -116,9 +113,7 @@ func realSet(b *testing.B, folder string) *coldSet {
 	b.Helper()
 	read := func(name string) (rows [][]float32) {
 		raw, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		for ; len(raw) >= 4*coldDim; raw = raw[4*coldDim:] {
 			v := make([]float32, coldDim)
 			for i := range v {
@@ -132,10 +127,8 @@ func realSet(b *testing.B, folder string) *coldSet {
 	s := &coldSet{mated: read("mated.f32"), other: read("other.f32")}
 	s.mated, s.other = s.mated[:min(len(s.mated), coldProbes)], s.other[:min(len(s.other), coldProbes)]
 	raw, err := os.ReadFile(filepath.Join(folder, "spectrum.json"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	must(b, json.Unmarshal(raw, &s.spectrum))
+	must.Do(b, err)
+	must.Do(b, json.Unmarshal(raw, &s.spectrum))
 	r := rand.New(rand.NewPCG(1, 1))
 	s.row = func(i int) []float32 {
 		original := gallery[i%len(gallery)]
@@ -256,9 +249,7 @@ func (w *twin) timeCold(b *testing.B, source *safe, probes [][]float32, q scan.Q
 			source.fetched = 0
 			begin := time.Now()
 			hits, err := w.m.Search(w.table, q)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			times = append(times, float64(time.Since(begin).Microseconds())/1000)
 			fetched = append(fetched, source.fetched)
 			if round == 0 {
@@ -271,9 +262,7 @@ func (w *twin) timeCold(b *testing.B, source *safe, probes [][]float32, q scan.Q
 	for range 7 {
 		begin := time.Now()
 		all, err := w.m.SearchAll(w.table, qs[:n])
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		batches = append(batches, float64(time.Since(begin).Microseconds())/1000/float64(n))
 		for i, hits := range all {
 			if !slices.Equal(hits, c.hits[i]) {
@@ -303,8 +292,6 @@ func packTable(b *testing.B) *score.Table {
 		{Cosine: score.Same, Score: score.Max},
 		{Cosine: 1, Score: score.Max},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	return table
 }

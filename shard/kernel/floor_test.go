@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -77,7 +78,7 @@ func TestSharedFloorEqualsPlainScan(t *testing.T) {
 				var work sync.WaitGroup
 				for i, at := range r.Perm(len(twins)) {
 					s, err := twins[at].m.newSearch(twins[at].table, &request{query: q}, &k)
-					must(t, err)
+					must.Do(t, err)
 					searches[i] = s
 					if work.Go(func() { lists[i] = run(t, twins[at].m, s) }); n%2 == 0 {
 						work.Wait()
@@ -142,10 +143,10 @@ func TestPassWithSharedFloorsEqualsPlainScan(t *testing.T) {
 		lists := make([][][]scan.Hit, count)
 		for _, w := range twins {
 			searches, err := w.m.searchAll(w.table, qs, &k)
-			must(t, err)
+			must.Do(t, err)
 			for i, s := range searches {
 				hits, err := s.result()
-				must(t, err)
+				must.Do(t, err)
 				lists[i] = append(lists[i], hits)
 				w.wentOnce(t, s)
 			}

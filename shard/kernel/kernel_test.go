@@ -10,6 +10,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -328,7 +329,7 @@ func TestFullArenaLosesNothing(t *testing.T) {
 	defer arena.Close()
 	list := new(OwnerList)
 	m, err := New(arena, 128, list)
-	must(t, err)
+	must.Do(t, err)
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 10_000 {
 		if _, err = m.Add(list.Add(new(Owner), nil), unit(r, 128)); err != nil {
@@ -361,7 +362,7 @@ func TestRowReplacedDuringComparisonIsNoHit(t *testing.T) {
 		plain.dots(d)
 	}
 	s, err := w.m.newSearch(w.table, &request{query: scan.Query{Probe: probe, Limit: 3}}, &k)
-	must(t, err)
+	must.Do(t, err)
 	if hits := run(t, w.m, s); len(hits) != 0 {
 		t.Errorf("got %v: the score of another event", hits)
 	}

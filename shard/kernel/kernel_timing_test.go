@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -87,9 +88,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.Run(fmt.Sprintf("%d/%s/%.1f", dim, k.name, cos), func(b *testing.B) {
 					for b.Loop() {
 						s, err := m.newSearch(table, &q, &k)
-						if err != nil {
-							b.Fatal(err)
-						}
+						must.Do(b, err)
 						m.pass([]*search{s}, nil)
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")

@@ -10,6 +10,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -20,7 +21,7 @@ const missUsual = 5e-10
 func newProbableTwin(t testing.TB, dim int, miss float64, seed uint64) *twin {
 	t.Helper()
 	arena := NewArena(0)
-	must(t, arena.Probable(miss))
+	must.Do(t, arena.Probable(miss))
 	arena.codings.seed = func() [seedBytes]byte { return [seedBytes]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)} }
 	return newTwinOf(t, arena, dim)
 }
@@ -47,7 +48,7 @@ func angled(r *rand.Rand, v []float32, cos float64) []float32 {
 func halfTable(t *testing.T) *score.Table {
 	t.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: .5, Score: 5000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
-	must(t, err)
+	must.Do(t, err)
 	return table
 }
 
@@ -75,7 +76,7 @@ func TestProbableBoundLosesStatedShare(t *testing.T) {
 				at := first + i%(rows-first)
 				q := scan.Query{Probe: angled(r, vectors[at], threshold+1e-6), Threshold: 5000, Limit: 50}
 				hits, err := w.m.Search(table, q)
-				must(t, err)
+				must.Do(t, err)
 				asked++
 				if !slices.ContainsFunc(hits, func(h scan.Hit) bool { return h.Event == w.rows[at].Event }) {
 					lost++
@@ -104,9 +105,9 @@ func TestPageOfSubjectsUsesNoProbableBound(t *testing.T) {
 	for i := range rows / 3 {
 		q := scan.Query{Probe: angled(r, vectors[i], threshold+1e-6), Threshold: 5000, Limit: 50, After: &id.Subject{}}
 		alone, err := w.m.Search(table, q)
-		must(t, err)
+		must.Do(t, err)
 		together, err := w.m.SearchAll(table, slices.Repeat([]scan.Query{q}, laneCount))
-		must(t, err)
+		must.Do(t, err)
 		want := scan.TopK(maps.Values(w.rows), table, q)
 		if !slices.Equal(alone, want) || !slices.Equal(together[1], want) {
 			t.Fatalf("row %d: got %v alone, %v together, want %v", i, alone, together[1], want)
@@ -181,7 +182,7 @@ func TestHaarMatrixIsOrthogonalAndOwn(t *testing.T) {
 	var first [][]float64
 	for _, dim := range []int{1, 5, 64, 130, 512, 512} {
 		arena := NewArena(0)
-		must(t, arena.Probable(missUsual))
+		must.Do(t, arena.Probable(missUsual))
 		w := newTwinOf(t, arena, dim)
 		a, b := unit(r, dim), unit(r, dim)
 		turn := func(v []float32) []float64 {

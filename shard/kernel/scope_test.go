@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -28,7 +29,7 @@ func TestStoppedSearchEndsAlone(t *testing.T) {
 		t.Errorf("asked %d times, then error %v", asked, err)
 	}
 	want, err := w.m.Search(w.table, q)
-	must(t, err)
+	must.Do(t, err)
 	for _, count := range []int{1, 16} { // of a pass of sixteen
 		requests := make([]request, laneCount)
 		for i := range requests {
@@ -38,7 +39,7 @@ func TestStoppedSearchEndsAlone(t *testing.T) {
 			}
 		}
 		searches, err := w.m.searchAll(w.table, requests, &active)
-		must(t, err)
+		must.Do(t, err)
 		for i, s := range searches {
 			got, err := s.result()
 			if i < count && !errors.Is(err, why) || i >= count && (err != nil || !slices.Equal(got, want)) {

@@ -9,16 +9,9 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
-
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // newTable makes a curve like a pack's, by which many similarities share a score.
 func newTable(t testing.TB) *score.Table {
@@ -31,7 +24,7 @@ func newTable(t testing.TB) *score.Table {
 		{Cosine: score.Same, Score: score.Max},
 		{Cosine: 1, Score: score.Max},
 	})
-	must(t, err)
+	must.Do(t, err)
 	return table
 }
 
@@ -103,7 +96,7 @@ func newSuitedTwin(t testing.TB, dim int, spectrum []float64) *twin {
 	t.Helper()
 	arena := NewArena(0)
 	if spectrum != nil {
-		must(t, arena.Suit(spectrum))
+		must.Do(t, arena.Suit(spectrum))
 	}
 	return newTwinOf(t, arena, dim)
 }
@@ -113,7 +106,7 @@ func newTwinOf(t testing.TB, arena *Arena, dim int) *twin {
 	t.Helper()
 	list := new(OwnerList)
 	m, err := New(arena, dim, list)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		m.Free()
 		if n := arena.Used(); n != 0 {
@@ -133,7 +126,7 @@ func (w *twin) add(t testing.TB, o *event, v []float32) int {
 	number := w.own(o)
 	w.vault.put(number, v)
 	slot, err := w.m.Add(number, v)
-	must(t, err)
+	must.Do(t, err)
 	if _, there := w.rows[slot]; there {
 		t.Fatalf("slot %d was given twice", slot)
 	}
@@ -171,7 +164,7 @@ func (w *twin) eraseOne(r *rand.Rand, slots []int) []int {
 func (w *twin) prepared(t testing.TB, q scan.Query, k *kernel) *search {
 	t.Helper()
 	s, err := w.m.newSearch(w.table, &request{query: q}, k)
-	must(t, err)
+	must.Do(t, err)
 	return s
 }
 
@@ -184,7 +177,7 @@ func (w *twin) agreeAll(t testing.TB, qs []request) {
 	}
 	for _, k := range kernels() {
 		searches, err := w.m.searchAll(w.table, qs, &k)
-		must(t, err)
+		must.Do(t, err)
 		for i, q := range qs {
 			got, err := searches[i].result()
 			if err != nil || !slices.Equal(got, want[i]) {
@@ -200,7 +193,7 @@ func run(t testing.TB, m *Matrix, s *search) []scan.Hit {
 	t.Helper()
 	m.pass([]*search{s}, nil)
 	hits, err := s.result()
-	must(t, err)
+	must.Do(t, err)
 	return hits
 }
 

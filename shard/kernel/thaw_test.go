@@ -12,6 +12,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -36,7 +37,7 @@ func TestChillSparesPassUnderWay(t *testing.T) {
 			for len(d.rows) > 8*dim && chilled == 0 && &d.rows[0] == &w.m.chunk(t, d).vectors()[0] {
 				chilled = w.m.chill(w.m.chunk(t, d))
 				another, err := w.m.arena.alloc(exactPool, int(chilled)) // must not be the same memory
-				must(t, err)
+				must.Do(t, err)
 				for i := range another {
 					another[i] = 0x3f // numbers of some .7
 				}

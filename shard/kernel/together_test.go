@@ -10,6 +10,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -104,7 +105,7 @@ func TestPassBesideWritesSeesWholeRows(t *testing.T) {
 			kind, v = never, bad
 		}
 		slot, err := w.m.Add(w.own(eventOf(kind, i)), v)
-		must(t, err)
+		must.Do(t, err)
 		slots = append(slots, slot)
 	}
 	wg.Wait()

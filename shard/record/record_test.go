@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 )
 
@@ -352,9 +353,7 @@ func TestTableOutlivesClosedArena(t *testing.T) {
 	table, other := NewTable(arena), NewTable(arena)
 	row := table.Add(&Fields{Subject: subjectOf(3), Sequence: 9})
 	other.Add(&Fields{Sequence: 8})
-	if err := arena.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, arena.Close())
 	other.Close()
 	if table.At(row).Sequence() != 9 {
 		t.Error("the record is another")

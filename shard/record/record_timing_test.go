@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/kernel"
 )
 
@@ -116,9 +117,7 @@ func benchRecords(b *testing.B, list ids) {
 	b.ReportMetric((float64(arena.Used())+heap()-before)/float64(len(list)), "B/event")
 	runtime.KeepAlive(o)
 	t.Close()
-	if err := arena.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, arena.Close())
 }
 
 func benchPointers(b *testing.B, list ids) {

@@ -9,6 +9,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -19,9 +20,7 @@ func newTable(t testing.TB) *score.Table {
 	table, err := score.NewTable([]score.Point{
 		{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return table
 }
 

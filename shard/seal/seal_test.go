@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"facet/internal/must"
 	"facet/shard/seal"
 )
 
@@ -18,18 +19,14 @@ const (
 func key(t testing.TB, fill byte) *seal.Key {
 	t.Helper()
 	k, err := seal.NewKey(bytes.Repeat([]byte{fill}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return k
 }
 
 func master(t testing.TB, fill byte) *seal.Master {
 	t.Helper()
 	m, err := seal.NewMaster(bytes.Repeat([]byte{fill}, seal.KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return m
 }
 
@@ -92,9 +89,7 @@ func TestWrappedSecretNeedsMasterAndPlace(t *testing.T) {
 	}
 	// What was wrapped by an earlier build has to open for ever.
 	old, err := hex.DecodeString(oldWrapped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := m.Unwrap(old, []byte("gallery")); err != nil || string(got) != "secret" {
 		t.Errorf("golden bytes: got %q, %v", got, err)
 	}
@@ -118,9 +113,7 @@ func TestMasterCopiesSecret(t *testing.T) {
 	t.Parallel()
 	secret := bytes.Repeat([]byte{1}, seal.KeyBytes)
 	m, err := seal.NewMaster(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	clear(secret)
 	if got, want := m.MAC("p", []byte("d")), master(t, 1).MAC("p", []byte("d")); got != want {
 		t.Fatalf("MAC after the caller cleared its bytes: got %x, want %x", got, want)

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // notes are records in memory, and the files that have them.
@@ -24,7 +26,7 @@ type notes struct {
 func newNotes(t testing.TB, d disk, bytes int64) *notes {
 	t.Helper()
 	s, err := open(d, Options{Bytes: bytes, Damaged: func(err error) { t.Error(err) }})
-	must(t, err)
+	must.Do(t, err)
 	return &notes{t: t, store: s, records: make(map[uint64]Record)}
 }
 
@@ -58,11 +60,11 @@ func (n *notes) add(count int) {
 func (n *notes) rebatch(clean Clean) {
 	n.t.Helper()
 	b, err := n.store.Rebatch(n.files, n, clean)
-	must(n.t, err)
+	must.Do(n.t, err)
 	n.held.Release()
 	n.files, n.held = b.List(), b
 	n.written += b.Written.Bytes
-	must(n.t, n.store.Collect())
+	must.Do(n.t, n.store.Collect())
 }
 
 // read returns the records of all files that a new store finds on the disk.
@@ -71,7 +73,7 @@ func read(t testing.TB, s *Store, files []Batch) map[uint64]Record {
 	all, last := make(map[uint64]Record), uint64(0)
 	for _, b := range files {
 		f, err := s.File(b.Hash)
-		must(t, err)
+		must.Do(t, err)
 		if f.Batch() != b || b.First <= last {
 			t.Fatalf("file %+v after %d, want %+v", f.Batch(), last, b)
 		}
@@ -80,7 +82,7 @@ func read(t testing.TB, s *Store, files []Batch) map[uint64]Record {
 			all[r.Sequence] = Record{r.Sequence, bytes.Clone(r.Clear), nil}
 			return nil
 		})
-		must(t, err)
+		must.Do(t, err)
 		f.Release()
 	}
 	return all
@@ -125,7 +127,7 @@ func TestBatchesHoldLiveRecords(t *testing.T) {
 			n.rebatch(clean)
 			n.check(n.store, n.files, clean == Erase)
 			again, err := open(d, Options{})
-			must(t, err)
+			must.Do(t, err)
 			n.check(again, n.files, clean == Erase)
 			if names, _ := d.list(); len(names) != len(n.files) {
 				t.Fatalf("files %v, want %d", names, len(n.files))
@@ -159,7 +161,7 @@ func TestUnchangedBatchIsNotRewritten(t *testing.T) {
 func TestFilesStayFew(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
-	must(t, err)
+	must.Do(t, err)
 	const known, step = 3 << 15, 1 << 11
 	line := &line{}
 	var files []Batch
@@ -169,9 +171,9 @@ func TestFilesStayFew(t *testing.T) {
 		line.last += step
 		line.first = max(line.first, line.last-min(known, line.last)) + 1
 		b, err := s.Rebatch(files, line, Leave)
-		must(t, err)
+		must.Do(t, err)
 		held.Release()
-		must(t, s.Collect())
+		must.Do(t, s.Collect())
 		held, files, written = b, b.List(), written+b.Written.Bytes
 		all += step * (recordHeadBytes + sealedLenBytes + int64(len(lineClear)))
 		var records uint64
@@ -279,7 +281,7 @@ func TestLostBatchIsRewrittenFromMemory(t *testing.T) {
 			t.Fatalf("%d files", len(n.files))
 		}
 		n.held.Release()
-		must(t, d.remove(n.files[gone].Hash.String()+fileSuffix))
+		must.Do(t, d.remove(n.files[gone].Hash.String()+fileSuffix))
 		n.held = nil
 		n.rebatch(Share)
 		n.check(n.store, n.files, true)

@@ -6,15 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // oneFile makes a store of one file of some records.
 func oneFile(t testing.TB, d *memoryDisk) (*Store, *File) {
 	t.Helper()
 	s, err := open(d, Options{})
-	must(t, err)
+	must.Do(t, err)
 	w, err := s.Create()
-	must(t, err)
+	must.Do(t, err)
 	for i := range uint64(20) {
 		w.Add(plain(i+1, 300))
 	}
@@ -22,7 +24,7 @@ func oneFile(t testing.TB, d *memoryDisk) (*Store, *File) {
 	if err == nil {
 		err = s.Sync()
 	}
-	must(t, err)
+	must.Do(t, err)
 	return s, f
 }
 
@@ -50,10 +52,10 @@ func companionOf(t testing.TB, s *Store, h Hash) string {
 	if errors.Is(err, ErrMissing) {
 		return ""
 	}
-	must(t, err)
+	must.Do(t, err)
 	defer c.Close()
 	b, err := io.ReadAll(io.NewSectionReader(c, 0, c.Size()))
-	must(t, err)
+	must.Do(t, err)
 	return string(b)
 }
 
@@ -96,12 +98,12 @@ func TestCompanionGoesWithItsFile(t *testing.T) {
 	d := newMemoryDisk()
 	s, f := oneFile(t, d)
 	h := f.Ref().Hash
-	must(t, accompany(s, h, "codes"))
+	must.Do(t, accompany(s, h, "codes"))
 	if err := s.Collect(); err != nil || companionOf(t, s, h) != "codes" {
 		t.Fatalf("the companion of a file in use: %q, %v", companionOf(t, s, h), err)
 	}
 	f.Release()
-	must(t, s.Collect())
+	must.Do(t, s.Collect())
 	if names, _ := d.list(); len(names) != 0 || companionOf(t, s, h) != "" {
 		t.Errorf("files %v stay", names)
 	}
@@ -117,12 +119,12 @@ func TestUnfinishedCompanionGoesWithItsFile(t *testing.T) {
 	d := newMemoryDisk()
 	s, f := oneFile(t, d)
 	w, err := s.Accompany(f.Ref().Hash)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := w.Write([]byte("of an erased face")); err != nil {
 		t.Fatal(err)
 	}
 	f.Release()
-	must(t, s.Collect())
+	must.Do(t, s.Collect())
 	if names, _ := d.list(); len(names) != 0 {
 		t.Errorf("files %v stay", names)
 	}

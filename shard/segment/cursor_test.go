@@ -5,12 +5,14 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestCursorEqualsSealedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	store, err := open(newMemoryDisk(), Options{Bytes: 60_000, Damaged: func(err error) { t.Error(err) }})
-	must(t, err)
+	must.Do(t, err)
 	var list []Record
 	for i := range uint64(400) { // every third sequence is missing, every seventh record has no sealed part
 		if i%3 != 2 {
@@ -18,7 +20,7 @@ func TestCursorEqualsSealedInAnyOrder(t *testing.T) {
 		}
 	}
 	set, _, err := store.Build(nil, Change{Fresh: each(list)})
-	must(t, err)
+	must.Do(t, err)
 	defer set.Release()
 	if n := len(set.Parts()); n < 3 {
 		t.Fatalf("%d files are too few", n)

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // reopen opens the files of a set again, in another store.
@@ -16,11 +18,11 @@ func reopen(t testing.TB, s *Store, parts []Part) *Set {
 	var again []Part
 	for _, p := range parts {
 		f, err := s.File(p.File.ref.Hash)
-		must(t, err)
+		must.Do(t, err)
 		again = append(again, Part{f, p.Dead, p.DeadSealed})
 	}
 	set, err := NewSet(again)
-	must(t, err)
+	must.Do(t, err)
 	return set
 }
 
@@ -29,7 +31,7 @@ func reopen(t testing.TB, s *Store, parts []Part) *Set {
 func change(t testing.TB, d *memoryDisk) (s *Store, m *model) {
 	t.Helper()
 	s, err := open(d, Options{Bytes: 20_000})
-	must(t, err)
+	must.Do(t, err)
 	m = &model{t: t, store: s, live: make(map[uint64]Record)}
 	for range 3 {
 		for i := range 12 {
@@ -80,7 +82,7 @@ func TestPowerLossKeepsOldSet(t *testing.T) {
 				}
 				set.Release()
 			}
-			must(t, again.Collect())
+			must.Do(t, again.Collect())
 			if names, _ := after.list(); len(names) != len(parts) {
 				t.Fatalf("call %d, %s: files %v stay of %d", n, name, names, len(parts))
 			}
@@ -111,7 +113,7 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 		if got := contents(t, m.set); !same(got, m.want()) {
 			t.Fatalf("call %d: %d records, want %d", n, len(got), len(m.live))
 		}
-		must(t, s.Collect())
+		must.Do(t, s.Collect())
 		m.set.Release()
 		if names, _ := d.list(); len(s.files) != 0 || len(names) == 0 {
 			t.Fatalf("call %d: %d files are open, folder %v", n, len(s.files), names)
@@ -123,9 +125,9 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 func sample(t testing.TB) ([]byte, []Record) {
 	t.Helper()
 	s, err := open(newMemoryDisk(), Options{})
-	must(t, err)
+	must.Do(t, err)
 	w, err := s.Create()
-	must(t, err)
+	must.Do(t, err)
 	var list []Record
 	for i := range uint64(60) {
 		r := plain(10+3*i, int(i%4)*300)
@@ -133,10 +135,10 @@ func sample(t testing.TB) ([]byte, []Record) {
 		w.Add(r)
 	}
 	f, err := w.Close()
-	must(t, err)
+	must.Do(t, err)
 	defer f.Release()
 	b, err := io.ReadAll(f.Reader())
-	must(t, err)
+	must.Do(t, err)
 	return b, list
 }
 
@@ -208,20 +210,20 @@ func TestReceivedFileMatchesHash(t *testing.T) {
 	good, want := sample(t)
 	d := newMemoryDisk()
 	s, err := open(d, Options{})
-	must(t, err)
+	must.Do(t, err)
 	var ref Ref
 	w, _ := s.Create()
 	for _, r := range want {
 		w.Add(r)
 	}
 	f, err := w.Close()
-	must(t, err)
+	must.Do(t, err)
 	ref = f.Ref()
 	f.Release()
-	must(t, s.Collect())
+	must.Do(t, s.Collect())
 	receive := func(b []byte) error {
 		r, err := s.Receive(ref)
-		must(t, err)
+		must.Do(t, err)
 		if _, err := r.Write(b); err != nil {
 			return errors.Join(err, r.Cancel())
 		}
@@ -249,15 +251,15 @@ func TestReceivedFileMatchesHash(t *testing.T) {
 func TestInvalidSetIsRefused(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
-	must(t, err)
+	must.Do(t, err)
 	file := func(sequences ...uint64) *File {
 		w, err := s.Create()
-		must(t, err)
+		must.Do(t, err)
 		for _, n := range sequences {
 			w.Add(plain(n, 10))
 		}
 		f, err := w.Close()
-		must(t, err)
+		must.Do(t, err)
 		return f
 	}
 	f := func(name string, parts ...Part) {

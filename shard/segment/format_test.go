@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
@@ -16,9 +18,9 @@ var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
-	must(t, err)
+	must.Do(t, err)
 	w, err := s.Create()
-	must(t, err)
+	must.Do(t, err)
 	list := []Record{
 		{Sequence: 3, Clear: []byte("clear"), Sealed: []byte("sealed")},
 		{Sequence: 700, Clear: []byte("deleted")},
@@ -28,17 +30,17 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 		w.Add(r)
 	}
 	f, err := w.Close()
-	must(t, err)
+	must.Do(t, err)
 	defer f.Release()
 	b, err := io.ReadAll(f.Reader())
-	must(t, err)
+	must.Do(t, err)
 	name := filepath.Join("testdata", "segment.txt")
 	got := f.Ref().Hash.String() + "\n" + hex.Dump(b)
 	if *rewrite {
-		must(t, os.WriteFile(name, []byte(got), 0o600))
+		must.Do(t, os.WriteFile(name, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(name)
-	must(t, err)
+	must.Do(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the bytes of a file (-want +got):\n%s", diff)
 	}

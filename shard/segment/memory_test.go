@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"facet/internal/must"
 )
 
 var errDisk = errors.New("the disk fails")
@@ -164,7 +166,7 @@ func setOf(t *testing.T, n uint64, size int, damage *error) (d *memoryDisk, set 
 	t.Helper()
 	d = newMemoryDisk()
 	store, err := open(d, Options{Damaged: func(err error) { *damage = err }})
-	must(t, err)
+	must.Do(t, err)
 	for i := range n {
 		list = append(list, plain(i+1, size))
 	}

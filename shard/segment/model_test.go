@@ -11,15 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-)
 
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"facet/internal/must"
+)
 
 // plain is a record that owns its parts.
 func plain(sequence uint64, sealedBytes int) Record {
@@ -43,7 +37,7 @@ func contents(t testing.TB, s *Set) []Record {
 			}
 			return nil
 		})
-		must(t, err)
+		must.Do(t, err)
 	}
 	return all
 }
@@ -91,7 +85,7 @@ func (m *model) want() []Record {
 func (m *model) build(clean Clean) Built {
 	m.t.Helper()
 	next, built, err := m.store.Build(m.set, Change{Dead: m.died, Fresh: each(m.fresh), Clean: clean})
-	must(m.t, err)
+	must.Do(m.t, err)
 	m.set.Release()
 	m.set, m.died, m.fresh = next, nil, nil
 	return built
@@ -103,7 +97,7 @@ func TestSetHoldsLiveRecords(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		d := newMemoryDisk()
 		store, err := open(d, Options{Bytes: 40_000, Damaged: func(err error) { t.Error(err) }})
-		must(t, err)
+		must.Do(t, err)
 		m := &model{t: t, store: store, live: make(map[uint64]Record)}
 		for range 30 {
 			for range random.IntN(60) {
@@ -132,7 +126,7 @@ func TestSetHoldsLiveRecords(t *testing.T) {
 					t.Fatalf("seed %d: %d sealed parts of dead records stay", seed, p.DeadSealed)
 				}
 			}
-			must(t, store.Collect())
+			must.Do(t, store.Collect())
 			if names, _ := d.list(); len(names) != len(m.set.Parts()) {
 				t.Fatalf("seed %d: %d files in the folder, %d in the set", seed, len(names), len(m.set.Parts()))
 			}
@@ -147,7 +141,7 @@ func TestSetHoldsLiveRecords(t *testing.T) {
 func TestSmallFilesAreMerged(t *testing.T) {
 	t.Parallel()
 	store, err := open(newMemoryDisk(), Options{Bytes: 1 << 20})
-	must(t, err)
+	must.Do(t, err)
 	m := &model{t: t, store: store, live: make(map[uint64]Record)}
 	defer func() { m.set.Release() }()
 	var written int64
@@ -169,16 +163,16 @@ func TestFolderKeepsFinishedFilesOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "segments")
 	store, err := Open(dir, Options{})
-	must(t, err)
+	must.Do(t, err)
 	m := &model{t: t, store: store, live: make(map[uint64]Record)}
 	for range 50 {
 		m.add(500)
 	}
 	m.build(Share)
-	must(t, os.WriteFile(filepath.Join(dir, "3.tmp"), []byte("half"), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "3.tmp"), []byte("half"), 0o600))
 	parts := m.set.Parts()
 	again, err := Open(dir, Options{})
-	must(t, err)
+	must.Do(t, err)
 	set := reopen(t, again, parts)
 	if got := contents(t, set); !same(got, m.want()) {
 		t.Errorf("%d records, want %d", len(got), len(m.live))
@@ -188,7 +182,7 @@ func TestFolderKeepsFinishedFilesOnly(t *testing.T) {
 	}
 	set.Release()
 	m.set.Release()
-	must(t, again.Collect())
+	must.Do(t, again.Collect())
 	if names, err := osDisk(dir).list(); err != nil || len(names) != 0 {
 		t.Errorf("files %v, %v stay", names, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // counter counts the bytes that are read.
@@ -26,7 +28,7 @@ func TestSealedAloneEqualsSealed(t *testing.T) {
 	f := func(there func(i uint64) bool, size func(i uint64) int) float64 {
 		t.Helper()
 		store, err := open(newMemoryDisk(), Options{Bytes: 60_000, Damaged: func(err error) { t.Error(err) }})
-		must(t, err)
+		must.Do(t, err)
 		var list []Record
 		for i := range uint64(most) {
 			if there(i) {
@@ -34,7 +36,7 @@ func TestSealedAloneEqualsSealed(t *testing.T) {
 			}
 		}
 		set, _, err := store.Build(nil, Change{Fresh: each(list)})
-		must(t, err)
+		must.Do(t, err)
 		defer set.Release()
 		var r Single
 		read := 0

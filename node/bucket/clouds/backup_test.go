@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/wire"
 )
@@ -27,9 +28,7 @@ func TestClusterIsRestoredFromS3(t *testing.T) {
 		}
 	}
 	m, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: url, Name: "whole"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
 	q := wire.BackupQuery{From: url}
 	if v, err := young.Nodes[0].Node.Backups().Verify(t.Context(), q, nil); err != nil || v.Digest != m.Digest || v.Active() != 20 {

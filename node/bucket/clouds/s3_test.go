@@ -20,6 +20,7 @@ import (
 	"gocloud.dev/blob"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/bucket"
 	_ "facet/node/bucket/clouds"
 	"facet/node/nodetest"
@@ -32,9 +33,7 @@ import (
 func startS3(t *testing.T) string {
 	t.Helper()
 	program, err := filepath.Abs("../../../assets/tools/versitygw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("the S3 server is missing (\"make s3\" builds it): %v", err)
 	}
@@ -42,22 +41,16 @@ func startS3(t *testing.T) string {
 	t.Setenv("AWS_ACCESS_KEY_ID", access)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	address := l.Addr().String()
 	l.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, program, "--access", access, "--secret", secret, "--port", address, "posix", dir)
 	var log bytes.Buffer
 	server.Stdout, server.Stderr = &log, &log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Start())
 	t.Cleanup(func() {
 		cancel()
 		if server.Wait(); t.Failed() {
@@ -80,13 +73,9 @@ func startS3(t *testing.T) string {
 func put(t *testing.T, url, key, text string) {
 	t.Helper()
 	b, err := blob.OpenBucket(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer b.Close()
-	if err := b.WriteAll(t.Context(), key, []byte(text), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.WriteAll(t.Context(), key, []byte(text), nil))
 }
 
 func TestFilesAreReadFromS3(t *testing.T) {
@@ -95,9 +84,7 @@ func TestFilesAreReadFromS3(t *testing.T) {
 	put(t, url, tenant.String()+"/staff/ä b.jpg", "ann")
 	put(t, url, other.String()+"/bob.jpg", "bob")
 	s, err := bucket.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer s.Close()
 	if got, err := s.Read(t.Context(), tenant, "staff/ä b.jpg", 3); string(got) != "ann" {
 		t.Errorf("read %q, %v", got, err)
@@ -111,9 +98,7 @@ func TestFilesAreReadFromS3(t *testing.T) {
 		}
 	}
 	gone, err := bucket.Open(strings.Replace(url, "photos", "nowhere", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer gone.Close()
 	if _, err := gone.Read(t.Context(), tenant, "x", 100); err == nil {
 		t.Error("a bucket that does not exist is read")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/node/datadir"
 	"facet/node/nodetest"
 	"facet/scripts/bench/fill"
@@ -43,16 +44,12 @@ func TestNodeFindsFilledEvents(t *testing.T) {
 	g := fill.Gallery{Name: "bench", ClusterKey: c.Nodes[0].Config.ClusterKeyFile, Subject: id.Subject{UUID: parse(t, subject.ID)}, Event: id.Event{UUID: parse(t, subject.Event)}}
 	for i, n := range c.Nodes {
 		who, err := datadir.Identify(n.Config.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		g.Nodes = append(g.Nodes, fill.Node{ID: who, Dir: n.Config.Dir})
 		c.Stop(i)
 	}
 	filled, err := fill.Fill(t.Context(), g, events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, n := range g.Nodes {
 		if !nodetest.HasOperationFiles(t, n.Dir) {
 			t.Errorf("%s has no file of operations: its shards are not in today's form", n.ID)

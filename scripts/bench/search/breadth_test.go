@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"facet/internal/must"
 	"facet/shard/scan"
 )
 
@@ -19,9 +20,7 @@ func TestBreadthFindsBothKindsOfProbes(t *testing.T) {
 		s.rows = append(s.rows, float32(c), float32(math.Sqrt(1-c*c)))
 	}
 	table, err := linear()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := &ours{set: s, table: table}
 	// answers returns what each probe's k best rows are.
 	answers := func(best ...[]int) (probes []float32, hits [][]scan.Hit) {

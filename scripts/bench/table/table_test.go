@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestGoalsAreJudgedByTheirSide(t *testing.T) {
@@ -26,9 +28,7 @@ func TestGoalsAreJudgedByTheirSide(t *testing.T) {
 func TestTableIsAlignedMarkdown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Print(&out, "Title", []Row{{What: "ratio", Value: 2, Unit: "×", Goal: 1}, {What: "s", Value: 12}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Print(&out, "Title", []Row{{What: "ratio", Value: 2, Unit: "×", Goal: 1}, {What: "s", Value: 12}}))
 	want := `
 ## Title
 

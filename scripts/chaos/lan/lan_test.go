@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/scripts/chaos/lan"
 )
 
@@ -20,9 +21,7 @@ func open(t *testing.T, hosts int) *lan.LAN {
 		t.Skip("network namespaces need root: run the tests as root")
 	}
 	l, err := lan.Open(hosts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(l.Close)
 	return l
 }
@@ -42,9 +41,7 @@ func TestHostsReachEachOtherAsLinksPermit(t *testing.T) {
 	l := open(t, 3)
 	server := exec.Command(os.Args[0])
 	server.Env = append(os.Environ(), greeter+"="+lan.Address(1)+":9")
-	if err := l.Start(1, server); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Start(1, server))
 	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
 	hello := func(timeout time.Duration) (string, time.Duration) {
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"facet/internal/must"
 	"facet/internal/tiles"
 	"facet/node/audit/entry"
 )
@@ -16,9 +17,7 @@ func logOf(t *testing.T, records ...*entry.Record) *log {
 	t.Helper()
 	l := &log{}
 	for _, r := range records {
-		if err := l.append(r.Encode()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.append(r.Encode()))
 	}
 	return l
 }
@@ -84,9 +83,7 @@ func TestForkedLogIsFound(t *testing.T) {
 	first, second := record(entry.Request, 0, 200), record(entry.Request, 1, 200)
 	seen := logOf(t, first, second)
 	root, err := tlog.TreeHash(2, seen.stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := tiles.Checkpoint{Tree: tlog.Tree{N: 2, Hash: root}}
 	for want, l := range map[string]*log{"": logOf(t, first, second, first), "has 1 now": logOf(t, first), "another hash": logOf(t, second, first, first)} {
 		if err := l.contains(c); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

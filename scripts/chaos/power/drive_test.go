@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/must"
 	"facet/scripts/chaos/power"
 )
 
@@ -15,9 +16,7 @@ const driveBytes = 1 << 20
 func open(t *testing.T) *power.Drive {
 	t.Helper()
 	d, err := power.Open(t.TempDir(), driveBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -48,9 +47,7 @@ func TestFlushedWritesSurviveAPowerCut(t *testing.T) {
 		d, random := open(t), rand.New(rand.NewPCG(seed, 1))
 		flushed := bytes.Repeat([]byte{1}, 8*block)
 		write(t, d, 0, flushed)
-		if err := d.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Flush())
 		for i := range int64(8) { // over it, and beside it
 			write(t, d, i*block, bytes.Repeat([]byte{2}, block))
 			write(t, d, (8+i)*block, bytes.Repeat([]byte{3}, block))
@@ -61,9 +58,7 @@ func TestFlushedWritesSurviveAPowerCut(t *testing.T) {
 		d.Cut()
 		d.Off()
 		loss, err := d.On(random)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		now, kept, torn := read(t, d, 0, 16*block), 0, 0
 		for i := range 16 {
 			from, old, fresh := i*block, byte(1), byte(2)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"facet/internal/must"
 	"facet/scripts/chaos/power"
 )
 
@@ -28,18 +29,12 @@ func TestFileSystemKeepsSyncedFiles(t *testing.T) {
 	dir := t.TempDir()
 	served, mounted := filepath.Join(dir, "served"), filepath.Join(dir, "mounted")
 	for _, path := range []string{served, mounted} {
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(path, 0o700))
 	}
 	d, err := power.Open(dir, 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m, err := power.Mount(d, served)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -80,9 +75,7 @@ func save(t *testing.T, path, text string, sync bool) {
 	t.Helper()
 	_ = os.Remove(path) // it may not exist
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
@@ -90,15 +83,9 @@ func save(t *testing.T, path, text string, sync bool) {
 	if !sync {
 		return
 	}
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Sync())
 	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer folder.Close()
-	if err := folder.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, folder.Sync())
 }

@@ -3,6 +3,8 @@ package traffic
 import (
 	"encoding/json"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestReceiptsOnlyGrow(t *testing.T) {
@@ -12,9 +14,7 @@ func TestReceiptsOnlyGrow(t *testing.T) {
 		var known receipts
 		for i, text := range texts {
 			var got receipt
-			if err := json.Unmarshal([]byte(text), &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(text), &got))
 			next, err := known.with(&got, known)
 			if (err == nil) != (right || i < len(texts)-1) {
 				t.Errorf("receipt %d: %s: %v", i, text, err)
