@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"facet/engine"
@@ -69,6 +68,14 @@ func sface(t *testing.T) []byte {
 func joined(t *testing.T) *engine.Engine {
 	t.Helper()
 	return kept(t, "joined", func() *models.Pack { return twoEmbedders(t, nil, asItIs) })
+}
+
+// mirrors returns an engine of twoEmbedders that read each crop and its mirror image.
+func mirrors(t *testing.T) *engine.Engine {
+	t.Helper()
+	return kept(t, "mirrors", func() *models.Pack {
+		return twoEmbedders(t, nil, func(m object) { m["joined"].(object)["mirrored"] = true })
+	})
 }
 
 // opened returns an engine of a pack, closed when the test ends.
@@ -148,7 +155,7 @@ func TestMirroredFaceHasSameTemplate(t *testing.T) {
 		return float64(score.Dot(faceBy(t, e, im).Template, faceBy(t, e, mirror).Template))
 	}
 	// The landmarks of the two differ a little, and so do the crops.
-	plain, both := f(joined(t)), f(opened(t, twoEmbedders(t, nil, func(m object) { m["joined"].(object)["mirrored"] = true })))
+	plain, both := f(joined(t)), f(mirrors(t))
 	t.Logf("cosine %v, of both crops together %v", plain, both)
 	if both < .985 || 1-both > (1-plain)/2 {
 		t.Errorf("a face and its mirror image have the cosine %v, of one crop alone %v", both, plain)
@@ -172,48 +179,6 @@ func TestProjectionReducesTemplate(t *testing.T) {
 		if w := float64(want[i]) / math.Sqrt(square); math.Abs(float64(got.Template[i])-w) > 1e-6 {
 			t.Errorf("value %d is %v, want %v", i, got.Template[i], w)
 		}
-	}
-}
-
-func TestHostileJoinedPackIsRefused(t *testing.T) {
-	t.Parallel()
-	f := func(want string, projection []byte, change func(joined object)) {
-		t.Helper()
-		p := twoEmbedders(t, projection, func(m object) { change(m["joined"].(object)) })
-		e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
-		if err == nil {
-			e.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error is %v, want one that says %q", err, want)
-		}
-	}
-	size := models.Projection{Rows: 320, Cols: 320}
-	values := slices.Repeat([]float32{1}, size.Rows*size.Cols)
-	values[321] = float32(math.NaN())
-	f("row 1 has the number NaN", size.Encode(values), func(object) {})
-	values[321] = 1
-	other := size.Encode(values)
-	other[8] = 9
-	f("version is 9", other, func(object) {})
-	f("embedder2", nil, func(joined object) { joined["embedder"].(object)["input"].(object)["width"] = 111 })
-}
-
-func TestJoinedWorkerForgetsImage(t *testing.T) {
-	e := joined(t)
-	before := e.Work()
-	faceBy(t, e, portrait(t))
-	_, values := e.Kept()
-	if len(values) != 10 {
-		t.Errorf("the worker keeps %d lists, want those of four networks, of the crop and of both embedders", len(values))
-	}
-	for i, list := range values {
-		if slices.ContainsFunc(list, func(v float32) bool { return v != 0 }) {
-			t.Errorf("list %d of the worker has values", i)
-		}
-	}
-	if w := e.Work(); w.Embedder != before.Embedder+1 || w.Second != before.Second+1 {
-		t.Errorf("the embedders ran %d and %d times, want 1", w.Embedder-before.Embedder, w.Second-before.Second)
 	}
 }
 

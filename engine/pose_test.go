@@ -119,23 +119,6 @@ func TestFrontalFallsWithTurnAndDoubt(t *testing.T) {
 	}
 }
 
-func TestMeanFaceIsSymmetric(t *testing.T) {
-	t.Parallel()
-	var sum spacePoint
-	var mixed float64
-	for _, p := range meanFace {
-		sum.x, sum.y, sum.z = sum.x+p.x, sum.y+p.y, sum.z+p.z
-		mixed += p.x*p.y + p.x*p.z
-	}
-	n := float64(len(meanFace))
-	if math.Abs(sum.x/n) > .001 || math.Abs(sum.y/n) > .001 || math.Abs(sum.z/n) > .001 {
-		t.Errorf("centre at %.4f, %.4f, %.4f", sum.x/n, sum.y/n, sum.z/n)
-	}
-	if math.Abs(mixed) > .01 {
-		t.Errorf("x mixes with y and z by %.4f: pan would depend on tilt", mixed)
-	}
-}
-
 func TestPointsOnLineHaveNoTurn(t *testing.T) {
 	t.Parallel()
 	var points [landmarkCount]imaging.Point
@@ -169,12 +152,5 @@ func TestPlacesCoverLength(t *testing.T) {
 				t.Errorf("length %v: step %v", length, step)
 			}
 		}
-	}
-}
-
-func TestRFBBoxesMatchDetector(t *testing.T) {
-	t.Parallel()
-	if got := rfbBoxes(320, 240); got != 4420 {
-		t.Errorf("got %d, want 4420", got)
 	}
 }

@@ -25,21 +25,13 @@ func resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// enlargedPNG returns a sample portrait, both sides times n, as PNG.
-func enlargedPNG(t *testing.T, n int) []byte {
-	t.Helper()
-	im := pixels(t, "face_recognition/obama.jpg")
-	large := redrawn(im, n*im.Rect.Dx(), n*im.Rect.Dy(), func(x, y float64) (float64, float64) { return x / float64(n), y / float64(n) })
-	return asPNG(t, large)
-}
-
 func TestMemoryOfLargeImagesIsReturned(t *testing.T) {
 	const (
 		images = 4
 		more   = 48 << 20 // than before: each worker keeps up to 12 MB of pixels
 	)
 	e := enginetest.New(t, engine.Config{Workers: images})
-	data := enlargedPNG(t, 3)
+	data := asPNG(t, enlarged(t, enginetest.Photo(t, "face_recognition/obama.jpg"), 9e6))
 	debug.FreeOSMemory()
 	before, most := resident(t), int64(0)
 	var wg sync.WaitGroup
