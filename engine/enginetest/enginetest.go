@@ -35,11 +35,8 @@ var (
 	// Groups maps photographs of several people to the number of faces that a person sees.
 	Groups = map[string]int{
 		"face-api/sample1.jpg": 3,
-		"face-api/sample2.jpg": 3,
-		"face-api/sample3.jpg": 3,
 		"face-api/sample4.jpg": 4,
 		"face-api/sample5.jpg": 5,
-		"face-api/sample6.jpg": 4,
 	}
 	// Faceless are pictures of nobody: a cup, a cat, a rocket, galaxies.
 	Faceless = []string{

