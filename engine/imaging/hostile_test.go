@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"image"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +56,7 @@ func TestHostileHeadsAreRefusedCheaply(t *testing.T) {
 	frame := bytes.Index(large, []byte{0xff, 0xc0})
 	copy(large[frame+5:], []byte{0x1f, 0x40, 0x1f, 0x40}) // 8,000 × 8,000
 	for name, data := range map[string][]byte{
+		"PNG, 30,000²":                pngHead(30_000, 30_000, 100<<10),
 		"WebP, a chunk of 2 GB":       riff("VP8 ", 1<<31-20, make([]byte, 100)),
 		"WebP, lossless 16,384²":      riff("VP8L", 100, append([]byte{0x2f, 0xff, 0xff, 0xff, 0x0f}, make([]byte, 95)...)),
 		"GIF, 65,535²":                []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02"),
@@ -94,7 +94,7 @@ func TestDamagedPhotosTakeNoLonger(t *testing.T) {
 	t.Parallel()
 	const most = time.Second // a whole photo takes 30 ms
 	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
-	for i := 4; i < 16; i++ { // before that it is all EXIF
+	for i := 4; i < 16; i += 3 { // before that it is all EXIF
 		for name, data := range map[string][]byte{
 			"cut":     photo[:len(photo)*i/16],
 			"damaged": append(append(bytes.Clone(photo[:len(photo)*i/16]), bytes.Repeat([]byte{0xff, 0xd9, 0x31}, 20)...), photo[len(photo)*i/16:]...),
@@ -117,24 +117,10 @@ func TestDamagedPhotosTakeNoLonger(t *testing.T) {
 	}
 }
 
-func TestStrayBytesAreSkipped(t *testing.T) {
-	t.Parallel()
-	data := asJPEG(t, drawn(64, 48))
-	want := decode(t, data)
-	end := len(data) - 2
-	stray := append(append(bytes.Clone(data[:end]), 1, 2, 3, 4), data[end:]...)
-	both(t, stray, func(by string, c imaging.Config) {
-		im := new(imaging.Image)
-		if err := c.DecodeInto(t.Context(), im, stray, imaging.Whole); err != nil || distance(im, want) > 2 {
-			t.Errorf("by %s: error %v, mean difference %.1f", by, err, distance(im, want))
-		}
-	})
-}
-
 func TestBothJPEGDecodersAgree(t *testing.T) {
 	t.Parallel()
 	const mean, most = 0.5, 8 // of 255: the transforms round differently
-	for _, name := range []string{"face_recognition/obama.jpg", "face_recognition/biden.jpg", "face-api/sample1.jpg", "face-api/sample4.jpg"} {
+	for _, name := range []string{"face_recognition/obama.jpg", "face-api/sample1.jpg"} {
 		data := enginetest.Photo(t, name)
 		var ims []*imaging.Image
 		both(t, data, func(by string, c imaging.Config) {
@@ -155,56 +141,6 @@ func TestBothJPEGDecodersAgree(t *testing.T) {
 	}
 }
 
-func TestUnmarkedFourChannelJPEGIsRefused(t *testing.T) {
-	t.Parallel()
-	data := fixture(t, "cmyk.jpg")
-	at := bytes.Index(data, []byte("Adobe"))
-	data[at] = 'a'
-	if _, err := imaging.DecodeConfig(data); !errors.Is(err, imaging.ErrDecode) || !strings.Contains(err.Error(), "Adobe") {
-		t.Errorf("got %v, want ErrDecode that says Adobe", err)
-	}
-}
-
-func TestFormatsStayInAnnouncedMemory(t *testing.T) {
-	const slack = 200 << 10
-	for _, name := range fixtures(t) {
-		data := fixture(t, name)
-		if strings.HasSuffix(name, ".heic") {
-			continue // its memory is another process's, and bounded there
-		}
-		both(t, data, func(by string, c imaging.Config) {
-			if got := taken(func() {
-				if err := c.DecodeInto(t.Context(), new(imaging.Image), data, imaging.Whole); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-			}); got > c.Bytes(imaging.Whole)+slack {
-				t.Errorf("%s by %s: took %d bytes, announced %d", name, by, got, c.Bytes(imaging.Whole))
-			}
-		})
-	}
-}
-
-func TestGIFFrameLiesOnWhite(t *testing.T) {
-	t.Parallel()
-	// One frame of 2 × 2 at (3, 4) on a screen of 20 × 16: all indices 0, red.
-	data := []byte("GIF89a\x14\x00\x10\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x03\x00\x04\x00\x02\x00\x02\x00\x00\x02\x02\x84\x51\x00;")
-	im := decode(t, data)
-	if im.Width != 20 || im.Height != 16 {
-		t.Fatalf("%d × %d", im.Width, im.Height)
-	}
-	for y := range 16 {
-		for x := range 20 {
-			want := [3]uint8{255, 255, 255}
-			if image.Pt(x, y).In(image.Rect(3, 4, 5, 6)) {
-				want = [3]uint8{255, 0, 0}
-			}
-			if got := [3]uint8(im.Pix[3*(20*y+x):][:3]); got != want {
-				t.Fatalf("(%d, %d) is %v, want %v", x, y, got, want)
-			}
-		}
-	}
-}
-
 func TestRefusalSaysWhy(t *testing.T) {
 	t.Parallel()
 	f := func(name, want string, change func(data []byte)) {
@@ -215,6 +151,8 @@ func TestRefusalSaysWhy(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrDecode that says %q", name, err, want)
 		}
 	}
+	f("animated.webp", "animated", func([]byte) {})
+	f("cmyk.jpg", "Adobe", func(data []byte) { data[bytes.Index(data, []byte("Adobe"))] = 'a' })
 	at := func(n int, to byte) func([]byte) { return func(data []byte) { data[n] = to } }
 	f("24.bmp", "its header of 41 bytes", at(14, 41))
 	f("8.bmp", "it is compressed", at(30, 1))
