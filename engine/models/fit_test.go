@@ -160,21 +160,3 @@ func TestInvalidFitIsRefused(t *testing.T) {
 		t.Errorf("of no manifest: %v", err)
 	}
 }
-
-func TestRefitKeepsModelID(t *testing.T) {
-	t.Parallel()
-	before := parsed(t, Default())
-	c := before.Calibration
-	c.FMR7000 = 3e-4
-	text, err := Refit(Default(), Fit{Calibration: &c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := parsed(t, text)
-	if after.Calibration.FMR7000 != 3e-4 {
-		t.Errorf("FMR of 7000 is %g", after.Calibration.FMR7000)
-	}
-	if a, b := after.ModelID(), before.ModelID(); a != b {
-		t.Errorf("templates are of model %s, before %s", a, b)
-	}
-}
