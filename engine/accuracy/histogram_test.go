@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 )
 
@@ -59,29 +58,6 @@ func TestEERIsWhereRatesCross(t *testing.T) {
 	// From (2/3, 0) at 4 to (0, 1/2) at 5: crossing at share 4/7 of the line.
 	f(scores(4, 9), scores(0, 4, 4), 2./3*3/7, 5)
 	f(scores(), scores(), 0, 0)
-}
-
-func TestRatesAreMonotonicInThreshold(t *testing.T) {
-	t.Parallel()
-	for n := range 50 {
-		r := rand.New(rand.NewPCG(uint64(n), 1))
-		mated, nonMated := new(Histogram), new(Histogram)
-		for range 1 + r.IntN(300) {
-			mated[r.IntN(len(mated))]++
-			nonMated[r.IntN(len(nonMated))]++
-		}
-		c := CurveOf(mated, nonMated)
-		for threshold := 1; threshold < Thresholds; threshold++ {
-			if c.FMR[threshold] > c.FMR[threshold-1] || c.FNMR[threshold] < c.FNMR[threshold-1] {
-				t.Fatalf("seed %d: at %d FMR goes from %v to %v, FNMR from %v to %v", n, threshold,
-					c.FMR[threshold-1], c.FMR[threshold], c.FNMR[threshold-1], c.FNMR[threshold])
-			}
-		}
-		eer, at := c.EER()
-		if eer < min(c.FMR[at], c.FNMR[max(at-1, 0)]) || eer > max(c.FNMR[at], c.FMR[max(at-1, 0)]) {
-			t.Errorf("seed %d: EER %v is not between the rates at %d and %d", n, eer, at-1, at)
-		}
-	}
 }
 
 func TestThresholdForIsLowest(t *testing.T) {
