@@ -1,7 +1,6 @@
 package trace_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"facet/internal/trace"
 )
@@ -148,39 +146,5 @@ func TestStageOutsideOfRequestIsNothing(t *testing.T) {
 	none.End(200, false)
 	if none.Stages(time.Second) != "" {
 		t.Error("no request has stages")
-	}
-}
-
-// request does what a search of four shards does: twelve stages.
-func request(ctx context.Context, tracer *trace.Tracer) {
-	ctx, r := trace.New(ctx)
-	ctx = tracer.Sample(ctx, trace.Beginning{Name: "POST /v1.1/face/search"})
-	for range 4 {
-		ctx, call := trace.Start(ctx, trace.Stage{Name: trace.Call, Method: "shard.search", Group: 1, Member: "m"})
-		_, proof := trace.Start(ctx, trace.Stage{Name: trace.Proof, Group: 1})
-		proof.End(nil)
-		_, scan := trace.Start(ctx, trace.Stage{Name: trace.Scan, Group: 1})
-		scan.End(nil)
-		call.End(nil)
-	}
-	r.End(200, false)
-}
-
-// What traces cost a request. The limit beside it is the search of a million templates, 1.7 ms.
-func BenchmarkStages(b *testing.B) {
-	deep, cancel := context.WithTimeout(context.WithValue(b.Context(), struct{ x int }{}, 1), time.Hour)
-	defer cancel()
-	unsampled := sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample())).Tracer("bench")
-	sampled := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample())).Tracer("bench")
-	for _, c := range []struct {
-		name   string
-		tracer *trace.Tracer
-	}{{"off", nil}, {"noop", trace.NewTracer(noop.NewTracerProvider().Tracer("bench"))}, {"unsampled", trace.NewTracer(unsampled)}, {"sampled", trace.NewTracer(sampled)}} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				request(deep, c.tracer)
-			}
-		})
 	}
 }
