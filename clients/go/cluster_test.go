@@ -251,34 +251,6 @@ func TestGalleriesAndApplicationsAreManaged(t *testing.T) {
 	must(t, c.Unregister(ctx, made.ID)) // the other application of the same gallery
 }
 
-func TestVersion1(t *testing.T) {
-	ctx := t.Context()
-	c, _ := gallery(t, 5)
-	v1 := c.V1()
-	made, err := v1.Register(ctx, photo(t, obama))
-	must(t, err)
-	found, err := v1.Search(ctx, client.SearchQuery{Probe: photo(t, anotherObama)})
-	must(t, err)
-	if made.EventID != "" || len(found.Candidates) != 1 || found.Candidates[0].ID != made.ID || found.Candidates[0].Events != nil {
-		t.Errorf("made %+v, found %+v", made, found)
-	}
-	score, err := v1.Verify(ctx, made.ID, photo(t, anotherObama))
-	must(t, err)
-	if score != found.Candidates[0].Score {
-		t.Errorf("verify gives %d, search %d", score, found.Candidates[0].Score)
-	}
-	_, err = v1.Verify(ctx, made.ID, photo(t, biden))
-	refused(t, err, client.ErrNotVerified)
-	faces, err := v1.Extract(ctx, photo(t, threePeople))
-	must(t, err)
-	if len(faces) != 3 {
-		t.Errorf("%d faces, want 3", len(faces))
-	}
-	_, err = v1.Extract(ctx, photo(t, rocket))
-	refused(t, err, client.ErrNotFound)
-	must(t, v1.Unregister(ctx, made.ID))
-}
-
 // TestLostAnswerIsRequestedAgain puts a node in front of the cluster. It forwards
 // each registration and closes the connection in place of the answer, twice.
 func TestLostAnswerIsRequestedAgain(t *testing.T) {
