@@ -145,14 +145,15 @@ func TestGroupFacesComeLargestFirst(t *testing.T) {
 // The search turns a picture without faces itself, so one picture turned by hand is enough.
 func TestFacelessPicturesHaveNoFace(t *testing.T) {
 	t.Parallel()
-	none := func(name string, data []byte) {
+	check := func(name string, faces []engine.Face) {
 		t.Helper()
-		if faces := extract(t, data); len(faces) != 0 {
+		if len(faces) != 0 {
 			t.Errorf("%s: got %d faces, the first %+v", name, len(faces), faces[0].Attributes)
 		}
 	}
+	none := func(name string, data []byte) { t.Helper(); check(name, extract(t, data)) }
 	for _, name := range enginetest.Faceless {
-		none(name, enginetest.Photo(t, name))
+		check(name, photo(t, name))
 	}
 	cat := "scikit-image/chelsea.png"
 	none(cat+" on its side", asJPEG(t, turnedFrame(pixels(t, cat), 90)))
