@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"image"
 	colour "image/color" //nolint:misspell // the standard library spells it so
 	"image/jpeg"
@@ -243,18 +244,19 @@ func portraits(t *testing.T, e *engine.Engine) []portraitOf {
 	return people
 }
 
-// Nobody on the sample photos of groups is clearly the one meant.
+// Nobody on the six sample photos of groups is clearly the one meant.
 func TestDominantTakesNobodyOfGroups(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
-	for name, people := range enginetest.Groups {
+	for i := range 6 {
+		name := fmt.Sprintf("face-api/sample%d.jpg", i+1)
 		file := enginetest.Photo(t, name)
 		faces, err := e.ExtractLarge(t.Context(), file, SoughtSide)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if taken, err := Dominant.Take(file, faces); !errors.Is(err, ErrSeveral) {
-			t.Errorf("%s of %d people: took %+v, %v", name, people, taken.Attributes.Face, err)
+			t.Errorf("%s: took %+v, %v", name, taken.Attributes.Face, err)
 		}
 	}
 }
