@@ -14,6 +14,7 @@ import (
 func TestFollowersLearnLastCommitSoon(t *testing.T) {
 	inGroup(t, names(3), nil, func(t *testing.T, c *cluster) {
 		for round := range 20 {
+			time.Sleep(time.Second + time.Duration(round)*100*time.Millisecond) // the group is at rest
 			c.propose(fmt.Sprint(round))
 			want, at := c.leader().Applied(), time.Now()
 			time.Sleep(2*commitPause + 10*time.Millisecond)
@@ -22,7 +23,6 @@ func TestFollowersLearnLastCommitSoon(t *testing.T) {
 					t.Errorf("round %d: %s has applied %d of %d after %s", round, m.name, got, want, time.Since(at))
 				}
 			}
-			time.Sleep(time.Duration(round) * 100 * time.Millisecond)
 		}
 	})
 }
