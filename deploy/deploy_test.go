@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"facet/internal/must"
 	"facet/node/metrics"
 )
 
@@ -42,9 +43,7 @@ func alerts(t *testing.T) (list []alert) {
 func read(t *testing.T, name string, unmarshal func([]byte, any) error, v any) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := unmarshal(raw, v); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -103,9 +102,7 @@ func expressionHolds(t *testing.T, where, expr string) {
 func TestAlertsNameMetricsAndChapter(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	chapters := map[string]bool{}
 	for line := range strings.Lines(string(guide)) {
 		if heading, ok := strings.CutPrefix(line, "## "); ok {
@@ -271,9 +268,7 @@ func TestEveryQueryOfPanelsIsTested(t *testing.T) {
 func TestUnitBarsCoreDumps(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile(filepath.Join("systemd", "facet.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, line := range []string{"LimitCORE=0", "MemorySwapMax=0"} {
 		if !slices.Contains(strings.Split(string(unit), "\n"), line) {
 			t.Errorf("the unit has no %s", line)

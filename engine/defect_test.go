@@ -11,6 +11,7 @@ import (
 
 	"facet/engine"
 	"facet/engine/enginetest"
+	"facet/internal/must"
 )
 
 var (
@@ -139,16 +140,12 @@ func TestUntouchedFacesHaveNoDefects(t *testing.T) {
 	}
 	e := enginetest.At(t, *defectPack)
 	files, err := filepath.Glob(filepath.Join(*defectPersons, "*", "*.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	counts := map[engine.Defect]int{}
 	single, defective, poor := 0, 0, 0
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		faces := found(t, e, data)
 		if len(faces) != 1 {
 			continue
@@ -174,9 +171,7 @@ func TestUntouchedFacesHaveNoDefects(t *testing.T) {
 func found(t *testing.T, e *engine.Engine, image []byte) []engine.Face {
 	t.Helper()
 	faces, err := e.ExtractLarge(t.Context(), image, .3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return faces
 }
 
@@ -193,9 +188,7 @@ func (s sitter) mate(t *testing.T, e *engine.Engine) engine.Template {
 		return nil
 	}
 	data, err := os.ReadFile(s.other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	faces := found(t, e, data)
 	if len(faces) != 1 {
 		return nil
@@ -213,19 +206,13 @@ func defectPhotos(t *testing.T) []sitter {
 		return append(list, sitter{name: name, image: im})
 	}
 	all, err := filepath.Glob(filepath.Join(*defectPersons, "*", "*_0001.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rand.New(rand.NewPCG(19, 4)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, name := range all[:min(len(all), *defectCount)] {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		others, err := filepath.Glob(filepath.Join(filepath.Dir(name), "*_0002.jpg"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s := sitter{name: filepath.Base(name), image: enginetest.RGBA(t, data)}
 		if len(others) > 0 {
 			s.other = others[0]

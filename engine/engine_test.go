@@ -18,6 +18,7 @@ import (
 	"facet/engine/enginetest"
 	"facet/engine/models"
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 // Tests of one process run on few engines, because to open one takes as long as a few photos. A test
@@ -147,9 +148,7 @@ func TestExtractLargeIsSubsetOfExtract(t *testing.T) {
 		want  int
 	}{{0, 2}, {ratio - .05, 2}, {ratio + .05, 1}, {1, 1}} {
 		faces, err := e.ExtractLarge(context.Background(), data, c.share)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(faces) != c.want {
 			t.Errorf("share %.2f: got %d faces, want %d", c.share, len(faces), c.want)
 			continue

@@ -9,6 +9,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/models"
+	"facet/internal/must"
 )
 
 // noLeastNorm returns an engine of the default pack without a least norm.
@@ -27,13 +28,9 @@ func TestNoLeastNormCostsNothing(t *testing.T) {
 		data := enginetest.Photo(t, name)
 		before := []engine.Work{fitted.Work(), without.Work()}
 		want, err := fitted.ExtractLarge(context.Background(), data, .35)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := without.ExtractLarge(context.Background(), data, .35)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		a, b := fitted.Work(), without.Work()
 		if wantRuns, gotRuns := a.Detector-before[0].Detector, b.Detector-before[1].Detector; gotRuns > wantRuns+int64(len(want)) { // a second look at each face
 			t.Errorf("%s: the detector runs %d times, with the least norm %d times", name, gotRuns, wantRuns)
@@ -54,9 +51,7 @@ func TestExtractLargeFindsTurnedFaces(t *testing.T) {
 		im, upright := halved(pixels(t, name)), one(t, name)
 		for _, degrees := range turns {
 			faces, err := e.ExtractLarge(t.Context(), asJPEG(t, turnedFrame(im, degrees)), .35)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if len(faces) != 1 || e.Compare(faces[0].Template, upright.Template) < 9000 {
 				t.Errorf("%s turned by %v: got %d faces, want the upright one", name, degrees, len(faces))
 			}
@@ -77,9 +72,7 @@ func TestStatedEvidenceGivesSameFaces(t *testing.T) {
 	})
 	for _, name := range []string{"face-api/sample1.jpg", "scikit-image/chelsea.png"} {
 		got, err := stated.Extract(t.Context(), enginetest.Photo(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want := photo(t, name)
 		for i := range min(len(got), len(want)) {
 			got[i].Model = want[i].Model
@@ -97,13 +90,9 @@ func TestSightingsAreJudgedLikeFaces(t *testing.T) {
 	group := enginetest.Photo(t, "face-api/sample1.jpg")
 	for _, e := range []*engine.Engine{enginetest.Shared(t), noLeastNorm(t)} {
 		faces, err := e.ExtractLarge(t.Context(), group, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		seen, err := e.Sightings(t.Context(), group, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, face := range faces {
 			at := slices.IndexFunc(seen, func(s engine.Sighting) bool { return sameBits(s.Template, face.Template) })
 			if at < 0 {
@@ -146,9 +135,7 @@ func TestUpsideDownSightingsAreNotUpright(t *testing.T) {
 	found := 0
 	for _, name := range append(enginetest.Others, enginetest.Obama[:4]...) {
 		seen, err := e.Sightings(context.Background(), enginetest.Photo(t, name), math.Pi)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, s := range seen {
 			found++
 			u := s.Upright

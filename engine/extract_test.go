@@ -21,14 +21,13 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 func extract(tb testing.TB, data []byte) []engine.Face {
 	tb.Helper()
 	faces, err := enginetest.Shared(tb).Extract(context.Background(), data)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return faces
 }
 
@@ -195,9 +194,7 @@ func TestAttributesAreInRange(t *testing.T) {
 	names := append(slices.Sorted(maps.Keys(enginetest.Groups)), enginetest.Obama...)
 	for _, name := range append(names, enginetest.Others...) {
 		c, _, err := image.DecodeConfig(bytes.NewReader(enginetest.Photo(t, name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, f := range photo(t, name) {
 			checkAttributes(t, name, i, f, c)
 		}
@@ -278,18 +275,14 @@ func mirrored(src *image.RGBA) *image.RGBA {
 func asPNG(tb testing.TB, im image.Image) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, im); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, im))
 	return out.Bytes()
 }
 
 func asJPEG(tb testing.TB, im image.Image) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, im, &jpeg.Options{Quality: 95}); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, jpeg.Encode(&out, im, &jpeg.Options{Quality: 95}))
 	return out.Bytes()
 }
 

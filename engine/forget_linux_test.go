@@ -12,6 +12,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/internal/memscan"
+	"facet/internal/must"
 )
 
 // extracting is set in the environment of a process that only extracts.
@@ -35,9 +36,7 @@ func TestProcessForgetsCrops(t *testing.T) {
 	pieces := memscan.New()
 	for _, name := range photos {
 		crops, inputs, err := e.Seen(enginetest.Photo(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, pix := range crops {
 			pieces.Add("crop", pix)
 		}
@@ -67,16 +66,10 @@ func extractor(t *testing.T) (pid int) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestProcessForgetsCrops$")
 	cmd.Env = append(os.Environ(), extracting+"=1")
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		cmd.Wait()

@@ -14,6 +14,7 @@ import (
 	"facet/engine/enginetest"
 	"facet/engine/models"
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 type object = map[string]any
@@ -32,9 +33,7 @@ func twoEmbedders(t *testing.T, projection []byte, change func(m object)) *model
 	}
 	text, _ := models.Builtin(models.FoundingPack)
 	first, second := make(object), make(object)
-	if err := errors.Join(json.Unmarshal(text, &first), json.Unmarshal(models.Default(), &second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(json.Unmarshal(text, &first), json.Unmarshal(models.Default(), &second)))
 	delete(first["embedder"].(object), "spectrum")
 	delete(second["embedder"].(object), "basis")
 	first["joined"] = object{"embedder": second["embedder"], "weights": []float64{1, 2}, "projection": size}
@@ -42,13 +41,9 @@ func twoEmbedders(t *testing.T, projection []byte, change func(m object)) *model
 		first["files"] = append(first["files"].([]any), object{"role": role, "name": role, "licence": "MIT", "source": "a test"})
 	}
 	text, err := json.Marshal(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	mobile, err := enginetest.Pack(t).Load(models.RoleEmbedder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return enginetest.PackOf(t, text, map[models.Role][]byte{
 		models.RoleEmbedder: sface(t), models.RoleEmbedder2: mobile, models.RoleProjection: projection,
 	}, change)
@@ -58,9 +53,7 @@ func twoEmbedders(t *testing.T, projection []byte, change func(m object)) *model
 func sface(t *testing.T) []byte {
 	t.Helper()
 	network, err := os.ReadFile(filepath.Join(enginetest.Assets(t), "packs", models.FoundingPack, "sface_128.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return network
 }
 
@@ -82,9 +75,7 @@ func mirrors(t *testing.T) *engine.Engine {
 func opened(t *testing.T, p *models.Pack) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(e.Close)
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 func TestShrinkKeepsModelResolution(t *testing.T) {
@@ -31,9 +32,7 @@ func TestGrowingLeasesDoNotDeadlock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for _, l := range []*lease{&one, &other} {
-		if err := l.raise(ctx, 50); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.raise(ctx, 50))
 	}
 	grown := make(chan error, 1)
 	go func() {
@@ -41,16 +40,12 @@ func TestGrowingLeasesDoNotDeadlock(t *testing.T) {
 		one.end()
 		grown <- err
 	}()
-	if err := other.raise(ctx, 80); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.raise(ctx, 80))
 	if err := other.raise(ctx, 10); err != nil || other.held != 80 {
 		t.Errorf("a lease of %d, %v; want 80: what is held is enough", other.held, err)
 	}
 	other.end()
-	if err := <-grown; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-grown)
 	if !memory.TryAcquire(most) {
 		t.Error("memory is missing when no lease holds any")
 	}

@@ -10,6 +10,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 // portrait is the head and shoulders of a portrait, small enough to be changed
@@ -124,9 +125,7 @@ func closeUp(t *testing.T, name string) (*image.RGBA, engine.Face) {
 	x, y := float64(r.Left+r.Right)/2-150*scale, float64(r.Top+r.Bottom)/2-180*scale
 	var p imaging.Pyramid
 	whole, err := imaging.Decode(enginetest.Photo(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.Reset(whole)
 	crop := imaging.NewImage(300, 360)
 	p.Sample(crop, imaging.Affine{A: scale, C: x, E: scale, F: y}, imaging.Replicate)

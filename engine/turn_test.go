@@ -7,6 +7,7 @@ import (
 
 	"facet/engine"
 	"facet/engine/enginetest"
+	"facet/internal/must"
 )
 
 // lender is a turn that is wanted from the start. borrow is what happens while it is lent.
@@ -36,9 +37,7 @@ func TestLentTurnChangesNoFace(t *testing.T) {
 		one, other := asJPEG(t, halved(enginetest.RGBA(t, enginetest.Behind(t)))), asPNG(t, portrait(t))
 		alone := func(data []byte) []engine.Face {
 			faces, err := e.Extract(t.Context(), data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return faces
 		}
 		same := func(what string, got, want []engine.Face) {
@@ -55,9 +54,7 @@ func TestLentTurnChangesNoFace(t *testing.T) {
 				return err
 			}}
 			faces, err := e.Extract(engine.WithTurn(t.Context(), l), one)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			same("lender", faces, wantOne)
 			if l.lent == 0 {
 				if after < 5 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"facet/internal/must"
 )
 
 // crowd makes up persons with one to four photographs, one in eight without a
@@ -49,13 +51,9 @@ func TestAllPairsEqualsListedPairs(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(1, 60)
 	all, err := CompareAll(t.Context(), samples, compare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list, err := ComparePairs(t.Context(), samples, allPairs(len(samples)), compare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, want := all.Verify(asked), list.Verify(asked)
 	for i := range got.At {
 		if got.At[i].FMRPerson == nil {
@@ -75,17 +73,11 @@ func TestBoundedTailKeepsRatesAboveFloor(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(3, 150)
 	whole, err := CompareAll(t.Context(), samples, compare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bounded, err := newEvidence(samples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bounded.tailMax = 4000
-	if err := bounded.compareAll(t.Context(), samples, compare); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, bounded.compareAll(t.Context(), samples, compare))
 	if n := len(bounded.nonMated); n > bounded.tailMax/2 || n < bounded.tailMax/4 || int64(n) != bounded.NonMated.AtLeast(bounded.floor) {
 		t.Errorf("%d comparisons kept from %d on, want those of at most %d", n, bounded.floor, bounded.tailMax/2)
 	}
@@ -118,9 +110,7 @@ func TestRatesCountedByHand(t *testing.T) {
 		{0, 2}: 7000, {0, 3}: 100, {1, 2}: 7500, {1, 3}: 0, {0, 4}: 50, {1, 4}: 60, {2, 4}: 70, {3, 4}: 7001,
 	}
 	e, err := CompareAll(t.Context(), samples, func(a, b int) int { return table[[2]int{min(a, b), max(a, b)}] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	v := e.Verify(Ask{Thresholds: []int{7000}, FMR: []float64{.25, .125}, Discard: 7000})
 	if v.MatedPairs != 2 || v.MatedFailed != 2 || v.NonMatedPairs != 8 || v.NonMatedFailed != 3 {
 		t.Errorf("pairs: %+v", v)
@@ -175,9 +165,7 @@ func TestResampleRepeatsPersons(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(9, 40)
 	e, err := CompareAll(t.Context(), samples, compare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := range 20 {
 		w := drawn(n, e.persons)
 		mated, nonMated := new(Histogram), new(Histogram)
@@ -208,9 +196,7 @@ func TestIntervalsContainTheirValue(t *testing.T) {
 	var first *Verification
 	for range 2 {
 		e, err := CompareAll(t.Context(), samples, compare)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		v := e.Verify(asked)
 		for _, a := range v.At {
 			for _, r := range []Rate{a.FMR, a.FNMR, a.FNMRPerson, *a.FMRPerson} {

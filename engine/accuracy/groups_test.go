@@ -3,6 +3,8 @@ package accuracy
 import (
 	"slices"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // Three groups of 40 persons with two photographs each. Of the non-mated pairs of a group, a share
@@ -37,9 +39,7 @@ func TestGroupsAreMeasuredApart(t *testing.T) {
 	}
 	parts.Groups = append(parts.Groups, Group{Name: "few", Persons: []int{0, 1, 2}})
 	got, err := CompareGroups(t.Context(), samples, compare, parts, []int{7000, 8500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var rates []float64
 	for i, g := range got.Groups[:3] {
 		if g.Persons != each || g.Photos != 2*each || g.MatedPairs != each || g.NonMatedPairs != each*(each-1)/2*4 {

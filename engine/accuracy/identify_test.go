@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func TestSearchesCountedByHand(t *testing.T) {
@@ -23,9 +25,7 @@ func TestSearchesCountedByHand(t *testing.T) {
 	compare := Compare(func(a, b int) int { return table[[2]int{min(a, b), max(a, b)}] })
 	enrolled := Enrol(samples, 1)
 	id, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{0, 99}, []int{6000, 7000, 8000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if id.Persons != 4 || id.NotEnrolled.Events != 1 || len(id.Sizes) != 1 {
 		t.Fatalf("got %+v, want four persons, one not enrolled, one size", id)
 	}
@@ -49,14 +49,10 @@ func TestIndependentSearchesFollowFormula(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(11, 300)
 	all, err := CompareAll(t.Context(), samples, compare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	enrolled := Enrol(samples, 1)
 	id, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{5, 50, 0}, []int{5000, 6000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(id.Sizes) != 3 {
 		t.Fatalf("%d sizes, want 3", len(id.Sizes))
 	}
@@ -73,9 +69,7 @@ func TestIndependentSearchesFollowFormula(t *testing.T) {
 			small.Rank1, large.Rank1, small.At[0].FPIR, large.At[0].FPIR)
 	}
 	again, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{5, 50, 0}, []int{5000, 6000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(id, again); diff != "" {
 		t.Errorf("the same searches gave other rates:\n%s", diff)
 	}
@@ -112,9 +106,7 @@ func TestEnrolLeavesOnePhotoToSearchWith(t *testing.T) {
 	})
 	enrolled := Enrol(samples, 2)
 	id, err := Identify(t.Context(), samples, enrolled, compare.Best(enrolled), []int{0}, []int{7000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s := id.Sizes[0]; id.Photos != 4 || s.N != 3 || s.Rank1.Trials != 2 || s.Rank1.Events != 1 || s.At[0].FNIR.Events != 1 || s.At[0].FPIR.Events != 0 {
 		t.Errorf("%+v, of %d photographs", s, id.Photos)
 	}

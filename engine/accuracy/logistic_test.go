@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"facet/engine/accuracy"
+	"facet/internal/must"
 )
 
 // drawn returns cases of a known regression: two measurements of different scale, and one without
@@ -28,9 +29,7 @@ func drawn(n int) []accuracy.Case {
 func TestLogisticFindsKnownWeights(t *testing.T) {
 	t.Parallel()
 	l, err := accuracy.FitLogistic(drawn(40_000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, want := range []float64{.07, 60, 0} {
 		if got, most := l.Weights[i], max(.06*want, .04*float64(i/2)); math.Abs(got-want) > most {
 			t.Errorf("weight %d is %v, want %v", i, got, want)
@@ -57,13 +56,9 @@ func TestLogisticCountsSharesAndWeights(t *testing.T) {
 		}
 	}
 	a, err := accuracy.FitLogistic(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, err := accuracy.FitLogistic(shared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if math.Abs(a.Bias-b.Bias) > 1e-6 || math.Abs(a.Weights[0]-b.Weights[0]) > 1e-6 {
 		t.Errorf("%+v and %+v differ", a, b)
 	}
@@ -83,9 +78,7 @@ func TestLogisticOfSeparatedCasesIsFinite(t *testing.T) {
 		cases = append(cases, c)
 	}
 	l, err := accuracy.FitLogistic(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if w := l.Weights[0]; !(w > 0 && w < 10) || l.Weights[1] != 0 {
 		t.Errorf("weights are %v, want one above 0 and one of 0", l.Weights)
 	}

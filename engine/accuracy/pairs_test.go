@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func TestReadPairsReadsBothKinds(t *testing.T) {
@@ -19,9 +21,7 @@ func TestReadPairsReadsBothKinds(t *testing.T) {
 		{photo("Bo-B", 1), photo("Ann_A", 2), 1},
 	}
 	got, err := ReadPairs(strings.NewReader("2\t1\nAnn_A\t1\t12\r\nAnn_A 1 Bo-B 2\n\nÇelik\t3\t4\nBo-B\t1\tAnn_A\t2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("−want +got\n%s", diff)
 	}

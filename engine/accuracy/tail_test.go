@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // drawnCosines has n cosines at even steps of the probability; above .3, which a share of
@@ -30,9 +32,7 @@ func TestKnownTailsAreRecovered(t *testing.T) {
 		t.Helper()
 		truth := Tail{.3, shape, scale}
 		got, tail, err := drawnCosines(1_000_000, shape, scale).CosinesAt([]float64{1e-3, 1e-4, 1e-5, 1e-6})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		near(t, "shape", tail.Shape, shape, .03)
 		for i, times := range []float64{10, 100, 1000, 10_000} {
 			near(t, "cosine", got[i], truth.at(times), .002)

@@ -16,6 +16,7 @@ import (
 
 	"facet/engine/enginetest"
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 // drawn returns a w × h picture without symmetry, coarse enough for JPEG.
@@ -32,18 +33,14 @@ func drawn(w, h int) *image.NRGBA {
 func asPNG(t testing.TB, im image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := png.Encode(&out, im); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&out, im))
 	return out.Bytes()
 }
 
 func asJPEG(t testing.TB, im image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, im, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&out, im, &jpeg.Options{Quality: 95}))
 	return out.Bytes()
 }
 
@@ -143,9 +140,7 @@ func distance(a, b *imaging.Image) float64 {
 func decode(t testing.TB, data []byte) *imaging.Image {
 	t.Helper()
 	im, err := imaging.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return im
 }
 

@@ -13,15 +13,14 @@ import (
 	"time"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 // fixture returns a file of testdata; its README says how they were made.
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -30,9 +29,7 @@ func fixture(t testing.TB, name string) []byte {
 func fixtures(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var names []string
 	for _, e := range entries {
 		switch name := e.Name(); name {
@@ -51,9 +48,7 @@ func fixtures(t testing.TB) []string {
 func both(t testing.TB, data []byte, f func(by string, c imaging.Config)) {
 	t.Helper()
 	c, err := imaging.DecodeConfig(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f(imaging.JPEGDecoder(), c)
 	if c.Format == "JPEG" {
 		f("standard library", c.Standard())
@@ -199,9 +194,7 @@ func TestOrientationEqualsAtEveryShrink(t *testing.T) {
 		both(t, data, func(by string, c imaging.Config) {
 			for _, s := range []imaging.Shrink{imaging.Whole, imaging.Half, imaging.Quarter, imaging.Eighth} {
 				im := new(imaging.Image)
-				if err := c.DecodeInto(t.Context(), im, data, s); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.DecodeInto(t.Context(), im, data, s))
 				w, h := (67+int(s)-1)/int(s), (53+int(s)-1)/int(s)
 				if im.Width != w || im.Height != h {
 					t.Errorf("orientation %d, shrunk by %d, %s: %d × %d, want %d × %d", o, s, by, im.Width, im.Height, w, h)
@@ -277,9 +270,7 @@ func TestDecodeStopsWithContext(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "plain.heic")
 	c, err := imaging.DecodeConfig(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := c.DecodeInto(ctx, new(imaging.Image), data, imaging.Whole); !errors.Is(err, context.Canceled) || errors.Is(err, imaging.ErrDecode) {
@@ -291,9 +282,7 @@ func TestDecodeStopsWithContext(t *testing.T) {
 func TestWarmedHEICDecoderIsReused(t *testing.T) {
 	data := fixture(t, "plain.heic")
 	c, err := imaging.DecodeConfig(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := func() {
 		t.Helper()
 		im := new(imaging.Image)

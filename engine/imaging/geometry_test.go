@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 func near(t *testing.T, what string, got, want imaging.Point) {
@@ -26,9 +27,7 @@ func TestFitFindsAppliedSimilarity(t *testing.T) {
 			to[i] = m.Apply(from[i])
 		}
 		got, err := imaging.Fit(from, to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p := imaging.Point{X: 3, Y: 77}
 		near(t, "fitted", got.Apply(p), m.Apply(p))
 	}
@@ -43,9 +42,7 @@ func TestFitHasLeastSquares(t *testing.T) {
 		to[i] = imaging.Point{X: r.NormFloat64(), Y: r.NormFloat64()}
 	}
 	best, err := imaging.Fit(from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cost := func(m imaging.Affine) (sum float64) {
 		for i := range from {
 			p := m.Apply(from[i])

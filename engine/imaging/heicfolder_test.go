@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 // warmVariable makes a test's process one that has a folder for the HEIC decoder and waits for its
@@ -32,12 +33,8 @@ func warmProcess(t *testing.T) (kill func()) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), warmVariable+"=1")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	kill = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -52,9 +49,7 @@ func warmProcess(t *testing.T) (kill func()) {
 func folders(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), "facet-heic-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return found
 }
 
@@ -73,17 +68,11 @@ func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
 	}
 	kill()
 	others := t.TempDir() // what a link of the same name leads to stays
-	if err := os.Symlink(others, filepath.Join(os.TempDir(), "facet-heic-decoder-link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(others, filepath.Join(os.TempDir(), "facet-heic-decoder-link")))
 	legacy := filepath.Join(os.TempDir(), "facet-heic-1234567890") // of a version without locks
-	if err := os.Mkdir(legacy, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(legacy, 0o700))
 	cool, err := imaging.Warm(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	now := folders(t)
 	if len(now) != 3 || !slices.Contains(now, alive[0]) { // with the link and this process's
 		t.Errorf("%v are left, want the living process's %v, a new one and the link", now, alive)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 // reader is Pillow in a process of its own (testdata/judge). Its decoders share nothing
@@ -32,9 +33,7 @@ type reading struct {
 func startReader(t *testing.T) *reader {
 	t.Helper()
 	python, err := filepath.Abs(filepath.Join("..", "..", "assets", "venv", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := os.Stat(python); err != nil {
 		t.Fatalf("Pillow reads beside facet in this test, and is not set up: run make venv (%v)", err)
 	}
@@ -42,16 +41,10 @@ func startReader(t *testing.T) *reader {
 	var problems bytes.Buffer // libtiff's warnings among them
 	command.Stderr = &problems
 	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, command.Start())
 	t.Cleanup(func() {
 		if err := in.Close(); err != nil {
 			t.Error(err)

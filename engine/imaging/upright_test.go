@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/engine/imaging"
+	"facet/internal/must"
 )
 
 func TestShrunkMapMatchesBoxFilter(t *testing.T) {
@@ -15,17 +16,13 @@ func TestShrunkMapMatchesBoxFilter(t *testing.T) {
 	for o := 1; o <= 8; o++ {
 		data := withChunk(asPNG(t, storedAs(picture, o)), chunk("eXIf", tiff(binary.BigEndian, uint16(o))))
 		c, err := imaging.DecodeConfig(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if w, h := c.Upright(); w != 61 || h != 43 {
 			t.Errorf("orientation %d: upright size %d × %d, want 61 × 43", o, w, h)
 		}
 		for _, s := range []imaging.Shrink{imaging.Whole, imaging.Half, imaging.Quarter, imaging.Eighth} {
 			var small imaging.Image
-			if err := c.DecodeInto(context.Background(), &small, data, s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.DecodeInto(context.Background(), &small, data, s))
 			m := c.Shrunk(s)
 			back := func(x, y int) imaging.Point {
 				return imaging.Point{X: (float64(x) - m.C) / m.A, Y: (float64(y) - m.F) / m.E}
@@ -74,9 +71,7 @@ func TestGarbageIsLeftByGoDecoders(t *testing.T) {
 		"alpha.webp": true, "bilevel.png": true, "lzw.tif": true, "plain.gif": true, "24.bmp": false, "grey.heic": false,
 	} {
 		c, err := imaging.DecodeConfig(fixture(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := c.LeavesGarbage(); got != want {
 			t.Errorf("%s: got %t, want %t", name, got, want)
 		}

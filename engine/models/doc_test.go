@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 func TestPackPageNamesSchemaAndModels(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "pack.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !strings.Contains(string(page), "](../../engine/models/manifest.schema.json)") {
 		t.Error("docs/formats/pack.md does not link to manifest.schema.json")
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func TestEvidenceOfReleasedPackStays(t *testing.T) {
@@ -58,9 +60,7 @@ func TestRefitAddsEvidenceOnce(t *testing.T) {
 	}
 	norm := 5.25
 	once, err := Refit(Default(), Fit{Evidence: &e, MinNorm: &norm})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := parsed(t, Default())
 	want.OwnEvidence, want.Detector.MinNorm = &e, 5.25
 	if diff := cmp.Diff(want, parsed(t, once)); diff != "" {
@@ -71,9 +71,7 @@ func TestRefitAddsEvidenceOnce(t *testing.T) {
 	}
 	e.Data, norm = "drawn again", 1.8
 	again, err := Refit(once, Fit{Evidence: &e, MinNorm: &norm})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want.Detector.MinNorm = 1.8
 	if diff := cmp.Diff(want, parsed(t, again)); diff != "" {
 		t.Errorf("manifest with another one (-want +got):\n%s", diff)

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func parsed(t *testing.T, data []byte) *Manifest {
 	t.Helper()
 	m, err := Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return m
 }
 
@@ -33,9 +33,7 @@ func TestRefitWithSameValuesChangesNothing(t *testing.T) {
 		manifest := builtin(t, name)
 		m := parsed(t, manifest)
 		got, err := Refit(manifest, Fit{Calibration: &m.Calibration, Quality: &m.Quality})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(m, parsed(t, got)); diff != "" {
 			t.Errorf("manifest changed:\n%s", diff)
 		}
@@ -54,24 +52,18 @@ func TestRefitChangesFittedPartsOnly(t *testing.T) {
 	c.Points = append([]CalibrationPoint(nil), c.Points...)
 	c.Points[5].Cosine = .5
 	got, err := Refit(Default(), Fit{Calibration: &c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(c, parsed(t, got).Calibration); diff != "" {
 		t.Errorf("calibration (-want +got):\n%s", diff)
 	}
 	from, to, err := valueOf(Default(), "calibration")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if tail := Default()[to:]; !bytes.HasPrefix(got, Default()[:from]) || !bytes.HasSuffix(got, tail) {
 		t.Error("bytes beside the calibration changed")
 	}
 	q := Quality{Bias: -1, Weights: map[Feature]float64{FeatureNorm: 2}, Data: "nothing"}
 	got, err = Refit(got, Fit{Quality: &q})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(q, parsed(t, got).Quality); diff != "" {
 		t.Errorf("quality (-want +got):\n%s", diff)
 	}
@@ -87,9 +79,7 @@ func TestRefitAddsSpectrumOnce(t *testing.T) {
 		spectrum[i] = .00521
 	}
 	once, err := Refit(Default(), Fit{Spectrum: spectrum})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := parsed(t, Default())
 	want.Embedder.Spectrum = spectrum
 	if diff := cmp.Diff(want, parsed(t, once)); diff != "" {
@@ -97,16 +87,12 @@ func TestRefitAddsSpectrumOnce(t *testing.T) {
 	}
 	spectrum[0], spectrum[1] = 0, .01
 	again, err := Refit(once, Fit{Spectrum: spectrum})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(want, parsed(t, again)); diff != "" {
 		t.Errorf("manifest with another one (-want +got):\n%s", diff)
 	}
 	from, to, err := valueOf(Default(), "embedder")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if tail := Default()[to:]; !bytes.HasPrefix(again, Default()[:from]) || !bytes.HasSuffix(again, tail) {
 		t.Error("bytes beside the embedder changed")
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 const (
@@ -23,9 +25,7 @@ const (
 func joined(t testing.TB, change func(m object)) []byte {
 	t.Helper()
 	m := make(object)
-	if err := json.Unmarshal(builtin(t, FoundingPack), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(builtin(t, FoundingPack), &m))
 	p := Projection{Rows: 160, Cols: 320}
 	first := m["embedder"].(object)
 	delete(first, "spectrum")
@@ -39,13 +39,9 @@ func joined(t testing.TB, change func(m object)) []byte {
 		"projection": p,
 	}
 	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m = make(object) // of JSON's own types
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &m))
 	change(m)
 	if text, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
@@ -147,9 +143,7 @@ func TestRefitPutsSpectrumOfTwoEmbeddersIntoJoined(t *testing.T) {
 	want := shares(160, 0, 1./160)
 	for _, before := range [][]byte{joined(t, asIs), joined(t, func(m object) { m["joined"].(object)["spectrum"] = shares(160, 3, 1./160) })} {
 		got, err := Refit(before, Fit{Spectrum: want})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(want, parsed(t, got).Spectrum()); diff != "" {
 			t.Errorf("spectrum (-want +got):\n%s", diff)
 		}
@@ -174,9 +168,7 @@ func TestProjectionIsReadAsWritten(t *testing.T) {
 		t.Errorf("%d bytes that start with %q, want %d", len(file), file[:8], p.Size())
 	}
 	got, err := p.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
@@ -253,9 +245,7 @@ func TestRefitProjectionChangesItsHashOnly(t *testing.T) {
 	file := p.Encode(p.numbers())
 	before := joined(t, asIs)
 	got, err := RefitProjection(before, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sum := sha256.Sum256(file)
 	if want := bytes.Replace(before, []byte(projectionSHA), []byte(hex.EncodeToString(sum[:])), 1); !bytes.Equal(got, want) {
 		t.Errorf("the manifest is\n%s\nwant\n%s", got, want)

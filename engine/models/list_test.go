@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 func TestListReportsUnusablePacks(t *testing.T) {
@@ -14,14 +16,10 @@ func TestListReportsUnusablePacks(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b", "a"} {
 		from, _ := pack(t)
-		if err := os.Rename(from, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(from, filepath.Join(dir, name)))
 	}
 	for _, name := range []string{"broken", "empty"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	write(t, filepath.Join(dir, "broken"), ManifestName, []byte("{}"))
 	write(t, dir, "a file", nil)
@@ -29,9 +27,7 @@ func TestListReportsUnusablePacks(t *testing.T) {
 	write(t, filepath.Join(dir, "a"), "fr_detect.onnx", []byte("x"))
 
 	got, err := List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var names []string
 	for _, l := range got {
 		names = append(names, l.Name)
@@ -51,17 +47,13 @@ func TestVerifyNamesChangedFiles(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	p, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files, err := p.Verify()
 	if err != nil || len(files) != len(p.Manifest.Files) {
 		t.Fatalf("an intact pack: %d files, error %v", len(files), err)
 	}
 	write(t, dir, "fr_detect.onnx", []byte("x"))
-	if err := os.Remove(p.Path(RoleEmbedder)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(p.Path(RoleEmbedder)))
 	files, err = p.Verify()
 	if !errors.Is(err, ErrPack) {
 		t.Errorf("error is %v, want ErrPack", err)

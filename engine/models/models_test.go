@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"facet/internal/must"
 )
 
 // object is a JSON object of a manifest under change.
@@ -24,14 +26,10 @@ type object = map[string]any
 func changed(t testing.TB, change func(m object)) []byte {
 	t.Helper()
 	m := make(object)
-	if err := json.Unmarshal(Default(), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(Default(), &m))
 	change(m)
 	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -172,30 +170,20 @@ func shares(n, index int, share float64) []float64 {
 func compiledSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	text, err := os.ReadFile("manifest.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("manifest.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource("manifest.schema.json", doc))
 	schema, err := c.Compile("manifest.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return schema
 }
 
 func valid(t testing.TB, schema *jsonschema.Schema, manifest []byte) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(manifest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return schema.Validate(doc)
 }
 
@@ -261,22 +249,16 @@ func pack(t *testing.T) (string, map[Role][]byte) {
 
 func write(t *testing.T, dir, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 }
 
 func TestOpenReturnsDescribedPack(t *testing.T) {
 	t.Parallel()
 	dir, content := pack(t)
 	p, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	manifest, err := os.ReadFile(filepath.Join(dir, ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sum := sha256.Sum256(manifest)
 	if want := hex.EncodeToString(sum[:]); p.ID != want {
 		t.Errorf("ID is %s, want the manifest's SHA-256 %s", p.ID, want)
@@ -311,9 +293,7 @@ func TestOpenRefusesForeignFolder(t *testing.T) {
 	}
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	const name = "fr_detect.onnx"
 	f(fs.ErrNotExist, "open model pack", func(dir string) { must(os.RemoveAll(dir)) })
@@ -344,9 +324,7 @@ func TestLoadRefusesChangedFile(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	p, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	write(t, dir, "fr_detect.onnx", []byte("x"))
 	if data, err := p.Load(RoleDetector); !errors.Is(err, ErrPack) {
 		t.Errorf("got %q, error %v; want ErrPack", data, err)
@@ -381,9 +359,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		again, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(again) > maxManifestBytes {
 			return // escapes may make it longer
 		}

@@ -10,18 +10,15 @@ import (
 	"facet/engine/enginetest"
 	"facet/engine/models"
 	"facet/engine/onnx"
+	"facet/internal/must"
 )
 
 // spec is that of the default pack's landmark network, the smallest.
 func spec(t testing.TB) onnx.Spec {
 	t.Helper()
-	if err := onnx.Load(enginetest.Library(t), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, onnx.Load(enginetest.Library(t), ""))
 	network, err := enginetest.Pack(t).Load(models.RoleLandmarks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return onnx.Spec{
 		Name:    "landmarks",
 		Network: network,
@@ -33,14 +30,10 @@ func spec(t testing.TB) onnx.Spec {
 func open(t testing.TB) (*onnx.Model, *onnx.Runner) {
 	t.Helper()
 	m, err := onnx.Open(spec(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(m.Close)
 	r, err := m.NewRunner()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(r.Close)
 	return m, r
 }
@@ -49,9 +42,7 @@ func TestLoadKeepsOneLibrary(t *testing.T) {
 	t.Parallel()
 	path := enginetest.Library(t)
 	for range 2 {
-		if err := onnx.Load(path, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, onnx.Load(path, ""))
 	}
 	if err := onnx.Load(path+".other", ""); err == nil {
 		t.Error("another library was loaded beside the first")
@@ -113,9 +104,7 @@ func TestConcurrentRunnersAgree(t *testing.T) {
 		}
 	}
 	ramp(r.Input())
-	if err := r.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Run())
 	want := append([]float32(nil), r.Output(0)...)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -147,9 +136,7 @@ func TestConcurrentRunnersAgree(t *testing.T) {
 func TestRunAllocatesLittle(t *testing.T) {
 	_, r := open(t)
 	got := testing.AllocsPerRun(50, func() {
-		if err := r.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Run())
 	})
 	if got > 10 {
 		t.Errorf("got %v allocations a run, want 10 or fewer", got)

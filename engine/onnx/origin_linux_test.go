@@ -10,6 +10,7 @@ import (
 
 	"facet/engine/enginetest"
 	"facet/engine/onnx"
+	"facet/internal/must"
 	"facet/internal/pinned"
 )
 
@@ -21,9 +22,7 @@ func TestOwnLibraryFindsItsNeighbours(t *testing.T) {
 	t.Parallel()
 	const needed = "libstdc++.so.6"
 	if path := os.Getenv(ownLibrary); path != "" {
-		if err := onnx.Load(path, pinned.Hash("libonnxruntime.so")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, onnx.Load(path, pinned.Hash("libonnxruntime.so")))
 		maps, err := os.ReadFile("/proc/self/maps")
 		if want := filepath.Join(filepath.Dir(path), needed); err != nil || !strings.Contains(string(maps), want) {
 			t.Errorf("%s was not loaded: %v", want, err)
@@ -31,13 +30,9 @@ func TestOwnLibraryFindsItsNeighbours(t *testing.T) {
 		return
 	}
 	library := enginetest.Library(t)
-	if err := onnx.Load(library, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, onnx.Load(library, ""))
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	system := regexp.MustCompile(`/\S*/libstdc\+\+\.so\S*`).FindString(string(maps))
 	if system == "" {
 		t.Skip("ONNX Runtime needs no " + needed + " here")
@@ -45,12 +40,8 @@ func TestOwnLibraryFindsItsNeighbours(t *testing.T) {
 	dir := t.TempDir()
 	for from, to := range map[string]string{library: "libonnxruntime.so", system: needed} {
 		b, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, to), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, os.WriteFile(filepath.Join(dir, to), b, 0o600))
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestOwnLibraryFindsItsNeighbours$")
 	cmd.Env = append(os.Environ(), ownLibrary+"="+filepath.Join(dir, "libonnxruntime.so"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"facet/engine"
+	"facet/internal/must"
 )
 
 // at returns a sure face of quality .8 whose area has this middle and side.
@@ -31,9 +32,7 @@ func cut(f engine.Face) engine.Face { f.Attributes.Face.Right = 1000; return f }
 func frameFile(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 1000, 800))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&out, image.NewGray(image.Rect(0, 0, 1000, 800))))
 	return out.Bytes()
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"facet/engine"
 	"facet/engine/enginetest"
+	"facet/internal/must"
 )
 
 var (
@@ -136,13 +137,9 @@ func play(t *testing.T, e *engine.Engine, s scene, people []portraitOf, who []in
 		p.paint(canvas, at)
 	}
 	var file bytes.Buffer
-	if err := jpeg.Encode(&file, canvas, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&file, canvas, &jpeg.Options{Quality: 95}))
 	faces, err := e.ExtractLarge(t.Context(), file.Bytes(), SoughtSide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o.images++
 	if len(faces) == 0 {
 		o.refused++
@@ -160,9 +157,7 @@ func play(t *testing.T, e *engine.Engine, s scene, people []portraitOf, who []in
 		o.refused++
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o.taken++
 	if s.shows(e, people, who, taken) != s.main {
 		o.wrong++
@@ -218,24 +213,18 @@ func portraits(t *testing.T, e *engine.Engine) []portraitOf {
 		}
 	} else {
 		all, err := filepath.Glob(filepath.Join(*scenePersons, "*", "*_0001.jpg"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rand.New(rand.NewPCG(36, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for _, name := range all[:min(len(all), 4**sceneCount)] {
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			files = append(files, data)
 		}
 	}
 	var people []portraitOf
 	for _, data := range files {
 		faces, err := e.ExtractLarge(t.Context(), data, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(faces) != 1 || faces[0].Attributes.Quality < .45 {
 			continue
 		}
@@ -252,9 +241,7 @@ func TestDominantTakesNobodyOfGroups(t *testing.T) {
 		name := fmt.Sprintf("face-api/sample%d.jpg", i+1)
 		file := enginetest.Photo(t, name)
 		faces, err := e.ExtractLarge(t.Context(), file, SoughtSide)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if taken, err := Dominant.Take(file, faces); !errors.Is(err, ErrSeveral) {
 			t.Errorf("%s: took %+v, %v", name, taken.Attributes.Face, err)
 		}

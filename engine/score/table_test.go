@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"facet/engine/score"
+	"facet/internal/must"
 )
 
 var curve = []score.Point{
@@ -22,9 +23,7 @@ var curve = []score.Point{
 func table(t testing.TB, points []score.Point) *score.Table {
 	t.Helper()
 	made, err := score.NewTable(points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return made
 }
 

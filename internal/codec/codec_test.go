@@ -10,6 +10,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 type record struct {
@@ -40,9 +41,7 @@ func TestMessageHasDocumentedBytes(t *testing.T) {
 		t.Fatalf("got  %x\nwant %s", got, want)
 	}
 	var back record
-	if err := codec.Decode(got, head, &back); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, codec.Decode(got, head, &back))
 	if again := codec.Encode(head, back); !bytes.Equal(again, got) {
 		t.Fatalf("encoded again: %x", again)
 	}
@@ -53,9 +52,7 @@ func TestDecodeRefusesMalformedBodies(t *testing.T) {
 	f := func(name, message string) {
 		t.Helper()
 		b, err := hex.DecodeString(message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var r record
 		if err := codec.Decode(b, head, &r); !errors.Is(err, codec.ErrMalformed) {
 			t.Errorf("%s: got %v, want ErrMalformed", name, err)

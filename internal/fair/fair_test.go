@@ -11,6 +11,7 @@ import (
 
 	"facet/internal/fair"
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 var (
@@ -218,9 +219,7 @@ func TestCancelledLenderLosesItsTurn(t *testing.T) {
 		q := fair.NewQueue(1, 64)
 		ctx, cancel := context.WithCancel(t.Context())
 		lender, err := q.Enter(ctx, alice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		begun := entered(t, q, bob)
 		back := make(chan error)
 		go func() { back <- lender.Lend(ctx) }()
@@ -233,9 +232,7 @@ func TestCancelledLenderLosesItsTurn(t *testing.T) {
 		borrower.End()
 		for range 2 { // the one slot is free again
 			turn, err := q.Enter(t.Context(), alice)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			turn.End()
 		}
 	})
@@ -262,9 +259,7 @@ func TestQueueKeepsRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(1, 32)
 		turn, err := q.Enter(t.Context(), alice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var waiting sync.WaitGroup
 		var mu sync.Mutex
@@ -387,9 +382,7 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		turn, err := q.Enter(ctx, alice)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		turn.End()
 	}
 }

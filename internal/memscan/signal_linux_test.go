@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"facet/internal/must"
 )
 
 // copying is set in the environment of a process that only copies.
@@ -40,9 +42,7 @@ func TestRegistersInSignalFrameAreFound(t *testing.T) {
 	p.Add("end", from[len(from)-128:])
 	pid, thread := copier(t)
 	for end := time.Now().Add(limit); time.Now().Before(end); {
-		if err := unix.Tgkill(pid, thread, unix.SIGURG); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Tgkill(pid, thread, unix.SIGURG))
 		found, _, err := p.In(pid)
 		if err != nil {
 			t.Skipf("the memory of another process can't be read: %v", err)
@@ -60,12 +60,8 @@ func copier(t *testing.T) (pid, thread int) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestRegistersInSignalFrameAreFound$")
 	cmd.Env = append(os.Environ(), copying+"=1")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

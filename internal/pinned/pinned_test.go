@@ -11,23 +11,21 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 func TestHashesAreThoseOfSetup(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "assets", "lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var lock struct {
 		Packages []struct {
 			Platform string
 			Members  []struct{ To, SHA256 string }
 		}
 	}
-	if err := json.Unmarshal(b, &lock); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &lock))
 	want := map[string]map[string]string{}
 	for _, p := range lock.Packages {
 		for _, m := range p.Members {
@@ -50,19 +48,13 @@ func TestOpenRefusesOtherBytes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lib.so")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	write("a")
 	f, err := Open(name, hashOfA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(name))
 	write("b") // another file of the name
 	b, err := os.ReadFile(LoadName(f))
 	if err != nil || string(b) != "a" && runtime.GOOS == "linux" {
@@ -78,9 +70,7 @@ func TestOpenRefusesOtherBytes(t *testing.T) {
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	done := make(chan error, 1)
 	go func() {
 		_, err := Open(pipe, "")

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 const (
@@ -33,23 +35,15 @@ func TestNoTwoProcessesGetOnePort(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), askEnv+"=1")
 		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, cmd.Start())
 		defer cmd.Wait() // its output explains a failure
 		defer stdin.Close()
 		line := make([]byte, 16*askCount)
 		n, err := stdout.Read(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		list, rest, _ := strings.Cut(strings.TrimPrefix(string(line[:n]), "["), "]")
 		if got := strings.TrimSpace(rest); got != "<nil>" {
 			t.Fatalf("process %d: %s", i, got)
@@ -68,9 +62,7 @@ func TestNoTwoProcessesGetOnePort(t *testing.T) {
 
 func TestPortInUseIsNotTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	if port := l.Addr().(*net.TCPAddr).Port; free(port) {
 		t.Errorf("port %d passes as free", port)
@@ -82,9 +74,7 @@ func TestPortIsTakenOnce(t *testing.T) {
 	seen := map[int]bool{}
 	for range 2 {
 		taken, err := Take(blockSize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, port := range taken {
 			if seen[port] || port < first || port >= first+blocks*blockSize {
 				t.Errorf("port %d was given twice, or is none of ours", port)

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // They are orthonormal and diagonalise the matrix.
@@ -17,9 +19,7 @@ func TestLeftVectorsDiagonalise(t *testing.T) {
 		t.Helper()
 		a := lowRank(rand.New(rand.NewPCG(uint64(rows), uint64(cols))), rows, cols, rank, decay)
 		u, values, err := Left(clone(a))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(u) != rank || len(values) != rank {
 			t.Fatalf("%d × %d: %d vectors and %d values, want %d", rows, cols, len(u), len(values), rank)
 		}
@@ -59,9 +59,7 @@ func TestLeftVectorsHaveFixedSigns(t *testing.T) {
 	t.Parallel()
 	a := lowRank(rand.New(rand.NewPCG(5, 6)), 20, 20, 20, .9)
 	u, _, err := Left(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, v := range u {
 		if hi, lo := slices.Max(v), slices.Min(v); hi < -lo {
 			t.Errorf("vector %d has elements from %g to %g", i, lo, hi)
@@ -96,9 +94,7 @@ func TestLeftHasFixedBits(t *testing.T) {
 		}
 	}
 	u, values, err := Left(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h := sha256.New()
 	for _, v := range append(u, values) {
 		for _, x := range v {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"facet/internal/id"
+	"facet/internal/must"
 )
 
 // The paths are those of the examples of tlog-tiles.
@@ -115,18 +116,14 @@ var testOrigin = Origin(id.Cluster{UUID: id.UUID{9}}, id.Tenant{UUID: id.UUID{8}
 func public(t testing.TB, origin string, n byte) string {
 	t.Helper()
 	text, err := Key(origin, key(n).Public().(ed25519.PublicKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return text
 }
 
 func signed(t testing.TB, c Checkpoint, n byte) []byte {
 	t.Helper()
 	text, err := c.Sign(key(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return text
 }
 
@@ -137,9 +134,7 @@ func example() Checkpoint {
 func TestSignedCheckpointIsRead(t *testing.T) {
 	t.Parallel()
 	empty, err := tlog.TreeHash(0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := range byte(50) { // keys whose base64 texts have plus signs, too
 		for _, want := range []Checkpoint{example(), {Origin: testOrigin, Tree: tlog.Tree{Hash: empty}}} {
 			got, _, err := Open(signed(t, want, n), public(t, testOrigin, n)+"\n")
@@ -170,13 +165,9 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 	text, with := signed(t, example(), 1), public(t, testOrigin, 1)
 	lines := func(body string) []byte {
 		v, err := note.NewVerifier(with)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b, err := note.Sign(&note.Note{Text: body}, signer{v, key(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return b
 	}
 	other := example()

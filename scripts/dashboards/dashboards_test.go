@@ -13,19 +13,17 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+
+	"facet/internal/must"
 )
 
 func TestFilesMatchTables(t *testing.T) {
 	t.Parallel()
 	all, err := files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, want := range all {
 		got, err := os.ReadFile(filepath.Join("..", "..", "deploy", filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("deploy/%s is out of date (make dashboards):\n%.3000s", name, diff)
 		}
@@ -50,9 +48,7 @@ func TestBoardsKeepGrafanasSchema(t *testing.T) {
 	t.Parallel()
 	for _, b := range []board{operators, officers} {
 		text, err := b.json()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if err := grafanaReads(string(text)); err != nil {
 			t.Errorf("%s: %v", b.name, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"facet/internal/must"
 	"facet/node/wire"
 )
 
@@ -36,9 +37,7 @@ func TestChangelogNamesVersionAndNotes(t *testing.T) {
 func TestEverythingStatesChangelogsVersion(t *testing.T) {
 	t.Parallel()
 	version, err := checkVersions(rootDir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if wire.Version != version {
 		t.Errorf("the binary has version %s, want %s", wire.Version, version)
 	}
@@ -55,13 +54,9 @@ func TestNewVersionReachesAllFiles(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(root, v.file), raw, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := os.WriteFile(filepath.Join(root, changelogFile), []byte("## 12.3.4, 1 May 2027\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, changelogFile), []byte("## 12.3.4, 1 May 2027\n"), 0o644))
 	if _, err := checkVersions(root, false); err == nil || !strings.Contains(err.Error(), "make version") {
 		t.Errorf("files of another version: error is %v", err)
 	}

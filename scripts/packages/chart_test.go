@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/must"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files of the chart")
@@ -55,14 +57,10 @@ func TestChartRendersGolden(t *testing.T) {
 		// The version changes with each release.
 		got = bytes.ReplaceAll(got, []byte(versionOf(t)), []byte("VERSION"))
 		if *rewrite {
-			if err := os.WriteFile(file, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, got, 0o644))
 		}
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("%s (-rewrite writes it anew):\n%s", filepath.Base(file), diff)
 		}

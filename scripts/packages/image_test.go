@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"facet/internal/must"
 )
 
 // newTestBuilder returns a builder with a staged program of a few bytes.
@@ -33,12 +35,8 @@ func newTestBuilder(t *testing.T) *builder {
 	for _, to := range targets {
 		for _, file := range []string{"bin/facet", "assets/lib/libonnxruntime.so"} {
 			full := filepath.Join(b.work(to, "root", prefix), filepath.FromSlash(file))
-			if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(full, []byte(to.arch), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(full), 0o755))
+			must.Do(t, os.WriteFile(full, []byte(to.arch), 0o755))
 		}
 	}
 	return b
@@ -55,9 +53,7 @@ func TestImageStandsOnPinnedBase(t *testing.T) {
 	index := mutate.IndexMediaType(empty.Index, types.DockerManifestList)
 	for _, to := range targets {
 		img, err := random.Image(1000, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		bases[to.arch] = img
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: to.arch}}})
 	}
@@ -65,9 +61,7 @@ func TestImageStandsOnPinnedBase(t *testing.T) {
 	if err == nil {
 		err = remote.WriteIndex(ref, index)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := newTestBuilder(t)
 	b.base = tag
 	if _, err := b.image(t.Context()); err == nil || !strings.Contains(err.Error(), "must be pinned") {
@@ -79,13 +73,9 @@ func TestImageStandsOnPinnedBase(t *testing.T) {
 	var sums []string
 	for range 2 {
 		archive, err := b.image(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sum, err := sumOf(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sums = append(sums, sum)
 		for _, to := range targets {
 			root, config := imageRoot(t, archive, to.arch)
@@ -97,9 +87,7 @@ func TestImageStandsOnPinnedBase(t *testing.T) {
 				t.Errorf("%s: configuration %+v", to.arch, c)
 			}
 			layers, err := bases[to.arch].Layers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			want, err := layers[0].DiffID()
 			if err != nil || config.RootFS.DiffIDs[0] != want {
 				t.Errorf("%s: the first layer is not that of the processor's base (%v)", to.arch, err)
@@ -133,18 +121,14 @@ func TestImageRootServes(t *testing.T) {
 		t.Errorf("facet version: got %q", got)
 	}
 	passphrase := filepath.Join(data, "passphrase")
-	if err := os.WriteFile(passphrase, []byte("a long passphrase\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(passphrase, []byte("a long passphrase\n"), 0o600))
 	run("cluster", "init", "--dir", "/var/lib/facet", "--address", "127.0.0.1", "--port", port, "--authority", "/var/lib/facet/authority",
 		"--passphrase-file", "/var/lib/facet/passphrase")
 	ctx, stop := context.WithCancel(t.Context())
 	node := c.command(ctx, t, append(entry, config.Config.Cmd...)...)
 	var log strings.Builder
 	node.Stdout, node.Stderr = &log, &log
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, node.Start())
 	defer func() {
 		stop()
 		_ = node.Wait()
@@ -180,9 +164,7 @@ func TestImageOfOtherProcessorStarts(t *testing.T) {
 func versionOf(t *testing.T) string {
 	t.Helper()
 	version, err := checkVersions(rootDir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return version
 }
 
@@ -190,9 +172,7 @@ func versionOf(t *testing.T) string {
 func freePorts(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/internal/must"
 )
 
 // machine is this machine's root file system with a layer of its own above it: packages are installed
@@ -26,9 +28,7 @@ func newMachine(t *testing.T) machine {
 	}
 	m := machine{t, t.TempDir()}
 	for _, dir := range []string{"upper", "work", "root"} {
-		if err := os.Mkdir(filepath.Join(m.layer, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(m.layer, dir), 0o755))
 	}
 	if out, err := m.command("true").CombinedOutput(); err != nil {
 		t.Skipf("this machine allows no overlay of its root file system: %v\n%s", err, out)
@@ -89,9 +89,7 @@ func older(t *testing.T, kind string) string {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "older."+kind)
-	if err := b.pack(t.Context(), target, kind, file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.pack(t.Context(), target, kind, file))
 	return file
 }
 
@@ -118,9 +116,7 @@ func TestRPMInstallsAndLeavesData(t *testing.T) {
 	folder := dist(t)
 	program, env := tool(t, "rpm")
 	path, err := filepath.Abs(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rpm := strings.Join(append(env, path), " ") + " --dbpath /var/lib/facet-rpm"
 	needs, err := exec.Command("sh", "-c", rpm+" -qp --requires "+filepath.Join(folder, "facet-"+versionOf(t)+"-"+runtime.GOARCH+".rpm")).CombinedOutput()
 	if err != nil || !strings.Contains(string(needs), "glibc >= 2.28") || !strings.Contains(string(needs), "libstdc++ >= 8") {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"facet/internal/must"
 )
 
 // What the test reads of the rendered chart.
@@ -189,9 +191,7 @@ func rendered(t *testing.T, chart []byte, kind string, into any) {
 		if errors.Is(err, io.EOF) {
 			t.Fatalf("the chart has no %s", kind)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if object["kind"] != kind {
 			continue
 		}
@@ -199,9 +199,7 @@ func rendered(t *testing.T, chart []byte, kind string, into any) {
 		if err == nil {
 			err = json.Unmarshal(raw, into)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return
 	}
 }
@@ -249,9 +247,7 @@ func TestChartsPodsFormCluster(t *testing.T) {
 		hosts += fmt.Sprintf("%s %s.facet-nodes.%s.svc\n", k.address(pod), k.name(pod), namespace)
 	}
 	for _, file := range []string{filepath.Join(k.dir, "hosts"), filepath.Join(root, "etc", "hosts")} {
-		if err := os.WriteFile(file, []byte(hosts), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(hosts), 0o644))
 	}
 	authority := t.TempDir()
 	k.secretsOf(authority)
@@ -284,9 +280,7 @@ func (k kubelet) serves(authority string) {
 	t := k.t
 	t.Helper()
 	photos, err := filepath.Abs(filepath.Join(rootDir, "assets", "photos", "face_recognition"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	profiles := t.TempDir()
 	client := func(args ...string) string {
 		t.Helper()
@@ -325,17 +319,13 @@ func (k kubelet) scraped(chart []byte, authority string) {
 	rendered(t, chart, "ServiceMonitor", &monitor)
 	end := monitor.Spec.Endpoints[0]
 	pem, err := os.ReadFile(filepath.Join(k.secrets, end.TLSConfig.CA.Secret.Name, end.TLSConfig.CA.Secret.Key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: end.TLSConfig.ServerName}}}
 	for pod := range k.set.Spec.Replicas {
 		answer, err := client.Get(end.Scheme + "://" + k.address(pod) + ":7422" + end.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || !strings.Contains(string(text), "facet_build_info") {

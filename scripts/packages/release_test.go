@@ -10,6 +10,8 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"facet/internal/must"
 )
 
 // What docs/install.md tells people to give.
@@ -44,19 +46,13 @@ func TestSignedSumsGuardFiles(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(file, []byte("package"), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := &builder{root: rootDir, dist: dir, key: key, out: io.Discard}
-	if err := b.sums(t.Context(), []string{file}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.sums(t.Context(), []string{file}))
 	if err := verify(dir, allowed); err != nil {
 		t.Errorf("what was signed: %v", err)
 	}
-	if err := os.WriteFile(file, []byte("backdoor"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("backdoor"), 0o644))
 	if verify(dir, allowed) == nil {
 		t.Error("a changed file passes")
 	}
@@ -68,9 +64,7 @@ func TestSignedSumsGuardFiles(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, sumsFile+".sig"), old, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if verify(dir, allowed) == nil {
 		t.Error("changed checksums pass")
 	}
@@ -112,9 +106,7 @@ func TestLicencesAreRecognised(t *testing.T) {
 func TestReleaseIsReproducible(t *testing.T) {
 	t.Parallel()
 	first, err := filepath.Abs(dist(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	parent := filepath.Join(t.TempDir(), "elsewhere")
 	copyTree(t, parent)
 	again := filepath.Join(t.TempDir(), "again")
@@ -126,9 +118,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 	sums := func(dir string) string {
 		data, err := os.ReadFile(filepath.Join(dir, sumsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return string(data)
 	}
 	if a, b := sums(first), sums(again); a != b {
@@ -163,8 +153,6 @@ cp -al assets/lib assets/packs assets/tools "$0/assets"`, to)
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", name).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return strings.TrimSpace(string(out))
 }

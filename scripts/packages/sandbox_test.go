@@ -16,6 +16,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+
+	"facet/internal/must"
 )
 
 // long says that what takes minutes is tried, with what "make packages" has left in dist.
@@ -39,17 +41,13 @@ func tool(t *testing.T, name string) (string, []string) {
 		return path, nil
 	}
 	root, err := filepath.Abs(filepath.Join(rootDir, toolsFolder, "sandbox"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := filepath.Join(root, "usr", "bin", name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is not there: \"scripts/sandbox.sh\" fetches it", name)
 	}
 	libraries, err := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return path, []string{"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), "RPM_CONFIGDIR=" + filepath.Join(root, "usr", "lib", "rpm")}
 }
 
@@ -62,9 +60,7 @@ func imageRoot(t *testing.T, archive, arch string) (string, *v1.ConfigFile) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	manifest, err := index.IndexManifest()
 	if err != nil || len(manifest.Manifests) != 1 {
 		t.Fatalf("the archive names %+v, %v; want one image", manifest, err)
@@ -80,13 +76,9 @@ func imageRoot(t *testing.T, archive, arch string) (string, *v1.ConfigFile) {
 			continue
 		}
 		img, err := index.Image(m.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		config, err := img.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		root := t.TempDir()
 		unpack(t, mutate.Extract(img), root)
 		return root, config
@@ -104,9 +96,7 @@ func unpack(t *testing.T, from io.ReadCloser, to string) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		name := filepath.Join(to, filepath.FromSlash(h.Name))
 		err = os.MkdirAll(filepath.Dir(name), 0o755)
 		switch h.Typeflag {
@@ -119,9 +109,7 @@ func unpack(t *testing.T, from io.ReadCloser, to string) {
 			data, readErr := io.ReadAll(r)
 			err = errors.Join(err, readErr, os.WriteFile(name, data, fs.FileMode(h.Mode).Perm()))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"facet/engine/enginetest"
+	"facet/internal/must"
 	"facet/internal/trace"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -40,9 +41,7 @@ type collector struct {
 func startCollector(t *testing.T) *collector {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	address := free.Addr().String()
 	free.Close()
 	c := &collector{url: "http://" + address}
@@ -55,12 +54,8 @@ func startCollector(t *testing.T) *collector {
 	server.NetAddr = confignet.AddrConfig{Endpoint: address, Transport: confignet.TransportTypeTCP}
 	cfg.Protocols = otlpreceiver.Protocols{HTTP: configoptional.Some(otlpreceiver.HTTPConfig{ServerConfig: server, TracesURLPath: "/v1/traces"})}
 	r, err := factory.CreateTraces(t.Context(), receivertest.NewNopSettings(factory.Type()), cfg, &c.spans)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Start(t.Context(), componenttest.NewNopHost()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, r.Start(t.Context(), componenttest.NewNopHost()))
 	t.Cleanup(func() {
 		if err := r.Shutdown(context.Background()); err != nil {
 			t.Error(err)
@@ -210,9 +205,7 @@ func nothingPersonal(t *testing.T, c *collector, secrets ...string) {
 	var m ptrace.JSONMarshaler
 	for _, batch := range c.spans.AllTraces() {
 		text, err := m.MarshalTraces(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, s := range secrets {
 			if strings.Contains(string(text), s) {
 				t.Errorf("the spans tell %q", s)
@@ -238,9 +231,7 @@ func TestClientsOrderNoTrace(t *testing.T) {
 	o.WaitReady()
 	refused, header := parent(2)
 	r, err := o.Sign(o.Nodes[0].URL, http.MethodGet, "/v1.1/subjects", nil, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r.Target += "?limit=1" // not what was signed
 	if a, err := o.Send(t.Context(), o.Nodes[0].URL, r); err != nil || a.Status != http.StatusForbidden {
 		t.Fatalf("got %d, %v, want 403", a.Status, err)

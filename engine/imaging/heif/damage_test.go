@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"facet/engine/imaging/heif"
+	"facet/internal/must"
 )
 
 // decoded returns a copy of a file's picture.
@@ -159,9 +160,7 @@ func TestSecondFileBehindIsIgnored(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "slices.heic")
 	want, err := decoded(t, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := decoded(t, append(bytes.Clone(data), fixture(t, "plain.heic")...))
 	if err != nil || apart(got, want) > 0 {
 		t.Errorf("error %v, or another picture", err)

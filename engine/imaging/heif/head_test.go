@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"facet/engine/imaging/heif"
+	"facet/internal/must"
 )
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -52,9 +51,7 @@ func TestPictureBeyondMemoryFailsAlone(t *testing.T) {
 	data := fixture(t, "plain.heic")
 	none := func(image.Image) error { return nil }
 	h, err := heif.ReadHead(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := heif.DecodeIn(t.Context(), data, h, 3<<16, none); err == nil {
 		t.Error("three pages are enough")
 	}
@@ -67,9 +64,7 @@ func TestUseErrorIsReturned(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "plain.heic")
 	h, err := heif.ReadHead(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := errors.New("no")
 	if err := heif.Decode(t.Context(), data, h, func(image.Image) error { return want }); !errors.Is(err, want) {
 		t.Errorf("got %v", err)
@@ -91,9 +86,7 @@ func FuzzReadHead(f *testing.F) {
 // FuzzDecode gives whatever the head admits to the decoder: it must end soon, in
 // its memory, and leave the process alone.
 func FuzzDecode(f *testing.F) {
-	if err := heif.Warm(); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, heif.Warm())
 	for _, name := range []string{"plain.heic", "turned.heic", "grid.heic"} {
 		f.Add(fixture(f, name))
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"facet/engine/imaging/turbo"
+	"facet/internal/must"
 )
 
 // open returns the library that set-up brings, or the system's. Where there is
@@ -34,9 +35,7 @@ func grey(t *testing.T, side int) []byte {
 		im.Pix[i] = 200
 	}
 	var data bytes.Buffer
-	if err := jpeg.Encode(&data, im, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&data, im, nil))
 	return data.Bytes()
 }
 

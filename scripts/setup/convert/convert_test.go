@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"facet/engine/models"
+	"facet/internal/must"
 	"facet/internal/svd"
 )
 
@@ -41,9 +42,7 @@ var conversion = sync.OnceValues(func() (Result, error) {
 func converted(t testing.TB) Result {
 	t.Helper()
 	made, err := conversion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return made
 }
 
@@ -51,9 +50,7 @@ func TestEmbedderMatchesDefaultManifest(t *testing.T) {
 	t.Parallel()
 	got := converted(t)
 	m, err := models.Parse(models.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for role, data := range map[models.Role][]byte{models.RoleEmbedder: got.Model, models.RoleBasis: got.Basis} {
 		f, _ := m.File(role)
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.SHA256 || int64(len(data)) != f.Size {
@@ -88,9 +85,7 @@ func TestBasisIsOrthonormal(t *testing.T) {
 		t.Errorf("inner products are off by %g, want at most 1e-7", worst)
 	}
 	m, err := readModel(published(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	last := m.nodes[len(m.nodes)-2]
 	rest := make([]float64, cols)
 	for i, b := range m.tensor(last.inputs[2]).floats {

@@ -15,6 +15,7 @@ import (
 	"facet/engine/enginetest"
 	"facet/engine/models"
 	"facet/engine/onnx"
+	"facet/internal/must"
 )
 
 const (
@@ -31,14 +32,10 @@ type networks struct {
 
 func openNetworks(tb testing.TB) networks {
 	tb.Helper()
-	if err := onnx.Load(enginetest.Library(tb), ""); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, onnx.Load(enginetest.Library(tb), ""))
 	load := func(p *models.Pack, role models.Role) []byte {
 		data, err := p.Load(role)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 		return data
 	}
 	p := enginetest.Pack(tb)
@@ -77,13 +74,9 @@ func crops(tb testing.TB) [][]float32 {
 	for name := range enginetest.Groups {
 		data := enginetest.Photo(tb, name)
 		faces, err := enginetest.Shared(tb).ExtractLarge(context.Background(), data, 0)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 		im, _, err := image.Decode(bytes.NewReader(data))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 		for _, f := range faces {
 			cropsOnce.list = append(cropsOnce.list, cropOf(im, f.Attributes.RightEye, f.Attributes.LeftEye))
 		}
@@ -117,9 +110,7 @@ func TestConvertedEmbedderEqualsPublished(t *testing.T) {
 	for _, crop := range all {
 		n.feed(crop)
 		for _, r := range []*onnx.Runner{n.published, n.converted} {
-			if err := r.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Run())
 		}
 		want, norm, whole := make([]float64, n.dim), 0.0, 0.0
 		for i := range want {
@@ -154,9 +145,7 @@ func BenchmarkEmbedder(b *testing.B) {
 	for b.Loop() {
 		for i, r := range []*onnx.Runner{n.published, n.converted} {
 			start := time.Now()
-			if err := r.Run(); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, r.Run())
 			spent[i] += time.Since(start)
 		}
 	}
@@ -170,14 +159,10 @@ func BenchmarkEmbedder(b *testing.B) {
 func runnerOf(tb testing.TB, spec onnx.Spec) *onnx.Runner {
 	tb.Helper()
 	m, err := onnx.Open(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	tb.Cleanup(m.Close)
 	r, err := m.NewRunner()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	tb.Cleanup(r.Close)
 	return r
 }

@@ -11,15 +11,14 @@ import (
 	"facet/engine/models"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/scripts/setup/convert"
 )
 
 func engineOf(t *testing.T, p *models.Pack) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -38,9 +37,7 @@ func TestPackOfOtherDimensionMatches(t *testing.T) {
 	t.Parallel()
 	const dim = 128
 	made, err := convert.Embedder(published(t, "fr_feature.onnx"), dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files := map[models.Role][]byte{models.RoleEmbedder: made.Model, models.RoleBasis: made.Basis}
 	p := enginetest.PackOf(t, models.Default(), files, func(m map[string]any) {
 		e := m["embedder"].(map[string]any)

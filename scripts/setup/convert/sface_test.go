@@ -10,6 +10,7 @@ import (
 
 	"facet/engine/enginetest"
 	"facet/engine/onnx"
+	"facet/internal/must"
 	"facet/scripts/setup/convert"
 )
 
@@ -112,9 +113,7 @@ func TestSFaceEqualsPublished(t *testing.T) {
 	t.Parallel()
 	src := quantised(t)
 	made, err := convert.SFace(src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	all := crops(t) // loads ONNX Runtime
 	published, converted := runner(t, "published", onlyInput(t, src), sfaceDim), runner(t, "converted", made, sfaceDim)
 	worst, faces := 0., 0
@@ -125,9 +124,7 @@ func TestSFaceEqualsPublished(t *testing.T) {
 				converted.Input()[i] = (v - convert.SFaceMean) * convert.SFaceScale
 			}
 			for _, r := range []*onnx.Runner{published, converted} {
-				if err := r.Run(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.Run())
 			}
 			norm := 0.
 			for _, v := range published.Output(0) {

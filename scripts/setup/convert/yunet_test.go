@@ -14,6 +14,7 @@ import (
 	"facet/engine/imaging"
 	"facet/engine/models"
 	"facet/engine/onnx"
+	"facet/internal/must"
 	"facet/scripts/setup/convert"
 )
 
@@ -95,16 +96,12 @@ func TestYuNetEqualsPublished(t *testing.T) {
 	enginetest.Shared(t) // loads ONNX Runtime
 	src := published(t, "yunet_int8bq.onnx")
 	made, err := convert.YuNet(src, yunetSide, yunetSide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	published, converted := yunetRunner(t, "published", withoutSingleBlocks(t, src), yunetSide, yunetSide), yunetRunner(t, "converted", made, yunetSide, yunetSide)
 	worst, surest := 0., 0.
 	for _, name := range []string{"face-api/sample1.jpg", "scikit-image/chelsea.png"} {
 		im, err := imaging.Decode(enginetest.Photo(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var p imaging.Pyramid
 		p.Reset(im)
 		crop := imaging.NewImage(yunetSide, yunetSide)
@@ -116,9 +113,7 @@ func TestYuNetEqualsPublished(t *testing.T) {
 					r.Input()[c*yunetSide*yunetSide+i] = float32(crop.Pix[3*i+2-c])
 				}
 			}
-			if err := r.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Run())
 		}
 		for output := range 12 {
 			for i, want := range published.Output(output) {
@@ -140,9 +135,7 @@ func TestYuNetTakesAnySizeOfWholeCells(t *testing.T) {
 	enginetest.Shared(t) // loads ONNX Runtime
 	src := published(t, "yunet_int8bq.onnx")
 	made, err := convert.YuNet(src, 320, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := yunetRunner(t, "converted", made, 320, 256).Run(); err != nil {
 		t.Error(err)
 	}
@@ -162,9 +155,7 @@ func TestYuNetTakesAnySizeOfWholeCells(t *testing.T) {
 func TestYuNetFindsSampleFaces(t *testing.T) {
 	t.Parallel()
 	network, err := convert.YuNet(published(t, "yunet_int8bq.onnx"), 320, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	pack := enginetest.PackOf(t, models.Default(), map[models.Role][]byte{models.RoleDetector: network}, func(m map[string]any) {
 		d := m["detector"].(map[string]any)
 		d["kind"], d["minScore"], d["minTileScore"] = models.KindYuNet, .6, .6
@@ -176,13 +167,9 @@ func TestYuNetFindsSampleFaces(t *testing.T) {
 		all += count
 		photo := enginetest.Photo(t, name)
 		got, err := e.Extract(t.Context(), photo)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want, err := enginetest.Shared(t).Extract(t.Context(), photo)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, f := range want {
 			a := f.Attributes
 			if !slices.ContainsFunc(got, func(g engine.Face) bool {
