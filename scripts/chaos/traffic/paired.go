@@ -36,6 +36,9 @@ const (
 	onSource where = "source"
 	onTarget where = "target"
 	onBoth   where = "both"
+	// What a search shows that found the face on the target only.
+	offSource where = "not source"
+	atTarget  where = "at target"
 )
 
 // step reports whether an operation may have its outcome while a face is at, and returns where the
@@ -48,9 +51,28 @@ func (o Paired) step(at where) (bool, where) {
 		return at == onSource, onBoth
 	case cleared:
 		return at == onBoth, onTarget
+	}
+	switch o.Where {
+	case offSource:
+		return at == nowhere || at == onTarget, at
+	case atTarget:
+		return at == onTarget || at == onBoth, at
 	default:
 		return at == o.Where, at
 	}
+}
+
+// reads returns the operations that show what o does. A search asks the shards of both subjects, each
+// at a moment of its own. One that found a face on the target only may have asked the source's shard
+// before the face was registered, and the target's after it was copied. Whatever else a search finds,
+// the pair was so at one moment.
+func (o Paired) reads() []Paired {
+	if o.Kind != find || o.Where != onTarget {
+		return []Paired{o}
+	}
+	source, target := o, o
+	source.Where, target.Where = offSource, atTarget
+	return []Paired{source, target}
 }
 
 // String describes a Paired in a report.
@@ -84,8 +106,10 @@ func partition(by func(input any) string) func([]porcupine.Operation) [][]porcup
 func MergedWhole(history []Paired) (err error) {
 	const most = 3
 	of := map[string][]porcupine.Operation{}
-	for _, o := range history {
-		of[o.Face] = append(of[o.Face], porcupine.Operation{ClientId: o.Worker, Input: o, Call: o.Call.Nanoseconds(), Return: o.End.Nanoseconds()})
+	for _, whole := range history {
+		for _, o := range whole.reads() {
+			of[o.Face] = append(of[o.Face], porcupine.Operation{ClientId: o.Worker, Input: o, Call: o.Call.Nanoseconds(), Return: o.End.Nanoseconds()})
+		}
 	}
 	found := 0
 	for face, ops := range of {

@@ -19,6 +19,16 @@ func TestFacesLostByMergesAreFound(t *testing.T) {
 	if err := MergedWhole(append(slices.Clip(moved), Paired{Face: "another", Kind: find})); err != nil {
 		t.Error(err)
 	}
+	late := []Paired{ // the second search asks the source before the registration, and the target after the copy
+		at(1, 30, copied, nowhere), at(1, 30, cleared, nowhere), at(4, 10, enrol, onSource),
+		at(8, 12, find, onTarget), at(13, 14, find, onBoth), at(15, 16, find, onTarget),
+	}
+	if err := MergedWhole(late); err != nil {
+		t.Error(err)
+	}
+	if MergedWhole(append(late, at(17, 18, find, onBoth))) == nil {
+		t.Error("a face that is on the source again is not found")
+	}
 	for name, bad := range map[string]Paired{
 		"lost before":                  at(5, 6, find, nowhere),
 		"lost meanwhile":               at(11, 12, find, nowhere),
