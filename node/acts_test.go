@@ -231,14 +231,6 @@ func (l *logLines) with(words ...string) []string {
 	return l.matching(words)
 }
 
-// take returns the lines that have a word, and forgets all.
-func (l *logLines) take(word string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.b.Reset()
-	return l.matching([]string{word})
-}
-
 func (l *logLines) matching(words []string) (list []string) {
 	for line := range strings.Lines(l.b.String()) {
 		all := true

@@ -224,13 +224,6 @@ func TestEachAnswerHasOneRecord(t *testing.T) {
 	})
 }
 
-func (a *audited) key(t *testing.T, role router.Role) router.AccessKey {
-	t.Helper()
-	key, err := a.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), a.tenant, router.KeyTerms{Role: role})
-	must.Do(t, err)
-	return key
-}
-
 // Reads of a log that is not there, of tiles beyond it and with wrong queries are explained.
 func TestAuditReadsAreExplained(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {

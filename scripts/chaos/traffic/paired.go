@@ -51,14 +51,20 @@ func (o Paired) step(at where) (bool, where) {
 		return at == onSource, onBoth
 	case cleared:
 		return at == onBoth, onTarget
+	default:
+		return o.shows(at), at
 	}
+}
+
+// shows reports whether a search finds a face where o did while the face is at.
+func (o Paired) shows(at where) bool {
 	switch o.Where {
 	case offSource:
-		return at == nowhere || at == onTarget, at
+		return at == nowhere || at == onTarget
 	case atTarget:
-		return at == onTarget || at == onBoth, at
+		return at == onTarget || at == onBoth
 	default:
-		return at == o.Where, at
+		return at == o.Where
 	}
 }
 
