@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"facet/internal/must"
+	"facet/internal/testkit"
 	"facet/node/audit/entry"
 	"facet/node/cert"
 	"facet/node/nodetest"
@@ -213,31 +213,12 @@ func TestRefusedOperatorsAreCounted(t *testing.T) {
 }
 
 // logLines is a log that several goroutines write.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
+type logLines struct{ testkit.Buffer }
 
 // with returns the lines that have all of the words.
-func (l *logLines) with(words ...string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.matching(words)
-}
-
-func (l *logLines) matching(words []string) (list []string) {
-	for line := range strings.Lines(l.b.String()) {
-		all := true
-		for _, w := range words {
-			all = all && strings.Contains(line, w)
-		}
-		if all {
+func (l *logLines) with(words ...string) (list []string) {
+	for line := range strings.Lines(l.String()) {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
 			list = append(list, line)
 		}
 	}

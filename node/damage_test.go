@@ -171,7 +171,7 @@ func crowd(t *testing.T, c *nodetest.Client, cluster *nodetest.Cluster) map[stri
 	return known
 }
 
-// leaveRows gives a node so little memory that it leaves exact rows on disk, and waits until it has.
+// leaveRows lowers a node's memory limit until the node leaves exact rows on disk, and waits for that.
 func leaveRows(t *testing.T, m *nodetest.Member) {
 	t.Helper()
 	within(t, movesTimeout, "rows leave the memory", func() bool {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -27,6 +26,7 @@ import (
 
 	"facet/cmd/facet/authority"
 	"facet/internal/must"
+	"facet/internal/testkit"
 	"facet/node/sigv4"
 	"facet/node/wire"
 )
@@ -240,7 +240,7 @@ func form(t *testing.T) *machines {
 // invite opens an invitation, which ends with the test, and returns its token.
 func (m *machines) invite(t *testing.T, nodes int) string {
 	t.Helper()
-	var out lockedBuffer
+	var out testkit.Buffer
 	cmd := command(t, "cluster", "invite", "--dir", m.folder(0), "--nodes", strconv.Itoa(nodes))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must.Do(t, cmd.Start())
@@ -251,24 +251,6 @@ func (m *machines) invite(t *testing.T, nodes int) string {
 		return out.String(), token != ""
 	})
 	return token
-}
-
-// lockedBuffer collects a process's output while the test reads it.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // callers send signed requests to all nodes, each over a new connection and without

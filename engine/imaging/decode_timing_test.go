@@ -6,7 +6,7 @@ import (
 	"facet/engine/imaging"
 )
 
-// BenchmarkHead is what is done for an image before it waits for a worker. "bench engine" in scripts
+// BenchmarkHead measures what is done for an image before it waits for a worker. "bench engine" in scripts
 // has the time of the decoder.
 func BenchmarkHead(b *testing.B) {
 	for _, name := range []string{"420.jpg", "progressive.jpg", "truth.png", "lossy.webp", "deflate.tif", "grid.heic", "plain.gif", "24.bmp"} {

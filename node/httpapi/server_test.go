@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -28,6 +27,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/must"
+	"facet/internal/testkit"
 	"facet/node/sigv4"
 	"facet/node/transport"
 	"facet/node/transport/memnet"
@@ -76,25 +76,7 @@ type running struct {
 	service *standIn
 	server  *Server
 	roots   *x509.CertPool
-	logs    *lockedBuffer
-}
-
-// lockedBuffer is a log that may be written and read at the same time.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	logs    *testkit.Buffer
 }
 
 // start serves a new standIn until the test ends. change may alter the Config.
@@ -106,7 +88,7 @@ func start(t testing.TB, change func(*Config)) *running {
 // startOn is start on another network, and lets edit change the server and its listener.
 func startOn(t testing.TB, network transport.Network, change func(*Config), edit func(*Server, net.Listener) net.Listener) *running {
 	t.Helper()
-	r := &running{t: t, network: network, service: newStandIn(), logs: &lockedBuffer{}}
+	r := &running{t: t, network: network, service: newStandIn(), logs: &testkit.Buffer{}}
 	certificate, roots := selfSigned(t)
 	r.roots = roots
 	cfg := Config{

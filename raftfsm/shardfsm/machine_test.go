@@ -21,7 +21,7 @@ import (
 
 var _ = flag.Bool("rewrite", false, "write testdata anew")
 
-// once gives each command the index 1.
+// once returns the index 1 for each command.
 func once(int) uint64 { return 1 }
 
 // keepsBytes applies commands to m. It compares their bytes, the answers and the snapshot with a

@@ -46,8 +46,8 @@ func (c *Cluster) Open(name string) (err error) {
 	return err
 }
 
-// Prepare gives a node what it lacks: ports of loopback, files, an id, certificates and
-// arguments. It does not start the node.
+// Prepare sets what n still needs for a start: ports of loopback, files, an id, certificates and
+// arguments.
 func (c *Cluster) Prepare(n *Node) (err error) {
 	if n.Host == "" {
 		n.Host = "127.0.0.1"

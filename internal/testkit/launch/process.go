@@ -2,12 +2,12 @@
 package launch
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
+
+	"facet/internal/testkit"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // Process is a running program. Its methods are safe for concurrent use.
 type Process struct {
-	Out Buffer // its output, unless the command names another place
+	Out testkit.Buffer // its output, unless the command names another place
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when it has ended
@@ -85,26 +85,6 @@ func (p *Process) End(s syscall.Signal) bool {
 	p.Signal(syscall.SIGKILL)
 	<-p.exited
 	return ended
-}
-
-// Buffer collects the output of a process while others read it.
-type Buffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-// Write adds to the output.
-func (b *Buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// String returns the output so far.
-func (b *Buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // Tail returns the end of a log.
