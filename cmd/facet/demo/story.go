@@ -56,7 +56,7 @@ func (s *story) enrol(ctx context.Context) error {
 			return err
 		}
 	}
-	s.screen.aside("The node finds the face, straightens it, turns it into 192 numbers, and stores")
+	s.screen.aside("The node finds the face, straightens it, turns it into 128 numbers, and stores")
 	s.screen.aside("them on a majority of nodes before it answers. No photo is kept.")
 	return nil
 }
