@@ -189,6 +189,7 @@ func TestUnreadableEntryStopsGroupOnly(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			inGroup(t, names(1), nil, func(t *testing.T, c *cluster) {
 				m := c.leader()
+				synctest.Wait() // the marker of the new leader may come after the first command
 				want, at := m.journal.Digest(), m.Applied()
 				m.raft.Apply(entry, 0) // bypasses Propose, which proposes valid entries
 				if err := <-m.fatal; errors.Is(err, ErrCorrupt) != corrupt {
