@@ -1,10 +1,12 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -56,6 +58,8 @@ type Config struct {
 	// TLS is the base of the connections' TLS configuration. The authority in
 	// CAFile replaces its RootCAs. nil means the defaults.
 	TLS *tls.Config
+	// Dial connects to the host:port of a node. nil means the system's network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Tries is the most times that one request is sent (8).
 	Tries int
 	// TryTimeout is the longest time for one try (45 s). The context bounds all
@@ -114,6 +118,9 @@ func (cfg *Config) defaults() {
 	if cfg.TryTimeout <= 0 {
 		cfg.TryTimeout = tryTimeoutDefault
 	}
+	if cfg.Dial == nil {
+		cfg.Dial = dialer().DialContext
+	}
 }
 
 func newTransport(cfg Config) (*http.Transport, error) {
@@ -133,7 +140,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secure,
-		DialContext: dialer().DialContext, TLSHandshakeTimeout: dialTimeout,
+		DialContext: cfg.Dial, TLSHandshakeTimeout: dialTimeout,
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute,
 	}, nil
 }

@@ -119,7 +119,7 @@ func newErase() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		cfg.Purpose = purpose
+		cfg.Purpose, cfg.Dial = purpose, admin.Dial
 		c, err := client.New(cfg)
 		if err != nil {
 			return err

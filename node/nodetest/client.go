@@ -69,7 +69,7 @@ func (c *Cluster) open(signer sigv4.Signer) *Client {
 	c.t.Helper()
 	var dial testkit.Dial
 	if c.Network != nil {
-		dial = slowly(c.Network.Host(ClientHost))
+		dial = c.Dial
 	}
 	client, err := testkit.New(c.Roots, signer, dial)
 	must.Do(c.t, err)
@@ -78,6 +78,11 @@ func (c *Cluster) open(signer sigv4.Signer) *Client {
 	}
 	c.t.Cleanup(client.Close)
 	return &Client{*client}
+}
+
+// Dial connects to host:port on the network of a bubble, from the machine of clients.
+func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return slowly(c.Network.Host(ClientHost))(ctx, network, address)
 }
 
 // slowly returns a dialer that pauses before it opens a connection over a network.

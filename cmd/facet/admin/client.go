@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -56,13 +55,12 @@ func NewClient(t Target) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the administrator's certificate: %w", err)
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &Client{
 		addresses: t.Addresses, certificates: t.Certificates,
 		http: &http.Client{
 			Timeout: answerTimeout,
 			Transport: &http.Transport{
-				DialContext:         dialer.DialContext,
+				DialContext:         Dial,
 				TLSClientConfig:     source.AdminClientConfig(),
 				TLSHandshakeTimeout: dialTimeout,
 				MaxIdleConnsPerHost: 1,

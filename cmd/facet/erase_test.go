@@ -23,9 +23,9 @@ import (
 )
 
 // tenantOf returns a client of a new tenant, and the flags that name the tenant and the cluster.
-func tenantOf(t *testing.T, cluster *nodetest.Cluster) (*client.Client, []string) {
+func tenantOf(t *testing.T, cluster *nodetest.Cluster, name string) (*client.Client, []string) {
 	t.Helper()
-	key, err := cluster.CreateTenant(t.Name())
+	key, err := cluster.CreateTenant(name)
 	must.Do(t, err)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -45,21 +45,24 @@ func tenantOf(t *testing.T, cluster *nodetest.Cluster) (*client.Client, []string
 		err = os.WriteFile(in("tenant.json"), text, 0o600)
 	}
 	must.Do(t, err)
-	c, err := client.FromDev(in("tenant.json"))
+	profile, err := client.ReadProfile(in("tenant.json"))
+	must.Do(t, err)
+	profile.Dial = cluster.Dial
+	c, err := client.New(profile)
 	must.Do(t, err)
 	t.Cleanup(c.Close)
 	return c, []string{"--tenant", in("tenant.json"), "--admin", strings.Join(addresses, ","), "--certificates", dir}
 }
 
 // runErase runs facet erase and returns what it prints.
-func runErase(t *testing.T, args ...string) (string, error) {
+func runErase(t *testing.T, cluster *nodetest.Cluster, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := newErase()
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	err := cmd.ExecuteContext(t.Context())
+	err := cmd.ExecuteContext(admin.WithDialer(t.Context(), cluster.Dial))
 	return out.String(), err
 }
 
@@ -72,26 +75,21 @@ func galleryOf(t *testing.T, c *client.Client, name string) *client.Client {
 }
 
 func TestErase(t *testing.T) {
-	t.Parallel()
-	cluster := nodetest.Start(t, nodetest.Options{})
-	until(t, func() (string, bool) {
-		level := cluster.Nodes[0].Node.Status(t.Context()).Level
-		return fmt.Sprintf("the cluster has level %d", level), level == metafsm.Level
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		until(t, func() (string, bool) {
+			level := cluster.Nodes[0].Node.Status(t.Context()).Level
+			return fmt.Sprintf("the cluster has level %d", level), level == metafsm.Level
+		})
+		receiptNamesExpired(t, cluster)
+		followsMergeUnderWay(t, cluster)
+		noticesWhoWent(t, cluster)
+		writesSignedReceipt(t, cluster)
 	})
-	for name, f := range map[string]func(*testing.T, *nodetest.Cluster){
-		"names expired subject":   receiptNamesExpired,
-		"writes signed receipt":   writesSignedReceipt,
-		"follows merge under way": followsMergeUnderWay,
-		"notices who went":        noticesWhoWent,
-	} {
-		t.Run(name, func(t *testing.T) { f(t, cluster) })
-	}
 }
 
 // A subject that has expired gets a receipt, and one that has not is erased.
 func receiptNamesExpired(t *testing.T, cluster *nodetest.Cluster) {
-	t.Parallel()
-	c, flags := tenantOf(t, cluster)
+	c, flags := tenantOf(t, cluster, "expired")
 	inside := galleryOf(t, c, "staff")
 	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("person x"), Expires: time.Now().Add(time.Second)})
 	must.Do(t, err)
@@ -99,11 +97,11 @@ func receiptNamesExpired(t *testing.T, cluster *nodetest.Cluster) {
 		_, err := inside.Subject(t.Context(), made.ID)
 		return "the subject does not expire", err != nil
 	})
-	if out, err := runErase(t, append(flags, "--yes", made.ID)...); err != nil || !strings.Contains(out, "nothing was erased") {
+	if out, err := runErase(t, cluster, append(flags, "--yes", made.ID)...); err != nil || !strings.Contains(out, "nothing was erased") {
 		t.Fatalf("without --gone: %v\n%s", err, out)
 	}
 	file := filepath.Join(t.TempDir(), "r")
-	out, err := runErase(t, append(flags, "--yes", "--gone", "--now", "--wait=disks", "--receipt", file, made.ID)...)
+	out, err := runErase(t, cluster, append(flags, "--yes", "--gone", "--now", "--wait=disks", "--receipt", file, made.ID)...)
 	if err != nil || !strings.Contains(out, made.ID) || !strings.Contains(out, "COMPLETE: no node") {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -111,14 +109,13 @@ func receiptNamesExpired(t *testing.T, cluster *nodetest.Cluster) {
 		t.Errorf("the receipt does not say that the subject was gone: %v\n%s", err, text)
 	}
 	var misuse *cli.UsageError
-	if _, err := runErase(t, append(flags, "--gone", "--external-id", "4711")...); !errors.As(err, &misuse) {
+	if _, err := runErase(t, cluster, append(flags, "--gone", "--external-id", "4711")...); !errors.As(err, &misuse) {
 		t.Errorf("--gone with an external id: %v", err)
 	}
 }
 
 func writesSignedReceipt(t *testing.T, cluster *nodetest.Cluster) {
-	t.Parallel()
-	c, flags := tenantOf(t, cluster)
+	c, flags := tenantOf(t, cluster, "receipt")
 	photo := []byte("person x")
 	var ids []string
 	for _, name := range []string{"staff", "visitors"} {
@@ -134,23 +131,23 @@ func writesSignedReceipt(t *testing.T, cluster *nodetest.Cluster) {
 	file, image := filepath.Join(dir, "r"), filepath.Join(dir, "photo")
 	must.Do(t, os.WriteFile(image, photo, 0o600))
 	var asked *cli.UsageError
-	if out, err := runErase(t, append(flags, "--photo", image, "--receipt", file)...); !errors.As(err, &asked) || !strings.Contains(out, ids[0]) || strings.Contains(out, ids[1]) {
+	if out, err := runErase(t, cluster, append(flags, "--photo", image, "--receipt", file)...); !errors.As(err, &asked) || !strings.Contains(out, ids[0]) || strings.Contains(out, ids[1]) {
 		t.Fatalf("without a terminal and --yes: %v\n%s", err, out)
 	}
-	out, err := runErase(t, append(flags, "--photo", image, "--receipt", file, "--yes", "--now", "--wait=disks")...)
+	out, err := runErase(t, cluster, append(flags, "--photo", image, "--receipt", file, "--yes", "--now", "--wait=disks")...)
 	if err != nil || !strings.Contains(out, ids[2]) || !strings.Contains(out, "COMPLETE: no node") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	verify(t, cluster, file, ids)
 
-	out, err = runErase(t, append(flags, "--receipt", filepath.Join(dir, "r2"), "--yes", ids[3], ids[0])...)
+	out, err = runErase(t, cluster, append(flags, "--receipt", filepath.Join(dir, "r2"), "--yes", ids[3], ids[0])...)
 	if err != nil || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(out, "facet erase continue") || !strings.Contains(out, "of visitors\n") {
 		t.Errorf("one by its id: %v\n%s", err, out)
 	}
-	if out, err = runErase(t, append(flags, "--yes", ids[3])...); err != nil || !strings.Contains(out, "nothing was erased") {
+	if out, err = runErase(t, cluster, append(flags, "--yes", ids[3])...); err != nil || !strings.Contains(out, "nothing was erased") {
 		t.Errorf("who is gone: %v\n%s", err, out)
 	}
-	out, err = runErase(t, append(flags, "--receipt", filepath.Join(dir, "r3"), "--yes", "--external-id", "of staff")...)
+	out, err = runErase(t, cluster, append(flags, "--receipt", filepath.Join(dir, "r3"), "--yes", "--external-id", "of staff")...)
 	if err != nil || !strings.Contains(out, ids[1]) || !strings.Contains(out, "of staff\n") {
 		t.Errorf("one by the external id: %v\n%s", err, out)
 	}
@@ -165,8 +162,7 @@ func writesSignedReceipt(t *testing.T, cluster *nodetest.Cluster) {
 // A subject that is merged while it is erased is not on a receipt while the other subject has its
 // faces, and the command names that subject.
 func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
-	t.Parallel()
-	c, flags := tenantOf(t, cluster)
+	c, flags := tenantOf(t, cluster, "merge")
 	inside := galleryOf(t, c, "staff")
 	// merging registers two subjects and returns when the second one has the first one's face.
 	merging := func(face string) (source, target string, ended chan error) {
@@ -196,18 +192,18 @@ func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
 	receipt := func(name string) string { return filepath.Join(t.TempDir(), name) }
 
 	source, target, ended := merging("alone")
-	out, err := runErase(t, append(flags, "--yes", "--receipt", receipt("r"), source)...)
+	out, err := runErase(t, cluster, append(flags, "--yes", "--receipt", receipt("r"), source)...)
 	if err == nil || !strings.Contains(err.Error(), target) || strings.Contains(out, "GROUP") {
 		t.Errorf("the source alone: %v\n%s", err, out)
 	}
 	must.Do(t, <-ended)
-	if out, err := runErase(t, append(flags, "--yes", "--receipt", receipt("r"), target)...); err != nil || !strings.Contains(out, target) {
+	if out, err := runErase(t, cluster, append(flags, "--yes", "--receipt", receipt("r"), target)...); err != nil || !strings.Contains(out, target) {
 		t.Errorf("then the target: %v\n%s", err, out)
 	}
 	wantGone("alone")
 
 	source, target, ended = merging("both")
-	out, err = runErase(t, append(flags, "--yes", "--receipt", receipt("r"), source, target)...)
+	out, err = runErase(t, cluster, append(flags, "--yes", "--receipt", receipt("r"), source, target)...)
 	if err != nil || strings.Count(out, source) != 2 || strings.Count(out, target) != 2 {
 		t.Errorf("source and target: %v\n%s", err, out)
 	}
@@ -217,8 +213,7 @@ func followsMergeUnderWay(t *testing.T, cluster *nodetest.Cluster) {
 
 // A subject that goes between the list and the erasure, as by a merge that is over, is an error.
 func noticesWhoWent(t *testing.T, cluster *nodetest.Cluster) {
-	t.Parallel()
-	c, _ := tenantOf(t, cluster)
+	c, _ := tenantOf(t, cluster, "went")
 	inside := galleryOf(t, c, "staff")
 	made, err := inside.Register(t.Context(), client.Photo{Image: []byte("x")})
 	must.Do(t, err)
@@ -237,7 +232,7 @@ func verify(t *testing.T, cluster *nodetest.Cluster, file string, ids []string) 
 	var shown bytes.Buffer
 	must.Do(t, admin.WriteCluster(&shown, s))
 	key := regexp.MustCompile(`facet-\S+`).FindString(shown.String())
-	out, err := runErase(t, "verify", file, "--key", key)
+	out, err := runErase(t, cluster, "verify", file, "--key", key)
 	if err != nil || !strings.Contains(out, ids[0]) || !strings.Contains(out, ids[2]) || strings.Contains(out, ids[1]) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -246,7 +241,7 @@ func verify(t *testing.T, cluster *nodetest.Cluster, file string, ids []string) 
 	text[len(text)/3] ^= 4
 	changed := file + ".changed"
 	must.Do(t, os.WriteFile(changed, text, 0o600))
-	if out, err := runErase(t, "verify", changed, "--key", key); !errors.Is(err, receipt.ErrReceipt) {
+	if out, err := runErase(t, cluster, "verify", changed, "--key", key); !errors.Is(err, receipt.ErrReceipt) {
 		t.Errorf("one bit changed: %v\n%s", err, out)
 	}
 }
