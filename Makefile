@@ -52,6 +52,8 @@ npm:
 
 # One package more at once than processors, because clusters mostly wait.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# The longest tests begin first: the others fill the processors beside them.
+LONGEST := ./scripts/sim ./internal/e2e ./node
 # Lint vets, and a test without symbols for debuggers takes half as long to link.
 TEST_QUICKLY := -vet=off -ldflags='-s -w'
 # The program of the end-to-end tests, which build it by this target, too: a test alone never runs an old one. With
@@ -68,7 +70,7 @@ test: setup venv npm build facet-test $(GOTESTSUM) ## all tests: units, transcri
 .PHONY: test-go test-clients
 test-go: setup venv facet-test $(GOTESTSUM) $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),chart-tools) ## the tests in Go
 	@status=0; $(GOTESTSUM) --format pkgname --format-hide-empty-pkg --hide-summary=skipped --jsonfile bin/tests.json -- \
-	  $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m $(TESTFLAGS) ./... ./scripts/... || status=$$?; \
+	  $(TEST_QUICKLY) -p $(AT_ONCE) -tags $(TEST_TAGS) -timeout 30m $(TESTFLAGS) $(LONGEST) ./... ./scripts/... || status=$$?; \
 	  scripts/testreport.py bin/tests.json && exit $$status
 	@$(GO) test $(TEST_QUICKLY) -tags $(TEST_TAGS),slim ./node/bucket/...
 

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from facet_client import Client
 from facet_client._sign import Signer
 
-EXAMPLES = 12  # requests for each operation
+EXAMPLES = 6  # requests for each operation
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
