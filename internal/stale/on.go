@@ -48,10 +48,18 @@ func Picture(pix []uint8, width, height, channels int) {
 	}
 }
 
+// period is the number of elements after which Fill repeats itself: it writes memory
+// with each search and each read of a segment, so all but the first are copied.
+const period = 1021
+
 // Fill overwrites s with numbers from 0 to 99 that follow from the face's pixels.
 func Fill[T Number](s []T) {
 	pix := face().Pix
-	for i := range s {
-		s[i] = T(pix[i%len(pix)] % 100)
+	written := min(period, len(s))
+	for i := range written {
+		s[i] = T(pix[i] % 100)
+	}
+	for written < len(s) {
+		written += copy(s[written:], s[:written])
 	}
 }
