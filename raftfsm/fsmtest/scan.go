@@ -109,6 +109,9 @@ func (s Scanner) sealedIn(t testing.TB, b []byte) bool {
 		}
 		counter, stream := [aes.BlockSize]byte{aes.BlockSize - 1: 2}, make([]byte, aes.BlockSize)
 		for i := 0; i+nonce+aes.BlockSize <= len(b); i++ {
+			if binary.NativeEndian.Uint64(b[i+nonce:]) == 0 { // no ciphertext: most of a file of bbolt is empty
+				continue
+			}
 			copy(counter[:], b[i:i+nonce])
 			cipher.Encrypt(stream, counter[:])
 			same := true
