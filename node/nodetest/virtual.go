@@ -3,6 +3,7 @@ package nodetest
 import (
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,9 @@ import (
 const (
 	// lastTimers is how long the last timers of stopped servers and clients run.
 	lastTimers = 2 * time.Minute
+	// gcPercent is how much a heap grows between two collections: that of a bubble is small and
+	// changes fast.
+	gcPercent = 300
 	// requestTime is what a request costs in a bubble beside the network's delays, so that time
 	// passes for a client without pauses.
 	requestTime = time.Millisecond
@@ -65,8 +69,9 @@ func Network(t *testing.T) *memnet.Network {
 }
 
 // warm serves one request outside of bubbles. The first server of a process starts goroutines
-// that never end, and a bubble would wait for them.
+// that never end, and a bubble would wait for them. It also makes collections rarer.
 var warm = sync.OnceFunc(func() {
+	debug.SetGCPercent(gcPercent)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic("listen: " + err.Error())

@@ -50,7 +50,7 @@ type hunter struct {
 
 // Hunters of more than one bug.
 var (
-	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked"}
+	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-faults 40"}
 	crashes   = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,stop -attack-faults 12 -attack-workers 3 -attack-pace 300ms"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
 	signature = hunter{tests: "./node/sigv4", run: "."}

@@ -31,7 +31,7 @@ const (
 	attackTry  = 6 * time.Second
 	attackHeal = 5 * time.Minute
 	// faultsDefault is the number of faults of a world in an ordinary test run.
-	faultsDefault = 40
+	faultsDefault = 20
 	// logMax is the most bytes kept of a world's log.
 	logMax = 8 << 20
 )

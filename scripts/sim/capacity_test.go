@@ -68,13 +68,13 @@ func TestGalleryIsFilledExactly(t *testing.T) {
 					if c.come(worker, n); n%3 == 2 {
 						c.leave(worker)
 					}
-					time.Sleep(200 * time.Millisecond)
+					time.Sleep(400 * time.Millisecond)
 				}
 			})
 		}
-		for round := range 4 {
+		for round := range 3 {
 			time.Sleep(2 * time.Second)
-			c.cut(round % 3)
+			c.cut(round)
 			time.Sleep(8 * time.Second)
 			c.net.Heal()
 		}

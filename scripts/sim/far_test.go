@@ -18,7 +18,7 @@ const (
 	// farPersons is how many persons are registered and searched over far links.
 	farPersons = 20
 	// farWatch is how long the leaders must stay.
-	farWatch = 30 * time.Second
+	farWatch = 15 * time.Second
 	// cutWrites is how many writes begin when a node is cut off. They reach all shards.
 	cutWrites = 16
 	// cutMax is the longest time that a write may wait for the successor of a leader that

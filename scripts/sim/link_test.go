@@ -47,7 +47,7 @@ func (w *world) busy(ctx context.Context, node int) (list []outcome) {
 		f("register", http.MethodPost, "/v1.1/subjects", face(person))
 		f("search", http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
 		f("list", http.MethodGet, "/v1.1/subjects", nil)
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond)
 	}
 	return list
 }

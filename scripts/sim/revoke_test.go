@@ -15,7 +15,7 @@ import (
 // between two requests.
 const (
 	refusedAfter = 2 * time.Second
-	askEvery     = 50 * time.Millisecond
+	askEvery     = 100 * time.Millisecond
 )
 
 // asked is one request for health, which needs only an access key.
