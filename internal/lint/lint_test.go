@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bufio"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"facet/internal/must"
@@ -112,10 +114,11 @@ func (f file) imports() []string {
 	return list
 }
 
-func root(t *testing.T) string {
-	t.Helper()
+func root() string {
 	dir, err := os.Getwd()
-	must.Do(t, err)
+	if err != nil {
+		panic(err)
+	}
 	return filepath.Dir(filepath.Dir(dir))
 }
 
@@ -131,10 +134,9 @@ func tracked(rel string) bool {
 	}, rel)
 }
 
-func walk(t *testing.T, each func(rel, full string)) {
-	t.Helper()
-	top := root(t)
-	err := filepath.WalkDir(top, func(full string, d fs.DirEntry, err error) error {
+func walk(each func(rel, full string)) error {
+	top := root()
+	return filepath.WalkDir(top, func(full string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -151,29 +153,33 @@ func walk(t *testing.T, each func(rel, full string)) {
 		}
 		return nil
 	})
-	must.Do(t, err)
 }
 
 func goFiles(t *testing.T) []file {
 	t.Helper()
-	var list []file
-	walk(t, func(rel, full string) {
-		if path.Ext(rel) != ".go" {
-			return
-		}
-		fset := token.NewFileSet()
-		syntax, err := parser.ParseFile(fset, full, nil, parser.ParseComments)
-		if err != nil {
-			t.Errorf("parse: %v", err)
-			return
-		}
-		list = append(list, file{rel, path.Dir(rel), strings.HasSuffix(rel, "_test.go"), syntax, fset})
-	})
+	list, err := parsed()
+	if err != nil {
+		t.Fatalf("parse: %v", err)
+	}
 	if len(list) < 10 {
 		t.Fatalf("found %d Go files only: is this the module's root?", len(list))
 	}
 	return list
 }
+
+// parsed returns all Go files. The tests share them, because parsing takes most of their time.
+var parsed = sync.OnceValues(func() (list []file, all error) {
+	err := walk(func(rel, full string) {
+		if path.Ext(rel) != ".go" {
+			return
+		}
+		fset := token.NewFileSet()
+		syntax, err := parser.ParseFile(fset, full, nil, parser.ParseComments)
+		all = errors.Join(all, err)
+		list = append(list, file{rel, path.Dir(rel), strings.HasSuffix(rel, "_test.go"), syntax, fset})
+	})
+	return list, errors.Join(all, err)
+})
 
 func layer(dir string) int {
 	top, _, _ := strings.Cut(dir, "/")
@@ -391,7 +397,7 @@ func receiver(e ast.Expr) string {
 func TestNothingNamesMachine(t *testing.T) {
 	t.Parallel()
 	banned := regexp.MustCompile(`(/` + `root/|/` + `home/[a-z]|/` + `work/|\.\./` + `shared|https?://(` + `registry|proxy|files|static|repo1|deb)\.)`)
-	walk(t, func(rel, full string) {
+	must.Do(t, walk(func(rel, full string) {
 		if slices.Contains([]string{".png", ".jpg", ".onnx", ".so", ".bin", ".f32", ".out"}, path.Ext(rel)) {
 			return
 		}
@@ -408,14 +414,14 @@ func TestNothingNamesMachine(t *testing.T) {
 				t.Errorf("%s:%d names %q", rel, n, hit)
 			}
 		}
-	})
+	}))
 }
 
 // linked returns the packages that cmd/facet consists of, built with tags.
 func linked(t *testing.T, tags string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "-tags", tags, "./cmd/facet")
-	cmd.Dir = root(t)
+	cmd.Dir = root()
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -453,7 +459,7 @@ func TestServerLinksNoMoreThanItNeeds(t *testing.T) {
 // behind Raft needs a package that go-metrics 0.7 dropped.
 func TestPinnedModulesStay(t *testing.T) {
 	t.Parallel()
-	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(root(), "go.mod"))
 	must.Do(t, err)
 	if !strings.Contains(string(mod), "github.com/hashicorp/go-metrics v0.6.1") {
 		t.Error("go.mod must keep github.com/hashicorp/go-metrics v0.6.1")
@@ -464,7 +470,7 @@ func TestPinnedModulesStay(t *testing.T) {
 // product's go.mod: the workspace would hide it.
 func TestProductRequiresWhatItImports(t *testing.T) {
 	t.Parallel()
-	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(root(), "go.mod"))
 	must.Do(t, err)
 	imports := map[string]bool{}
 	for _, f := range goFiles(t) {

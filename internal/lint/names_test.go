@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"facet/internal/must"
 )
 
 // Where text names tests: by name, which "…" may cut; by a pattern of "go test"; and
@@ -66,7 +68,7 @@ func TestNamedTestsExist(t *testing.T) {
 		matchesIn("", where, pattern)
 	}
 	checked := 0
-	walk(t, func(rel, full string) {
+	must.Do(t, walk(func(rel, full string) {
 		inChaos := strings.HasPrefix(rel, "scripts/chaos/") && path.Ext(rel) == ".go"
 		program := path.Ext(rel) == ".go" || path.Ext(rel) == ".sh" || rel == "Makefile"
 		if !program && path.Ext(rel) != ".md" && path.Ext(rel) != ".yml" {
@@ -101,7 +103,7 @@ func TestNamedTestsExist(t *testing.T) {
 				checked++
 			}
 		}
-	})
+	}))
 	if checked < 50 {
 		t.Errorf("found %d names and patterns only", checked)
 	}
@@ -125,7 +127,7 @@ func TestNamesOfTestsAreShort(t *testing.T) {
 
 func TestLinksLeadToFiles(t *testing.T) {
 	t.Parallel()
-	walk(t, func(rel, full string) {
+	must.Do(t, walk(func(rel, full string) {
 		if path.Ext(rel) != ".md" {
 			return
 		}
@@ -139,5 +141,5 @@ func TestLinksLeadToFiles(t *testing.T) {
 				t.Errorf("%s leads to %s, which does not exist", rel, m[1])
 			}
 		}
-	})
+	}))
 }
