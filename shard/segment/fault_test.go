@@ -121,7 +121,7 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 	}
 }
 
-// sample is the bytes of a file of some blocks, and its hash.
+// sample returns the bytes of a file of two sealed blocks and a clear one, and its records.
 func sample(t testing.TB) ([]byte, []Record) {
 	t.Helper()
 	s, err := open(newMemoryDisk(), Options{})
@@ -129,7 +129,7 @@ func sample(t testing.TB) ([]byte, []Record) {
 	w, err := s.Create()
 	must.Do(t, err)
 	var list []Record
-	for i := range uint64(60) {
+	for i := range uint64(40) {
 		r := plain(10+3*i, int(i%4)*300)
 		list = append(list, r)
 		w.Add(r)
@@ -137,6 +137,9 @@ func sample(t testing.TB) ([]byte, []Record) {
 	f, err := w.Close()
 	must.Do(t, err)
 	defer f.Release()
+	if len(f.sealed) != 2 {
+		t.Fatalf("%d sealed blocks, want 2", len(f.sealed))
+	}
 	b, err := io.ReadAll(f.Reader())
 	must.Do(t, err)
 	return b, list
@@ -160,12 +163,15 @@ func readAll(b []byte, damaged func(error)) ([]Record, error) {
 		list = append(list, Record{r.Sequence, bytes.Clone(r.Clear), bytes.Clone(r.Sealed)})
 		return nil
 	})
+	if err != nil {
+		return list, err
+	}
 	for _, r := range list {
-		if got, oneErr := f.Sealed(r.Sequence); err == nil && len(r.Sealed) > 0 && (oneErr != nil || !bytes.Equal(got, r.Sealed)) {
-			err = fmt.Errorf("%w: record %d by itself: %w", ErrCorrupt, r.Sequence, oneErr)
+		if got, oneErr := f.Sealed(r.Sequence); len(r.Sealed) > 0 && (oneErr != nil || !bytes.Equal(got, r.Sealed)) {
+			return list, fmt.Errorf("%w: record %d by itself: %w", ErrCorrupt, r.Sequence, oneErr)
 		}
 	}
-	return list, err
+	return list, nil
 }
 
 func TestFlippedBitsAndCutsAreFound(t *testing.T) {
