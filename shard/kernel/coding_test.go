@@ -75,7 +75,7 @@ func spectra(r *rand.Rand, dim int) [][]float64 {
 
 func TestSpectrumChangesNoAnswer(t *testing.T) {
 	t.Parallel()
-	const n = 3000
+	const n = 1500
 	for _, dim := range []int{64, 200} {
 		for number, spectrum := range spectra(rand.New(rand.NewPCG(uint64(dim), 19)), dim) {
 			r := rand.New(rand.NewPCG(uint64(dim), 21))
@@ -98,7 +98,7 @@ func TestSpectrumChangesNoAnswer(t *testing.T) {
 				t.Errorf("dimension %d, spectrum %d: the coding is the plain one", dim, number)
 			}
 			var qs []request
-			for i := range 20 {
+			for i := range 10 {
 				q := tapered(r, dim, .5)
 				switch i % 5 {
 				case 0:

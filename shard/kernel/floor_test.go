@@ -66,7 +66,7 @@ func TestSharedFloorEqualsPlainScan(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(dim), 90))
 		twins := newTwins(t, r, dim, 4, 700)
 		raised := 0
-		for n := range 60 {
+		for n := range 30 {
 			q := randomQuery(r, near(r, twins[0].rows[r.IntN(100)].Template, .5+r.Float64()/2))
 			if n%3 == 0 {
 				q.Threshold = 0
