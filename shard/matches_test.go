@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
@@ -50,8 +48,8 @@ func (w *twin) pages(t testing.TB, q MatchQuery) (list []Match) {
 // of pages.
 func TestMatchesEqualPlainScan(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
-		w := newTwin(t, seed, []int{1, 7, 64}[seed%3], 2000)
+	for seed := range uint64(3) {
+		w := newTwin(t, seed, []int{1, 7, 64}[seed], 2000)
 		for range 400 {
 			w.write(t)
 		}
@@ -61,7 +59,7 @@ func TestMatchesEqualPlainScan(t *testing.T) {
 			if row, ok := w.pick(); ok && w.rand.IntN(2) == 0 { // someone is at the threshold exactly
 				q.Threshold = w.table.Score(score.Dot(q.Probe, row.Template))
 			}
-			if diff := cmp.Diff(w.plainMatches(q), w.pages(t, q)); diff != "" {
+			if diff := difference(w.plainMatches(q), w.pages(t, q)); diff != "" {
 				t.Fatalf("seed %d, threshold %d, pages of %d (-want +got):\n%s", seed, q.Threshold, q.Limit, diff)
 			}
 		}
@@ -104,7 +102,7 @@ func TestMatchesShowLastingSubjectsOnce(t *testing.T) {
 		}
 	})
 	w := &twin{Shard: s, key: key}
-	for run := range 200 {
+	for run := range 80 {
 		seen := map[id.Subject]int{}
 		for _, m := range w.pages(t, MatchQuery{Probe: axis(1), Threshold: threshold, Limit: 1 + run%7, EventsMax: 5}) {
 			seen[m.Subject]++
