@@ -2,6 +2,7 @@ package fsmtest_test
 
 import (
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,13 +15,13 @@ import (
 )
 
 // seeds is the number of seeded histories of each test over a whole state machine.
-const seeds = 1000
+var seeds = flag.Uint64("seeds", 400, "run so many histories of each test over a whole state machine")
 
 // eachSeed runs check with every seed, on all processors, and stops at the first
 // that fails.
 func eachSeed(t *testing.T, check func(t *testing.T, seed uint64)) {
 	t.Helper()
-	n := uint64(seeds)
+	n := *seeds
 	if testing.Short() {
 		n /= 10
 	}
