@@ -85,7 +85,7 @@ func Open(spec Spec) (m *Model, err error) {
 
 // named fills in the names that the spec leaves out.
 func named(spec Spec) (Spec, error) {
-	ins, outs, err := ort.GetInputOutputInfoWithONNXData(spec.Network)
+	ins, outs, err := portsOf(spec.Network)
 	if err != nil {
 		return spec, err
 	}
@@ -93,7 +93,7 @@ func named(spec Spec) (Spec, error) {
 		if len(ins) != 1 {
 			return spec, fmt.Errorf("%d inputs, want 1", len(ins))
 		}
-		spec.Input.Name = ins[0].Name
+		spec.Input.Name = ins[0]
 	}
 	spec.Outputs = slices.Clone(spec.Outputs)
 	for i, o := range spec.Outputs {
@@ -103,7 +103,7 @@ func named(spec Spec) (Spec, error) {
 		if len(outs) != 1 {
 			return spec, fmt.Errorf("%d outputs, want 1", len(outs))
 		}
-		spec.Outputs[i].Name = outs[0].Name
+		spec.Outputs[i].Name = outs[0]
 	}
 	return spec, nil
 }

@@ -3,9 +3,14 @@ package onnx_test
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	ort "github.com/yalue/onnxruntime_go"
 
 	"facet/engine/enginetest"
 	"facet/engine/models"
@@ -80,6 +85,38 @@ func TestNetworkUnlikeSpecIsRefused(t *testing.T) {
 	f(func(s *onnx.Spec) { s.Input.Shape = []int64{1 << 40, 1 << 40, 64, 64} })
 	f(func(s *onnx.Spec) { s.Outputs[0].Shape = []int64{1, 135} })
 	f(func(s *onnx.Spec) { s.Outputs[0].Shape = []int64{136} })
+}
+
+// The names that the file gives are those of ONNX Runtime, for each network of the packs.
+func TestNamesAreThoseOfRuntime(t *testing.T) {
+	t.Parallel()
+	must.Do(t, onnx.Load(enginetest.Library(t), ""))
+	files, err := filepath.Glob(filepath.Join(enginetest.Assets(t), "packs", "*", "*.onnx"))
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		if seen[filepath.Base(file)] {
+			continue // of another pack
+		}
+		seen[filepath.Base(file)] = true
+		network, err := os.ReadFile(file)
+		must.Do(t, err)
+		wantIn, wantOut, err := ort.GetInputOutputInfoWithONNXData(network)
+		must.Do(t, err)
+		in, out, err := onnx.PortsOf(network)
+		if err != nil || !slices.Equal(in, names(wantIn)) || !slices.Equal(out, names(wantOut)) {
+			t.Errorf("%s: got %v and %v (%v), want %v and %v", file, in, out, err, wantIn, wantOut)
+		}
+	}
+}
+
+func names(list []ort.InputOutputInfo) (out []string) {
+	for _, port := range list {
+		out = append(out, port.Name)
+	}
+	return out
 }
 
 func TestNonFiniteOutputIsRefused(t *testing.T) {

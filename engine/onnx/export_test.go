@@ -1,0 +1,4 @@
+package onnx
+
+// PortsOf is portsOf for tests.
+var PortsOf = portsOf
