@@ -196,7 +196,7 @@ func OpenWhole(dir string) (*Pack, error) {
 	joined := *p.Manifest.Joined
 	joined.Projection.Rows, joined.Spectrum = joined.Projection.Cols, nil
 	p.Manifest.Joined, p.ID, p.whole = &joined, "", true
-	if err := p.checkAll(); err != nil {
+	if err := p.checkAll(nil); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -33,7 +33,7 @@ func (s Source) open(change func(m *models.Manifest)) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	pack, err := models.Open(dir)
+	pack, err := models.OpenToLoad(dir)
 	if err != nil {
 		return nil, packError(dir, err)
 	}
