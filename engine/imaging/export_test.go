@@ -2,6 +2,7 @@ package imaging
 
 import (
 	"context"
+	"errors"
 	"image"
 )
 
@@ -21,6 +22,18 @@ func (c Config) Standard() Config {
 func NewFolder() error {
 	_, err := newFolder()
 	return err
+}
+
+// Warm is Keep, and compiles the decoder.
+func Warm(ctx context.Context) (cool func() error, err error) {
+	cool, err = Keep()
+	if err != nil {
+		return nil, err
+	}
+	if err := Compile(ctx); err != nil {
+		return nil, errors.Join(err, cool())
+	}
+	return cool, nil
 }
 
 // Cool makes the process one without a compiled HEIC decoder, until warm is called.

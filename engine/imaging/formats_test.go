@@ -278,7 +278,8 @@ func TestDecodeStopsWithContext(t *testing.T) {
 	}
 }
 
-// A picture is decoded with the compiled decoder of the process, and without one.
+// A picture is decoded with the compiled decoder of the process. Without one the first picture compiles
+// it for the next ones.
 func TestWarmedHEICDecoderIsReused(t *testing.T) {
 	data := fixture(t, "plain.heic")
 	c, err := imaging.DecodeConfig(data)
@@ -293,7 +294,14 @@ func TestWarmedHEICDecoderIsReused(t *testing.T) {
 	f()
 	warm := imaging.Cool()
 	defer warm()
+	t.Setenv("TMPDIR", t.TempDir())
+	cool, err := imaging.Keep()
+	must.Do(t, err)
 	f()
+	if compiled, err := filepath.Glob(filepath.Join(os.TempDir(), "facet-heic-decoder-*", "*", "*")); err != nil || len(compiled) != 1 {
+		t.Errorf("the first picture has left %v, %v", compiled, err)
+	}
+	must.Do(t, cool())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := imaging.Warm(ctx); err == nil {

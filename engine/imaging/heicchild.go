@@ -136,29 +136,33 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 // warmed is the folder with the compiled decoder, or nil.
 var warmed atomic.Pointer[string]
 
-// Warm compiles the HEIC decoder, which takes one to two seconds of one core, and keeps the result
-// in a temporary folder until cool is called. Without Warm every picture compiles it. Warm also
-// removes the folders of processes that were killed. A process calls it once.
-func Warm(ctx context.Context) (cool func() error, err error) {
+// Keep keeps the HEIC decoder that a picture has compiled in a temporary folder until cool is
+// called. Compiling takes one to two seconds of one core; without Keep every picture compiles. Keep
+// also removes the folders of processes that were killed. A process calls it once.
+func Keep() (cool func() error, err error) {
 	dir, err := newFolder()
 	if err != nil {
 		return nil, fmt.Errorf("keep the compiled HEIC decoder: %w", err)
 	}
 	warmed.Store(&dir.path)
-	cool = func() error {
+	return func() error {
 		warmed.Store(nil)
 		return dir.remove()
-	}
-	err = startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
+	}, nil
+}
+
+// Compile compiles the HEIC decoder for the pictures after it, unless one has done so.
+func Compile(ctx context.Context) error {
+	err := startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
 		if kind != childRefuses { // no bytes are no picture
 			return errors.New("the decoder answers wrongly")
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("try the HEIC decoder: %w", err), cool())
+		err = fmt.Errorf("try the HEIC decoder: %w", err)
 	}
-	return cool, nil
+	return err
 }
 
 func (heicImage) decode(ctx context.Context, im *Image, c *Config, s Shrink, data []byte) error {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"facet/cmd/facet/config"
 	packs "facet/cmd/facet/models"
@@ -19,6 +20,10 @@ import (
 	"facet/node/datadir"
 	"facet/node/placement"
 )
+
+// warmAfter is how long after the start a node compiles the HEIC decoder. Until then the cores are for
+// its start, and for its log and its peers.
+const warmAfter = time.Minute
 
 // Pack returns the folder and the identity of the model pack that a node with this data
 // directory serves with. dir is a pack or a folder of packs. Data may be empty.
@@ -92,24 +97,33 @@ func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) 
 		return nil, err
 	}
 	cfg.Log.Info("face engine", "pack", eng.Pack().ID[:12], "jpeg", imaging.JPEGDecoder())
+	cool, err := imaging.Keep()
+	if err != nil {
+		cfg.Log.Warn("the compiled HEIC decoder can't be kept: each HEIC photo takes a second longer", "err", err)
+		cool = func() error { return nil }
+	}
 	warming, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
-	work.Go(func() {
-		cool, err := imaging.Warm(warming)
-		if err != nil {
-			if warming.Err() == nil {
-				cfg.Log.Warn("HEIC photos can't be decoded, or only slowly", "err", err)
-			}
-			return
-		}
-		<-warming.Done()
-		if err := cool(); err != nil {
-			cfg.Log.Warn("the compiled HEIC decoder stays behind", "err", err)
-		}
-	})
+	work.Go(func() { warm(warming, cfg.Log) })
 	return func() {
 		stop()
 		work.Wait()
+		if err := cool(); err != nil {
+			cfg.Log.Warn("the compiled HEIC decoder stays behind", "err", err)
+		}
 		eng.Close()
 	}, nil
+}
+
+// warm compiles the HEIC decoder when the node's start is over. The first HEIC photo does so if it
+// comes earlier.
+func warm(ctx context.Context, log *slog.Logger) {
+	select {
+	case <-time.After(warmAfter):
+	case <-ctx.Done():
+		return
+	}
+	if err := imaging.Compile(ctx); err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, "HEIC photos can't be decoded", "err", err)
+	}
 }
