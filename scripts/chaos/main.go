@@ -119,7 +119,7 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 			tags += ",chaos"
 		}
 		s.binary = filepath.Join(s.dir, "facet")
-		if text, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", s.binary, "facet/cmd/facet").CombinedOutput(); err != nil {
+		if text, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-ldflags", "-s -w", "-o", s.binary, "facet/cmd/facet").CombinedOutput(); err != nil {
 			return fmt.Errorf("build facet: %w: %s", err, text)
 		}
 	}
