@@ -70,7 +70,7 @@ func TestStatedEvidenceGivesSameFaces(t *testing.T) {
 	stated := kept(t, "stated", func() *models.Pack {
 		return enginetest.PackOf(t, models.Default(), nil, func(m object) { m["evidence"] = evidence })
 	})
-	for _, name := range []string{"face-api/sample1.jpg", "scikit-image/chelsea.png"} {
+	for _, name := range []string{"scikit-image/astronaut.png", "scikit-image/chelsea.png"} {
 		got, err := stated.Extract(t.Context(), enginetest.Photo(t, name))
 		must.Do(t, err)
 		want := photo(t, name)

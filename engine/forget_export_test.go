@@ -14,6 +14,13 @@ const (
 	JoinedMax     = joinedMax
 )
 
+// Candidates returns how many boxes of an image a worker measures.
+func (e *Engine) Candidates() int {
+	w := <-e.workers
+	defer func() { e.workers <- w }()
+	return w.candidates()
+}
+
 // Occupy takes a worker until release is called.
 func (e *Engine) Occupy() (release func()) {
 	w := <-e.workers

@@ -20,10 +20,23 @@ import (
 type object = map[string]any
 
 // twoEmbedders returns a pack of the embedders of the packs sface and mobile after a change of its
-// manifest. Its projection leaves their values as they are, unless a file is given.
-func twoEmbedders(t *testing.T, projection []byte, change func(m object)) *models.Pack {
+// manifest. Its projection leaves their values as they are.
+func twoEmbedders(t *testing.T, change func(m object)) *models.Pack {
 	t.Helper()
-	size := models.Projection{Rows: 320, Cols: 320}
+	founding, _ := models.Builtin(models.FoundingPack)
+	return joinedWith(t, founding, sface(t), models.Projection{Rows: 320, Cols: 320}, nil, change)
+}
+
+// twins is twoEmbedders with mobile's embedder twice, which runs in a tenth of SFace's time. Its
+// projection is identity, unless a file is given.
+func twins(t *testing.T, size models.Projection, projection []byte, change func(m object)) *models.Pack {
+	t.Helper()
+	return joinedWith(t, models.Default(), mobile(t), size, projection, change)
+}
+
+// joinedWith returns the pack of a manifest with mobile's embedder as its second one.
+func joinedWith(t *testing.T, manifest, embedder []byte, size models.Projection, projection []byte, change func(m object)) *models.Pack {
+	t.Helper()
 	if projection == nil {
 		values := make([]float32, size.Rows*size.Cols)
 		for i := range size.Rows {
@@ -31,22 +44,35 @@ func twoEmbedders(t *testing.T, projection []byte, change func(m object)) *model
 		}
 		projection = size.Encode(values)
 	}
-	text, _ := models.Builtin(models.FoundingPack)
 	first, second := make(object), make(object)
-	must.Do(t, errors.Join(json.Unmarshal(text, &first), json.Unmarshal(models.Default(), &second)))
-	delete(first["embedder"].(object), "spectrum")
-	delete(second["embedder"].(object), "basis")
-	first["joined"] = object{"embedder": second["embedder"], "weights": []float64{1, 2}, "projection": size}
-	for _, role := range []models.Role{models.RoleEmbedder2, models.RoleProjection} {
-		first["files"] = append(first["files"].([]any), object{"role": role, "name": role, "licence": "MIT", "source": "a test"})
+	must.Do(t, errors.Join(json.Unmarshal(manifest, &first), json.Unmarshal(models.Default(), &second)))
+	for _, m := range []object{first, second} {
+		e := m["embedder"].(object)
+		delete(e, "spectrum")
+		delete(e, "basis")
 	}
+	files := slices.DeleteFunc(first["files"].([]any), func(f any) bool { return f.(object)["role"] == "basis" })
+	for _, role := range []models.Role{models.RoleEmbedder2, models.RoleProjection} {
+		files = append(files, object{"role": role, "name": role, "licence": "MIT", "source": "a test"})
+	}
+	first["files"] = files
+	first["joined"] = object{"embedder": second["embedder"], "weights": []float64{1, 2}, "projection": size}
 	text, err := json.Marshal(first)
 	must.Do(t, err)
-	mobile, err := enginetest.Pack(t).Load(models.RoleEmbedder)
-	must.Do(t, err)
 	return enginetest.PackOf(t, text, map[models.Role][]byte{
-		models.RoleEmbedder: sface(t), models.RoleEmbedder2: mobile, models.RoleProjection: projection,
+		models.RoleEmbedder: embedder, models.RoleEmbedder2: append(mobile(t), remark...), models.RoleProjection: projection,
 	}, change)
+}
+
+// remark is an ONNX model's field for remarks: a pack's two embedders must be different files.
+const remark = "\x32\x01x"
+
+// mobile returns the embedder of the default pack.
+func mobile(t *testing.T) []byte {
+	t.Helper()
+	network, err := enginetest.Pack(t).Load(models.RoleEmbedder)
+	must.Do(t, err)
+	return network
 }
 
 // sface returns the embedder of the pack sface.
@@ -57,17 +83,20 @@ func sface(t *testing.T) []byte {
 	return network
 }
 
-// joined returns an engine of twoEmbedders.
+// whole is the size of a projection that keeps all values of twins.
+var whole = models.Projection{Rows: 384, Cols: 384}
+
+// joined returns an engine of twins.
 func joined(t *testing.T) *engine.Engine {
 	t.Helper()
-	return kept(t, "joined", func() *models.Pack { return twoEmbedders(t, nil, asItIs) })
+	return kept(t, "joined", func() *models.Pack { return twins(t, whole, nil, asItIs) })
 }
 
-// mirrors returns an engine of twoEmbedders that read each crop and its mirror image.
+// mirrors returns an engine of twins that read each crop and its mirror image.
 func mirrors(t *testing.T) *engine.Engine {
 	t.Helper()
 	return kept(t, "mirrors", func() *models.Pack {
-		return twoEmbedders(t, nil, func(m object) { m["joined"].(object)["mirrored"] = true })
+		return twins(t, whole, nil, func(m object) { m["joined"].(object)["mirrored"] = true })
 	})
 }
 
@@ -102,17 +131,18 @@ func asItIs(object) {}
 func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 	t.Parallel()
 	im := portrait(t)
-	first, _ := models.Builtin(models.FoundingPack)
-	one := faceBy(t, opened(t, enginetest.PackOf(t, first, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs)), im)
-	f := func(moveBy float64, joined, alone *engine.Engine) {
+	f := func(moveBy float64, joined, first, second *engine.Engine) {
 		t.Helper()
-		both, other := faceBy(t, joined, im), faceBy(t, alone, im)
+		both, one, other := faceBy(t, joined, im), faceBy(t, first, im), faceBy(t, second, im)
 		for _, half := range []struct {
 			name  string
 			got   engine.Template
 			want  engine.Template
 			share float64
-		}{{"first", both.Template[:128], one.Template, 1 / math.Sqrt(5)}, {"second", both.Template[128:], other.Template, 2 / math.Sqrt(5)}} {
+		}{
+			{"first", both.Template[:first.Dim()], one.Template, 1 / math.Sqrt(5)},
+			{"second", both.Template[first.Dim():], other.Template, 2 / math.Sqrt(5)},
+		} {
 			if got := float64(score.Dot(half.got, half.want)); math.Abs(got-half.share) > 1e-6 {
 				t.Errorf("points moved by %v: the %s embedder's part has the cosine %v, want %v", moveBy, half.name, got, half.share)
 			}
@@ -124,7 +154,9 @@ func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 			t.Errorf("the templates have the model %s of one embedder", both.Model)
 		}
 	}
-	f(0, joined(t), single(t)) // the second embedder reads the first one's crop
+	founding, _ := models.Builtin(models.FoundingPack)
+	alone := opened(t, enginetest.PackOf(t, founding, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs))
+	f(0, opened(t, twoEmbedders(t, asItIs)), alone, single(t)) // the second embedder reads the first one's crop
 	const by = 1.5
 	move := func(embedder any) {
 		for _, p := range embedder.(object)["points"].([]any) {
@@ -132,7 +164,7 @@ func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 			p[0] = p[0].(float64) + by
 		}
 	}
-	f(by, opened(t, twoEmbedders(t, nil, func(m object) { move(m["joined"].(object)["embedder"]) })),
+	f(by, opened(t, twins(t, whole, nil, func(m object) { move(m["joined"].(object)["embedder"]) })), single(t),
 		opened(t, enginetest.PackOf(t, models.Default(), nil, func(m object) { move(m["embedder"]) })))
 }
 
@@ -155,17 +187,17 @@ func TestMirroredFaceHasSameTemplate(t *testing.T) {
 
 func TestProjectionReducesTemplate(t *testing.T) {
 	t.Parallel()
-	whole := faceBy(t, joined(t), portrait(t))
-	p := models.Projection{Rows: 16, Cols: 320}
+	all := faceBy(t, joined(t), portrait(t))
+	p := models.Projection{Rows: 16, Cols: whole.Cols}
 	values := make([]float32, p.Rows*p.Cols)
 	want := make(engine.Template, p.Rows)
 	var square float64
 	for r := range p.Rows {
 		values[r*p.Cols+r], values[r*p.Cols+300-r] = 2, -1
-		want[r] = 2*whole.Template[r] - whole.Template[300-r]
+		want[r] = 2*all.Template[r] - all.Template[300-r]
 		square += float64(want[r]) * float64(want[r])
 	}
-	got := faceBy(t, opened(t, twoEmbedders(t, p.Encode(values), func(m object) { m["joined"].(object)["projection"] = p })), portrait(t))
+	got := faceBy(t, opened(t, twins(t, p, p.Encode(values), asItIs)), portrait(t))
 	for i := range want {
 		if w := float64(want[i]) / math.Sqrt(square); math.Abs(float64(got.Template[i])-w) > 1e-6 {
 			t.Errorf("value %d is %v, want %v", i, got.Template[i], w)
@@ -183,6 +215,6 @@ func TestSightingHasJoinedTemplate(t *testing.T) {
 		t.Fatalf("%d sightings, error %v", len(seen), err)
 	}
 	if !slices.Equal(seen[0].Template, want.Template) {
-		t.Errorf("a sighting's template has the cosine %v with the face's", score.Dot(seen[0].Template[:128], want.Template[:128]))
+		t.Errorf("a sighting's template has the cosine %v with the face's", score.Dot(seen[0].Template, want.Template))
 	}
 }

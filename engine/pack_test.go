@@ -36,7 +36,7 @@ func TestNetworkUnlikeManifestIsRefused(t *testing.T) {
 	f("grey", func(e object) {
 		maps.Copy(e["input"].(object), object{"channels": "GREY", "mean": []any{0}, "scale": []any{1}})
 	})
-	refused("a second embedder of another size", twoEmbedders(t, nil, func(m object) {
+	refused("a second embedder of another size", twins(t, whole, nil, func(m object) {
 		m["joined"].(object)["embedder"].(object)["input"].(object)["width"] = 111
 	}))
 }

@@ -31,11 +31,11 @@ func resident(t *testing.T) (now, most int64) {
 
 func TestMemoryOfLargeImagesIsReturned(t *testing.T) {
 	const (
-		images = 4
+		images = 2
 		least  = 64 << 20 // that the images take
 	)
 	e := enginetest.New(t, engine.Config{Workers: images})
-	data := asPNG(t, enlarged(t, enginetest.Photo(t, "face_recognition/obama.jpg"), 9e6))
+	data := asPNG(t, enlarged(t, enginetest.Photo(t, "face_recognition/obama.jpg"), 12e6))
 	debug.FreeOSMemory()
 	before, _ := resident(t)
 	var wg sync.WaitGroup

@@ -32,7 +32,7 @@ func (l *lender) Lend(ctx context.Context) error {
 // step is tried, and for one with enough.
 func TestLentTurnChangesNoFace(t *testing.T) {
 	t.Parallel()
-	for memory, stride := range map[int64]int{0: 4, 1: 1} {
+	for memory, stride := range map[int64]int{0: 7, 1: 2} {
 		e := enginetest.New(t, engine.Config{Workers: 1, DecodeBytes: memory})
 		one, other := asJPEG(t, halved(enginetest.RGBA(t, enginetest.Behind(t)))), asPNG(t, portrait(t))
 		alone := func(data []byte) []engine.Face {
