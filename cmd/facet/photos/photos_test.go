@@ -1,9 +1,6 @@
 package photos
 
 import (
-	"image"
-	_ "image/jpeg"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,7 +98,7 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 		"Coffee/c.png":  enginetest.Photo(t, "scikit-image/coffee.png"),
 		"Damaged/d.jpg": []byte("\xff\xd8\xffnothing"),
 		"Empty/e.jpg":   nil,
-		"Group/g.jpg":   enginetest.Photo(t, "face-api/sample5.jpg"),
+		"Group/g.jpg":   enginetest.Behind(t),
 		"Large/l.png":   append([]byte(huge.String()), make([]byte, photoBytesMax)...),
 	})
 	f, err := Read(t.Context(), dir)
@@ -125,47 +122,19 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 
 func TestFaceNearestToTheMiddleIsTaken(t *testing.T) {
 	t.Parallel()
-	// Two portraits side by side, the right one in the middle of a wide picture.
-	left, right := decoded(t, "face_recognition/obama.jpg"), decoded(t, "face_recognition/biden.jpg")
-	l, r := left.Bounds().Size(), right.Bounds().Size()
-	wide := image.NewRGBA(image.Rect(0, 0, 2*l.X+r.X, max(l.Y, r.Y)))
-	paste := func(from image.Image, x int) {
-		b := from.Bounds()
-		for py := range b.Dy() {
-			for px := range b.Dx() {
-				wide.Set(x+px, py, from.At(b.Min.X+px, b.Min.Y+py))
-			}
-		}
-	}
-	paste(left, 0)
-	paste(right, l.X)
-	file := filepath.Join(t.TempDir(), "wide.png")
-	out, err := os.Create(file)
+	f, err := Read(t.Context(), tree(t, map[string][]byte{
+		"a/1.jpg": enginetest.Aside(t), "a/2.jpg": enginetest.Photo(t, enginetest.Others[0]), "a/3.jpg": enginetest.Photo(t, enginetest.Obama[0]),
+	}))
 	must.Do(t, err)
-	must.Do(t, png.Encode(out, wide))
-	must.Do(t, out.Close())
 	e := enginetest.Shared(t)
-	x, err := Extract(t.Context(), e, []Photo{{File: file}}, Choice{Middle: true}, nil)
-	if err != nil || !x.Samples[0].Acquired {
+	x, err := Extract(t.Context(), e, f.Photos, Choice{Middle: true}, nil)
+	if err != nil || x.Failed() != 0 {
 		t.Fatalf("no face found: %v", err)
 	}
-	f := func(name string, low, high int) {
-		t.Helper()
-		faces, err := e.Extract(t.Context(), enginetest.Photo(t, name))
-		must.Do(t, err)
-		if s := e.Compare(x.Templates[0], faces[0].Template); s < low || s > high {
-			t.Errorf("score with %s is %d, want %d to %d", name, s, low, high)
-		}
+	middle, larger := e.Compare(x.Templates[0], x.Templates[1]), e.Compare(x.Templates[0], x.Templates[2])
+	if middle < 9000 || larger >= 7000 {
+		t.Errorf("scores are %d with the man in the middle and %d with the larger one", middle, larger)
 	}
-	f("face_recognition/biden.jpg", 9000, 9999)
-	f("face_recognition/obama.jpg", 0, 6999)
-}
-
-func decoded(t *testing.T, name string) image.Image {
-	t.Helper()
-	im, _, err := image.Decode(strings.NewReader(string(enginetest.Photo(t, name))))
-	must.Do(t, err)
-	return im
 }
 
 // By a rule of the service the least quality is that of the photograph which is enrolled.
