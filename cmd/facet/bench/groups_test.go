@@ -1,9 +1,6 @@
 package bench
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,15 +47,9 @@ func TestGroupsAreRead(t *testing.T) {
 	}
 }
 
-// The samples are too few for any rate.
-func TestGroupsAreMeasured(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	cfg := sampleConfig(t, &out)
-	cfg.Groups = filepath.Join(t.TempDir(), "groups.csv")
-	must.Do(t, os.WriteFile(cfg.Groups, []byte("person,office\nBarack_Obama,president\nJoe_Biden,president\nEileen_Collins,astronaut\n"), 0o600))
-	must.Do(t, Accuracy(t.Context(), cfg))
-	d := document(t, cfg.JSON)
+// checkGroups checks the groups by office of the samples, which are too few for any rate.
+func checkGroups(t *testing.T, d *Document, out string) {
+	t.Helper()
 	if len(d.Groups) != 1 || len(d.Groups[0].Groups) != 2 {
 		t.Fatalf("%+v", d.Groups)
 	}
@@ -66,8 +57,8 @@ func TestGroupsAreMeasured(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	for _, part := range []string{"Groups by office, each compared with itself", "president", "not shown", "How far the groups by office differ", "0 and 0 of 2"} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("the output has no %q:\n%s", part, &out)
+		if !strings.Contains(out, part) {
+			t.Errorf("the output has no %q:\n%s", part, out)
 		}
 	}
 }

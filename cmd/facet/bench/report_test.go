@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,11 +20,21 @@ import (
 	"facet/internal/must"
 )
 
-// simulated returns a document of made-up persons. There are as many photographs as
-// persons. Scores are normal: non-mated ones around 1000, mated ones around 7500.
+var simulatedOnce struct {
+	sync.Mutex
+	document *Document
+}
+
+// simulated returns a document of made-up persons, which all tests share. There are as many photographs
+// as persons. Scores are normal: non-mated ones around 1000, mated ones around 7500.
 func simulated(t testing.TB) *Document {
 	t.Helper()
-	return simulatedAs(t, Config{})
+	simulatedOnce.Lock()
+	defer simulatedOnce.Unlock()
+	if simulatedOnce.document == nil {
+		simulatedOnce.document = simulatedAs(t, Config{})
+	}
+	return simulatedOnce.document
 }
 
 func tableOf(t testing.TB, m *models.Manifest) *score.Table {
@@ -124,9 +135,9 @@ func TestReportHasItsTablesAndPictures(t *testing.T) {
 func TestSameMeasurementMakesTheSamePage(t *testing.T) {
 	t.Parallel()
 	var pages [2][]byte
-	for i := range pages {
+	for i, d := range []*Document{simulated(t), simulatedAs(t, Config{})} {
 		file := filepath.Join(t.TempDir(), "a.md")
-		must.Do(t, report(file, simulated(t)))
+		must.Do(t, report(file, d))
 		var err error
 		if pages[i], err = os.ReadFile(file); err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func sampleFolder(t *testing.T) string {
 	}
 	add("Joe_Biden", 1, "face_recognition/biden.jpg")
 	add("Eileen_Collins", 1, "scikit-image/astronaut.png")
-	add("Woman", 1, "face-api/sample5.jpg")
+	add("Woman", 1, "face-api/sample1.jpg")
 	add("Cup", 1, "scikit-image/coffee.png")
 	return dir
 }
@@ -57,7 +57,8 @@ func TestNoOtherPersonReaches7000(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
-	cfg.Plot = filepath.Join(t.TempDir(), "det.svg")
+	cfg.Plot, cfg.Groups = filepath.Join(t.TempDir(), "det.svg"), filepath.Join(t.TempDir(), "groups.csv")
+	must.Do(t, os.WriteFile(cfg.Groups, []byte("person,office\nBarack_Obama,president\nJoe_Biden,president\nEileen_Collins,astronaut\n"), 0o600))
 	must.Do(t, Accuracy(t.Context(), cfg))
 	d := document(t, cfg.JSON)
 	if d.Data.Persons != 5 || d.Data.Photos != 10 || d.Data.Faceless != 1 || d.Data.FTA.Value != .1 {
@@ -81,6 +82,7 @@ func TestNoOtherPersonReaches7000(t *testing.T) {
 	if plot, err := os.ReadFile(cfg.Plot); err != nil || !bytes.Contains(plot, []byte("<svg")) {
 		t.Errorf("the plot: %v", err)
 	}
+	checkGroups(t, &d, out.String())
 }
 
 func TestPairListIsMeasuredWithItsFailures(t *testing.T) {
