@@ -84,12 +84,20 @@ func (e *Evidence) resample(n int) *resampled {
 			out.personFNMR[t.score+1] += float64(weight) / float64(len(run))
 		}
 	}
+	// The comparisons of two persons follow each other, and of most pairs one is not drawn.
+	last, both, weight := trial{a: -1}, int64(0), 0.
 	for _, t := range e.nonMated {
-		both := w[t.a] * w[t.b]
-		nonMated[t.score] += both
-		if e.photos != nil {
-			out.personFMR[t.score] += float64(both) * e.weight(t)
+		if t.a != last.a || t.b != last.b {
+			last, both = t, w[t.a]*w[t.b]
+			if both > 0 && e.photos != nil {
+				weight = float64(both) * e.weight(t)
+			}
 		}
+		if both == 0 {
+			continue
+		}
+		nonMated[t.score] += both
+		out.personFMR[t.score] += weight
 	}
 	out.Curve = *CurveOf(&mated, &nonMated)
 	if e.photos != nil {
