@@ -24,3 +24,17 @@ func Plain(side, dim int64) []byte {
 	}
 	return m.encode()
 }
+
+// FirstOutputs returns a published embedder with its first n outputs only.
+func FirstOutputs(published []byte, n int) []byte {
+	m, err := readModel(published)
+	if err != nil {
+		panic(err)
+	}
+	conv, reshape := m.nodes[len(m.nodes)-2], m.nodes[len(m.nodes)-1]
+	w, bias, shape := m.tensor(conv.inputs[1]), m.tensor(conv.inputs[2]), m.tensor(reshape.inputs[1])
+	w.floats, w.dims[0] = w.floats[:n*int(w.dims[1])], int64(n)
+	bias.floats, bias.dims[0] = bias.floats[:n], int64(n)
+	shape.ints[len(shape.ints)-1] = int64(n)
+	return m.encode()
+}

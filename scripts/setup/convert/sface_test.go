@@ -89,23 +89,21 @@ func runner(tb testing.TB, name string, network []byte, dim int) *onnx.Runner {
 	})
 }
 
-// variants returns a crop (BGR, (x − 127) / 128) as values of RGB: as it is, mirrored,
-// and of less contrast.
-func variants(crop []float32) (out [][]float32) {
+// variant returns the i-th crop (BGR, (x − 127) / 128) as values of RGB: as it is, mirrored, or of less
+// contrast.
+func variant(i int, crop []float32) []float32 {
 	const area = cropSide * cropSide
 	at := func(c, y, x int) float32 { return crop[(2-c)*area+y*cropSide+x]*128 + 127 }
-	for _, f := range []func(c, y, x int) float32{
+	f := []func(c, y, x int) float32{
 		at,
 		func(c, y, x int) float32 { return at(c, y, cropSide-1-x) },
 		func(c, y, x int) float32 { return 100 + at(c, y, x)/4 },
-	} {
-		v := make([]float32, 3*area)
-		for i := range v {
-			v[i] = f(i/area, i%area/cropSide, i%cropSide)
-		}
-		out = append(out, v)
+	}[i%3]
+	v := make([]float32, 3*area)
+	for i := range v {
+		v[i] = f(i/area, i%area/cropSide, i%cropSide)
 	}
-	return out
+	return v
 }
 
 // The converted SFace returns what the published one returns.
@@ -116,28 +114,26 @@ func TestSFaceEqualsPublished(t *testing.T) {
 	must.Do(t, err)
 	all := crops(t) // loads ONNX Runtime
 	published, converted := runner(t, "published", onlyInput(t, src), sfaceDim), runner(t, "converted", made, sfaceDim)
-	worst, faces := 0., 0
-	for _, crop := range all {
-		for _, values := range variants(crop) {
-			copy(published.Input(), values)
-			for i, v := range values {
-				converted.Input()[i] = (v - convert.SFaceMean) * convert.SFaceScale
-			}
-			for _, r := range []*onnx.Runner{published, converted} {
-				must.Do(t, r.Run())
-			}
-			norm := 0.
-			for _, v := range published.Output(0) {
-				norm += float64(v) * float64(v)
-			}
-			for i, v := range converted.Output(0) {
-				worst = max(worst, math.Abs(float64(v-published.Output(0)[i]))/math.Sqrt(norm))
-			}
-			faces++
+	worst := 0.
+	for n, crop := range all {
+		values := variant(n, crop)
+		copy(published.Input(), values)
+		for i, v := range values {
+			converted.Input()[i] = (v - convert.SFaceMean) * convert.SFaceScale
+		}
+		for _, r := range []*onnx.Runner{published, converted} {
+			must.Do(t, r.Run())
+		}
+		norm := 0.
+		for _, v := range published.Output(0) {
+			norm += float64(v) * float64(v)
+		}
+		for i, v := range converted.Output(0) {
+			worst = max(worst, math.Abs(float64(v-published.Output(0)[i]))/math.Sqrt(norm))
 		}
 	}
-	t.Logf("%d faces: largest difference of a number of a unit template %.1e", faces, worst)
-	if faces < 30 || worst > 1e-5 {
-		t.Errorf("%d faces, difference %g; want 30 or more, 1e-5 or less", faces, worst)
+	t.Logf("%d faces: largest difference of a number of a unit template %.1e", len(all), worst)
+	if len(all) < 10 || worst > 1e-5 {
+		t.Errorf("%d faces, difference %g; want 10 or more, 1e-5 or less", len(all), worst)
 	}
 }
