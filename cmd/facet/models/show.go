@@ -194,16 +194,16 @@ func (c Check) extract(ctx context.Context, w io.Writer, e *engine.Engine) error
 	if err != nil {
 		return fmt.Errorf("read the sample photograph: %w", err)
 	}
-	if _, err := e.Extract(ctx, data); err != nil {
-		return fmt.Errorf("try the models: %w", err)
+	faces, err := e.Extract(ctx, data)
+	if err == nil && len(faces) == 0 {
+		return fmt.Errorf("%w: it finds no face on %s", ErrDamaged, filepath.Base(c.Photo))
 	}
 	begun := time.Now()
-	faces, err := e.Extract(ctx, data)
+	if err == nil {
+		faces, err = e.Extract(ctx, data)
+	}
 	if err != nil {
 		return fmt.Errorf("try the models: %w", err)
-	}
-	if len(faces) == 0 {
-		return fmt.Errorf("%w: it finds no face on %s", ErrDamaged, filepath.Base(c.Photo))
 	}
 	if s := e.Compare(faces[0].Template, faces[0].Template); s != models.MaxScore {
 		return fmt.Errorf("%w: a face compared with itself scores %d", ErrDamaged, s)
