@@ -1,9 +1,10 @@
 package onnx
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
 	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // An ONNX file is a message of protobuf (onnx.proto). These are the numbers of its fields.
@@ -16,16 +17,6 @@ const (
 	valueName        = 1
 )
 
-// The kinds of fields in protobuf.
-const (
-	kindVarint  = 0
-	kindFixed64 = 1
-	kindBytes   = 2
-	kindFixed32 = 5
-)
-
-var errFile = errors.New("it is no ONNX file")
-
 // portsOf returns the names of a network's inputs and outputs. Weights with an initial value are no
 // inputs. ONNX Runtime would need a session to tell, and optimise the network twice.
 func portsOf(network []byte) (inputs, outputs []string, err error) {
@@ -34,11 +25,11 @@ func portsOf(network []byte) (inputs, outputs []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	named := map[uint64]struct {
+	named := map[protowire.Number]struct {
 		list *[]string
-		name uint64
+		name protowire.Number
 	}{graphInitializer: {&weights, tensorName}, graphInput: {&inputs, valueName}, graphOutput: {&outputs, valueName}}
-	err = fields(graph, func(number uint64, value []byte) error {
+	err = fields(graph, func(number protowire.Number, value []byte) error {
 		to, ok := named[number]
 		if !ok {
 			return nil
@@ -52,8 +43,8 @@ func portsOf(network []byte) (inputs, outputs []string, err error) {
 }
 
 // first returns the first field of that number, or nil.
-func first(message []byte, number uint64) (value []byte, err error) {
-	err = fields(message, func(n uint64, v []byte) error {
+func first(message []byte, number protowire.Number) (value []byte, err error) {
+	err = fields(message, func(n protowire.Number, v []byte) error {
 		if n == number && value == nil {
 			value = v
 		}
@@ -63,40 +54,23 @@ func first(message []byte, number uint64) (value []byte, err error) {
 }
 
 // fields calls each for the fields of a message that are texts, bytes or messages.
-func fields(message []byte, each func(number uint64, value []byte) error) error {
+func fields(message []byte, each func(number protowire.Number, value []byte) error) error {
 	for len(message) > 0 {
-		tag, n := binary.Uvarint(message)
-		if n <= 0 {
-			return errFile
+		number, kind, tag := protowire.ConsumeTag(message)
+		size := tag
+		if tag >= 0 {
+			size = protowire.ConsumeFieldValue(number, kind, message[tag:])
 		}
-		message = message[n:]
-		size := uint64(0)
-		switch tag & 7 {
-		case kindFixed64:
-			size = 8
-		case kindFixed32:
-			size = 4
-		case kindVarint, kindBytes:
-			v, n := binary.Uvarint(message)
-			if n <= 0 {
-				return errFile
-			}
-			message = message[n:]
-			if tag&7 == kindBytes {
-				size = v
-			}
-		default:
-			return errFile
+		if size < 0 {
+			return fmt.Errorf("it is no ONNX file: %w", protowire.ParseError(size))
 		}
-		if size > uint64(len(message)) {
-			return errFile
-		}
-		if tag&7 == kindBytes {
-			if err := each(tag>>3, message[:size]); err != nil {
+		if kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			if err := each(number, value); err != nil {
 				return err
 			}
 		}
-		message = message[size:]
+		message = message[tag+size:]
 	}
 	return nil
 }

@@ -179,3 +179,14 @@ func TestRunAllocatesLittle(t *testing.T) {
 		t.Errorf("got %v allocations a run, want 10 or fewer", got)
 	}
 }
+
+func FuzzNames(f *testing.F) {
+	f.Add([]byte("\x3a\x0a\x5a\x03\x0a\x01x\x62\x03\x0a\x01y"))
+	f.Add([]byte("\x3a\xff\xff\xff\xff\x0f"))
+	f.Fuzz(func(t *testing.T, network []byte) {
+		in, out, err := onnx.PortsOf(network)
+		if n := len(in) + len(out); err == nil && n > len(network) {
+			t.Errorf("%d names in %d bytes", n, len(network))
+		}
+	})
+}
