@@ -133,9 +133,17 @@ func TestHungSpoolLeavesMajority(t *testing.T) {
 	empty := d.fill(t)
 	f("a full disk", 50)
 	empty()
-	d.run(t, "fsfreeze", "-f", d.path)
 	defer func() { _ = exec.Command("fsfreeze", "-u", d.path).Run() }() // if the test ends early
-	f("a hung disk", 5)
-	d.run(t, "fsfreeze", "-u", d.path)
-	f("the disk is back", 3)
+	hang := func(what string) {
+		t.Helper()
+		d.run(t, "fsfreeze", "-f", d.path)
+		f(what, 5)
+		d.run(t, "fsfreeze", "-u", d.path)
+		f("the disk is back", 3)
+	}
+	hang("a hung disk")
+	a.cluster.Stop(0)
+	a.cluster.Restart(0)
+	a.cluster.WaitReady()
+	hang("a disk that hung before the first record")
 }

@@ -54,15 +54,16 @@ type spool struct {
 	folder string
 	signal chan struct{}
 
-	mu sync.Mutex // guards the fields below
+	mu sync.Mutex // guards the fields below; a disk may hang, and nobody waits for it with mu held
 	// waiting are frames of records that wait for the disk, also after it failed.
 	waiting []*frame
 	// files has the number of frames of each file with records that the logs do not have yet.
 	files   map[*spoolFile]int
 	places  map[*frame]*spoolFile
 	current *spoolFile
-	next    int
-	old     []string // the files of former processes
+	spent   []*spoolFile // to be removed
+	next    int          // only keepSpool uses it
+	old     []string     // the files of former processes
 }
 
 type spoolFile struct {
@@ -126,14 +127,26 @@ func (s *spool) retire() {
 	s.collect(f)
 }
 
-// collect removes a file without batches, unless it takes more. The caller holds s.mu.
+// collect gives up a file without batches, unless it takes more. The caller holds s.mu.
 func (s *spool) collect(f *spoolFile) {
 	if s.files[f] > 0 || f == s.current {
 		return
 	}
 	delete(s.files, f)
-	_ = f.Close()           // nothing of it is needed any more
-	_ = os.Remove(f.Name()) // a file that stays is sent again after a restart, without effect
+	s.spent = append(s.spent, f)
+	s.wake()
+}
+
+// sweep removes the files that were given up.
+func (s *spool) sweep() {
+	s.mu.Lock()
+	spent := s.spent
+	s.spent = nil
+	s.mu.Unlock()
+	for _, f := range spent {
+		_ = f.Close()           // nothing of it is needed any more
+		_ = os.Remove(f.Name()) // a file that stays is sent again after a restart, without effect
+	}
 }
 
 // keepSpool writes records to the disk until no more come.
@@ -152,6 +165,7 @@ func (r *Recorder) keepSpool(ctx context.Context) {
 		}
 		r.dirty = nil
 		r.mu.Unlock()
+		r.spool.sweep()
 		frames, err := r.spool.take(frames)
 		if err == nil && len(frames) > 0 {
 			err = r.spool.write(frames)
@@ -172,27 +186,44 @@ func (r *Recorder) keepSpool(ctx context.Context) {
 // an error they wait on.
 func (s *spool) take(frames []*frame) ([]*frame, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.retire()
-	list := slices.DeleteFunc(append(s.waiting, frames...), func(f *frame) bool { return f.gone })
+	list, current := append(s.waiting, frames...), s.current
+	list = slices.DeleteFunc(list, (*frame).isGone)
 	s.waiting = nil
+	s.mu.Unlock()
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if s.current == nil {
-		s.next++
-		f, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d.spool", s.next)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			s.waiting = list
-			return nil, err
-		}
-		s.current = &spoolFile{File: f, begun: time.Now()}
+	var err error
+	if current == nil {
+		current, err = s.begin()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list = slices.DeleteFunc(list, (*frame).isGone) // meanwhile
+	if err != nil {
+		s.waiting = list
+		return nil, err
+	}
+	s.current = current
 	for _, b := range list {
-		s.places[b] = s.current
-		s.files[s.current]++
+		s.places[b] = current
+		s.files[current]++
 	}
 	return list, nil
+}
+
+// isGone reports whether the log has all records of a frame. The caller holds spool.mu.
+func (f *frame) isGone() bool { return f.gone }
+
+// begin makes the next file.
+func (s *spool) begin() (*spoolFile, error) {
+	s.next++
+	f, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d.spool", s.next)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &spoolFile{File: f, begun: time.Now()}, nil
 }
 
 // write writes frames to the current file and waits for the disk.
@@ -320,6 +351,7 @@ func torn(err error) error {
 
 // close closes the files. The batches that the logs do not have stay.
 func (s *spool) close() error {
+	s.sweep()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
