@@ -127,7 +127,7 @@ func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 	c := killable(t)
 	k := c.client(t, 10_000)
 	victim := c.leader(t, shardOf(t, k))
-	images := []string{base64.StdEncoding.EncodeToString(small(t, obama)), base64.StdEncoding.EncodeToString(small(t, biden))}
+	images := []string{base64.StdEncoding.EncodeToString(photo(t, obama)), base64.StdEncoding.EncodeToString(photo(t, biden))}
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

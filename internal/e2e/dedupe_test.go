@@ -25,7 +25,7 @@ type report struct {
 // flood sends more photos to each node than it has workers for, so that comparisons rest between their pieces.
 func flood(ctx context.Context, t *testing.T, k *client) (wait func()) {
 	t.Helper()
-	r, err := k.sign("POST", "/v1.1/face/extract", "", map[string]any{"face": encoded(t, obama)})
+	r, err := k.sign("POST", "/v1.1/face/extract", "", map[string]any{"face": photo(t, obama)})
 	must.Do(t, err)
 	var all sync.WaitGroup
 	for i := range 6 * len(k.info.Nodes) {
@@ -40,8 +40,7 @@ func flood(ctx context.Context, t *testing.T, k *client) (wait func()) {
 	return all.Wait
 }
 
-// killWorker returns the whole report of a comparison, during which it kills a node while each node works
-// on a part. chosen reports whether the node may be killed; it gets the leader of the comparison's shard.
+// killWorker returns the whole report of a comparison, during which it kills a node. chosen reports whether the node may be killed; it gets the leader of the comparison's shard.
 func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader int) bool) (report, int) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
@@ -61,11 +60,8 @@ func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader in
 		for !chosen(victim, leader) {
 			victim++
 		}
-		at, r = (victim+1)%len(c.info.Nodes), report{}
-		for r.Done == 0 && r.Status != "Done" {
-			r = progress(t, k, at)
-		}
-		if r.Total-r.Done >= len(c.info.Nodes) {
+		at = (victim + 1) % len(c.info.Nodes)
+		if r = progress(t, k, at); r.Done < r.Total {
 			break
 		}
 		if try == 10 {

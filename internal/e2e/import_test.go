@@ -61,7 +61,7 @@ func read(t *testing.T, name string) []byte {
 func crowd(t *testing.T, n int) (folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "photos")
-	one := small(t, obama)
+	one := photo(t, obama)
 	for i := range n {
 		put(t, folder, strconv.Itoa(i)+".jpg", one)
 	}

@@ -37,7 +37,8 @@ func oddJPEG(t *testing.T, im image.Image) []byte {
 // files returns a file of each kind that facet reads, some with a face.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	portrait := shrunk(t, biden) // of another person than the one that a test build leaves in memory
+	portrait, err := shrunk(biden) // of another person than the one that a test build leaves in memory
+	must.Do(t, err)
 	list := map[string][]byte{"grey, odd head": oddJPEG(t, greyLike(portrait)), "portrait, odd head": oddJPEG(t, portrait)}
 	for name, encode := range map[string]func(*bytes.Buffer, image.Image) error{
 		"portrait.png":  func(w *bytes.Buffer, im image.Image) error { return png.Encode(w, im) },
@@ -76,8 +77,10 @@ func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 	victim, thief := c.client(t, 10), c.client(t, 10)
 	enrolled := victim.register(t, 0, obama)
 
-	face := small(t, obama)
-	blank := base64.StdEncoding.EncodeToString(oddJPEG(t, greyLike(shrunk(t, obama))))
+	face := photo(t, obama)
+	im, err := shrunk(obama)
+	must.Do(t, err)
+	blank := base64.StdEncoding.EncodeToString(oddJPEG(t, greyLike(im)))
 	for range 2 {
 		victim.extracted(t, face)
 		thief.post(t, 0, "/v1.1/subjects", map[string]any{"face": blank}).WantRefused(t, "NoFace", 2001)

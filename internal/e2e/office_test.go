@@ -18,7 +18,7 @@ func TestOfficeWeekCountsEveryMember(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	week := exec.Command(office, "-people", "200", "-dir", dir, "-facet", program(), "-photos", photoPath(""))
+	week := exec.Command(office, "-people", "200", "-dir", dir, "-facet", program(), "-photos", original(""))
 	out, err := week.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
