@@ -114,9 +114,10 @@ test-long: setup venv npm s3 build facet-test prometheus ## what takes longer: a
 	@scripts/chromium.sh && cd node/console/test && $(BROWSER_RUN) || { echo "test-long: a browser test failed; all of them run once more"; $(BROWSER_RUN); }
 
 .PHONY: test-seeds test-all
-test-seeds: setup venv build ## other seeds: damaged images, half an hour of attacked worlds and of chaos
+test-seeds: setup venv build ## other seeds: damaged images, half an hour of attacked worlds and of chaos, more histories
 	@for seed in 1 2 3; do $(call JUDGED,$(LONGIMAGES),$$seed); done
 	@$(GO) test -count=1 $(TEST_QUICKLY) -tags $(TEST_TAGS) -timeout 2h ./scripts/sim -run TestNothingIsLost -attacks-for $(WORLDTIME) -attack-faults 40 -attack-seed $$(date +%s) -v | grep -v '^ '
+	@$(GO) test -count=1 $(TEST_QUICKLY) -tags $(TEST_TAGS) -timeout 20m ./raftfsm/fsmtest -seeds 1000
 	@$(MAKE) chaos
 
 # Every step passes on the commit of a release, and at most 14 days before any other change.

@@ -27,9 +27,9 @@ func (l *lender) Lend(ctx context.Context) error {
 	return l.borrow(ctx)
 }
 
-// An extraction that lends its turn, after any of its steps, and the one that borrows it find
-// the same faces as alone, bit for bit. This holds for an engine with the least memory, where each
-// step is tried, and for one with enough.
+// An extraction that lends its turn, after one of its steps, and the one that borrows it find the
+// same faces as alone, bit for bit. This holds for an engine with the least memory, where every
+// second step is tried, and for one with enough, where every seventh is.
 func TestLentTurnChangesNoFace(t *testing.T) {
 	t.Parallel()
 	for memory, stride := range map[int64]int{0: 7, 1: 2} {

@@ -122,14 +122,7 @@ func Read(dir string) (*Pack, error) {
 // Open reads the manifest of the pack in dir and checks all its files. Errors wrap ErrManifest or
 // ErrPack, or come from the file system.
 func Open(dir string) (*Pack, error) {
-	p, err := Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.checkAll(nil); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return open(dir, nil)
 }
 
 // loaded are the roles whose files an engine loads.
@@ -138,11 +131,16 @@ var loaded = []Role{RoleDetector, RoleLandmarks, RoleEmbedder, RoleEmbedder2, Ro
 // OpenToLoad is Open for an engine. It leaves the files that the engine loads to Load, which checks
 // them: on a processor without instructions for SHA-256 a check of them takes 0.2 s.
 func OpenToLoad(dir string) (*Pack, error) {
+	return open(dir, loaded)
+}
+
+// open is Open, and leaves out the files of some roles.
+func open(dir string, except []Role) (*Pack, error) {
 	p, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkAll(loaded); err != nil {
+	if err := p.checkAll(except); err != nil {
 		return nil, err
 	}
 	return p, nil

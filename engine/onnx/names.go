@@ -25,12 +25,12 @@ func portsOf(network []byte) (inputs, outputs []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	named := map[protowire.Number]struct {
+	lists := map[protowire.Number]struct {
 		list *[]string
 		name protowire.Number
 	}{graphInitializer: {&weights, tensorName}, graphInput: {&inputs, valueName}, graphOutput: {&outputs, valueName}}
 	err = fields(graph, func(number protowire.Number, value []byte) error {
-		to, ok := named[number]
+		to, ok := lists[number]
 		if !ok {
 			return nil
 		}

@@ -61,7 +61,7 @@ type spool struct {
 	files   map[*spoolFile]int
 	places  map[*frame]*spoolFile
 	current *spoolFile
-	spent   []*spoolFile // to be removed
+	spent   []*spoolFile // nothing of them is needed any more
 	next    int          // only keepSpool uses it
 	old     []string     // the files of former processes
 }
@@ -127,7 +127,7 @@ func (s *spool) retire() {
 	s.collect(f)
 }
 
-// collect gives up a file without batches, unless it takes more. The caller holds s.mu.
+// collect leaves a file without batches to sweep, unless it takes more. The caller holds s.mu.
 func (s *spool) collect(f *spoolFile) {
 	if s.files[f] > 0 || f == s.current {
 		return
@@ -137,14 +137,14 @@ func (s *spool) collect(f *spoolFile) {
 	s.wake()
 }
 
-// sweep removes the files that were given up.
+// sweep removes the spent files.
 func (s *spool) sweep() {
 	s.mu.Lock()
 	spent := s.spent
 	s.spent = nil
 	s.mu.Unlock()
 	for _, f := range spent {
-		_ = f.Close()           // nothing of it is needed any more
+		_ = f.Close()
 		_ = os.Remove(f.Name()) // a file that stays is sent again after a restart, without effect
 	}
 }

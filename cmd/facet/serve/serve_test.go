@@ -2,13 +2,17 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"facet/cmd/facet/config"
+	"facet/engine/imaging"
 	"facet/internal/must"
 )
 
@@ -70,4 +74,39 @@ func TestLogIsTextOnATerminalElseJSON(t *testing.T) {
 	f(config.LogAuto, false, "{")
 	f(config.LogText, false, "time=")
 	f(config.LogJSON, true, "{")
+}
+
+func TestDecoderIsCompiledAfterStart(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	compiled := func() int {
+		files, err := filepath.Glob(filepath.Join(dir, "facet-heic-decoder-*", "*", "*"))
+		must.Do(t, err)
+		return len(files)
+	}
+	cool, err := imaging.Keep()
+	must.Do(t, err)
+	defer func() { must.Do(t, cool()) }()
+	var out bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			warm(ctx, slog.New(slog.NewTextHandler(&out, nil)))
+			close(ended)
+		}()
+		stop()
+		<-ended
+		if compiled() != 0 {
+			t.Error("a node that was stopped has compiled the decoder")
+		}
+		began := time.Now()
+		warm(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
+		if took := time.Since(began); compiled() != 1 || took < warmAfter {
+			t.Errorf("after %v %d files are compiled", took, compiled())
+		}
+	})
+	if out.Len() > 0 {
+		t.Error(out.String())
+	}
 }
