@@ -264,22 +264,38 @@ func statusOf(c operated) (s wire.Status, err error) {
 func leaderOf(t *testing.T, c operated, group int) (node int) {
 	t.Helper()
 	within(t, fmt.Sprintf("group %d has a leader", group), func() error {
-		s, err := statusOf(c)
+		leaders, err := leadersOf(c)
 		if err != nil {
 			return err
 		}
-		for _, n := range s.Nodes {
-			for _, g := range n.Groups {
-				if int(g.Group) == group && g.Role == "leader" {
-					number, err := strconv.Atoi(n.Name[1:])
-					node = number - 1
-					return err
-				}
-			}
+		var found bool
+		if node, found = leaders[group]; !found {
+			return fmt.Errorf("%+v", leaders)
 		}
-		return fmt.Errorf("%+v", s)
+		return nil
 	})
 	return node
+}
+
+// leadersOf returns the index of each led group's leader.
+func leadersOf(c operated) (map[int]int, error) {
+	s, err := statusOf(c)
+	if err != nil {
+		return nil, err
+	}
+	leaders := map[int]int{}
+	for _, n := range s.Nodes {
+		number, err := strconv.Atoi(n.Name[1:])
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range n.Groups {
+			if g.Role == "leader" {
+				leaders[int(g.Group)] = number - 1
+			}
+		}
+	}
+	return leaders, nil
 }
 
 func (c *cluster) leader(t *testing.T, group int) int {

@@ -40,9 +40,12 @@ func flood(ctx context.Context, t *testing.T, k *client) (wait func()) {
 	return all.Wait
 }
 
-// killWorker returns the whole report of a comparison, during which it kills a node. chosen reports whether the node may be killed; it gets the leader of the comparison's shard.
+// killWorker returns the whole report of a comparison, during which it kills a node. chosen reports whether the node may be killed; it gets the leader of
+// the comparison's shard, which is known beforehand: a comparison takes less time than to ask.
 func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader int) bool) (report, int) {
 	t.Helper()
+	leaders, err := leadersOf(c) // the cluster is whole
+	must.Do(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	wait := flood(ctx, t, k)
@@ -56,7 +59,7 @@ func killWorker(t *testing.T, c *cluster, k *client, chosen func(node, leader in
 		if _, err := fmt.Sscanf(strings.Split(begun.BatchID, "-")[2], "8%03x", &shard); err != nil {
 			t.Fatal(err)
 		}
-		leader, victim = c.leader(t, shard), 0
+		leader, victim = leaders[shard], 0
 		for !chosen(victim, leader) {
 			victim++
 		}
