@@ -2,6 +2,7 @@ package raftfsm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -114,6 +115,27 @@ func TestReplacedTailIsNotLostState(t *testing.T) {
 		if lost := b.lost(); len(lost) > 0 {
 			t.Errorf("sound members were accused: %v", lost)
 		}
+	})
+}
+
+// A disk fails when a member writes the term of a new leader. The member forgets that term, so it must not
+// have answered in it.
+func TestUnwrittenTermIsNotAnswered(t *testing.T) {
+	marked(t, 5, func(t *testing.T, c *cluster, b *book) {
+		old := c.leader()
+		follower := c.others(old)[0]
+		c.wires.part(1, follower)
+		c.stop(old.name)
+		rest := slices.DeleteFunc(c.others(old), func(m id.Member) bool { return m == follower })
+		c.propose("by another leader", rest...)
+		c.members[follower].disk.breakDown(errors.New("input/output error"))
+		c.wires.part(0, follower)
+		<-c.members[follower].fatal
+		time.Sleep(time.Second)
+		c.stop(follower)
+		b.judged(t, c, follower)
+		c.propose("with the disk repaired", rest...)
+		c.agree(append(rest, follower)...)
 	})
 }
 

@@ -51,7 +51,8 @@ func (t *Transport) follows(q *raft.AppendEntriesRequest) (last uint64, ok bool)
 		return 0, false
 	}
 	last = r.LastIndex() // before the term: a leader of a later term may cut the log
-	return last, t.health.Failed() == nil && q.ProtocolVersion == raft.ProtocolVersionMax && q.Term == r.CurrentTerm() && r.State() == raft.Follower
+	// After the term: raft takes one that is not on the disk only after Fail.
+	return last, q.ProtocolVersion == raft.ProtocolVersionMax && q.Term == r.CurrentTerm() && r.State() == raft.Follower && t.health.Failed() == nil
 }
 
 // leads reports whether this member leads term.

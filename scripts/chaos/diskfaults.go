@@ -15,7 +15,7 @@ import (
 
 const (
 	// exitTimeout is the longest that a node may take to end when it has to.
-	exitTimeout = 10 * time.Second
+	exitTimeout = time.Minute
 	flips       = 3 // bits
 	// attachTime is the time that strace gets to attach to a node.
 	attachTime = time.Second
