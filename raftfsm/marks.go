@@ -21,14 +21,15 @@ type Standing struct {
 }
 
 // Standing returns what this member has on its disk. It never returns less than what the
-// member had when Standing was called.
-func (g *Group) Standing() Standing {
+// member had when Standing was called. sound is false if a write has failed: then raft may know of a term
+// that the disk does not have.
+func (g *Group) Standing() (s Standing, sound bool) {
 	before := g.raft.CurrentTerm()
 	led := g.raft.State() == raft.Leader
 	last := g.raft.LastIndex() // before the term: a leader of a later term may cut the log
-	s := Standing{Term: g.raft.CurrentTerm(), Last: last}
+	s = Standing{Term: g.raft.CurrentTerm(), Last: last}
 	s.Leads = led && g.raft.State() == raft.Leader && s.Term == before
-	return s
+	return s, g.health.Failed() == nil // after the term, which raft takes after the failure
 }
 
 // Gate keeps this member out of elections until its node has asked its peers, if it has

@@ -183,7 +183,10 @@ func (d *Detector) observe() {
 		if !open || d.cfg.Replicas.Out(number) || !group.Gate().Admitted() {
 			continue
 		}
-		s := group.Standing()
+		s, sound := group.Standing()
+		if !sound {
+			continue
+		}
 		k := raftfsm.Mark{Life: d.cfg.Table.Life(number), Term: s.Term}
 		if s.Leads {
 			k.Index = s.Last
@@ -204,7 +207,10 @@ func (d *Detector) check(ctx context.Context, number id.Shard) (waits bool) {
 	settled, enough := d.settled(), d.enough(group.Electors())
 	known := d.mine[number] // all that those have said
 	d.mu.Unlock()
-	s := group.Standing()
+	s, sound := group.Standing()
+	if !sound {
+		return false
+	}
 	own := raftfsm.Mark{Life: d.cfg.Table.Life(number), Term: s.Term, Index: s.Last}
 	if own.Before(known.Mark) {
 		d.lost(ctx, number, fmt.Sprintf("%s knows of it %s, and here it has %s", known.by, words(known.Mark), words(own)))
