@@ -135,6 +135,7 @@ func (l *Ledger) compare(all *log, lost []Loss) (sum Sum, err error) {
 func (l *Ledger) sort(all *log, wrong *problems, sum *Sum) map[int][]*entry.Record {
 	of := map[int][]*entry.Record{}
 	answered, intents := map[[16]byte]int{}, map[[16]byte]*entry.Record{}
+	completed := map[[16]byte]bool{} // the outcome may come later, from the disk of a node that was away
 	for at, r := range all.records {
 		number, ok := numberOf(r.Purpose)
 		switch {
@@ -144,6 +145,7 @@ func (l *Ledger) sort(all *log, wrong *problems, sum *Sum) map[int][]*entry.Reco
 				wrong.add("a completed intent that is not in the log", "record %d", at)
 			}
 			delete(intents, r.ID)
+			completed[r.ID] = true
 			continue
 		case r.Kind == entry.Command:
 			delete(intents, r.ID)
@@ -166,7 +168,7 @@ func (l *Ledger) sort(all *log, wrong *problems, sum *Sum) map[int][]*entry.Reco
 		if answered[r.ID]++; answered[r.ID] > 1 {
 			wrong.add("a second record of an answer", "record %d: try %d, %s", at, number, l.tries[number])
 		}
-		if l.tries[number].writes() && r.Status < http.StatusMultipleChoices && intents[r.ID] == nil {
+		if l.tries[number].writes() && r.Status < http.StatusMultipleChoices && intents[r.ID] == nil && !completed[r.ID] {
 			wrong.add("an outcome of a write without an intent before it", "record %d: try %d, %s", at, number, l.tries[number])
 		}
 		delete(intents, r.ID)

@@ -69,6 +69,9 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}
 	}
 	l := &Ledger{tries: tries}
+	if _, err := l.compare(logOf(t, search, intent, record(entry.Completed, 1, 0), write), nil); err != nil {
+		t.Errorf("the outcome comes from a disk after the intent was completed: %v", err)
+	}
 	for node, ok := range map[string]bool{"n1": true, "n2": false} {
 		sum, err := l.compare(logOf(t, intent, write), []Loss{{Node: node, From: began.Add(-time.Second), To: began.Add(time.Second)}})
 		if (err == nil) != ok || ok && (sum.Lost != 1 || sum.Answers != 1 || sum.Withheld != 1 || sum.Unanswered != 1) {
