@@ -166,8 +166,9 @@ func TestComparisonsKeepPromises(t *testing.T) {
 				t.Errorf("%d pairs, want %d: %+v", len(pairs), len(want), d)
 			}
 		}
+		var first string
 		nodetest.Step(t, "every planted pair is found once, in groups", func(t *testing.T) {
-			first := begin(t, 0, 1)
+			first = begin(t, 0, 1)
 			d := compared(t, c, p.url(2), 7)
 			check(t, d, want)
 			pairs := pairsOf(t, d, ids)
@@ -211,8 +212,14 @@ func TestComparisonsKeepPromises(t *testing.T) {
 			want = left
 		})
 		nodetest.Step(t, "the next comparison replaces the report", func(t *testing.T) {
-			begin(t, 1, 3)
+			batch := begin(t, 1, 3)
 			check(t, compared(t, c, p.url(1), 1000), want)
+			if again := begin(t, 2, 1); again != first {
+				t.Errorf("the first request again: batch %s, want %s", again, first)
+			}
+			if d := compared(t, c, p.url(0), 1000); d.BatchID != batch {
+				t.Errorf("the first request again replaced the report by batch %s", d.BatchID)
+			}
 			for i, m := range p.cluster.Nodes {
 				within(t, 20*time.Second, fmt.Sprintf("node %d has %d pairs", i, len(want)), func() bool { return m.Node.PairsHere() == len(want) })
 			}

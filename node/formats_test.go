@@ -146,7 +146,7 @@ func writeFixture(t *testing.T, dir string) {
 		k.People[by], k.Gone = k.People[person], append(k.Gone, person)
 		delete(k.People, person)
 	}
-	files := store{filepath.Join(bucket, key.Tenant.String())}
+	files := store{dir: filepath.Join(bucket, key.Tenant.String())}
 	job := begin(t, c, url, map[string]any{"registrations": []map[string]string{
 		{"filename": files.put(t, "a.jpg", "of a job")}, {"filename": "missing.jpg"},
 	}})

@@ -13,6 +13,7 @@ import (
 	"facet/internal/must"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
+	"facet/router"
 )
 
 type (
@@ -27,7 +28,10 @@ type (
 )
 
 // store is the folder of a tenant in the object store of a test's cluster.
-type store struct{ dir string }
+type store struct {
+	dir    string
+	tenant id.Tenant
+}
 
 // bulkCluster starts a cluster whose nodes read files from a folder.
 func bulkCluster(t *testing.T, o nodetest.Options) (promises, string) {
@@ -44,7 +48,7 @@ func (p promises) openStore(t *testing.T, bucket string, size int) (*nodetest.Cl
 	gallery(t, c, p.url(0), "g", size)
 	dir := filepath.Join(bucket, tenant.String())
 	must.Do(t, os.MkdirAll(dir, 0o700))
-	return c, store{dir}
+	return c, store{dir, tenant}
 }
 
 func (s store) put(t *testing.T, name, text string) string {
@@ -153,6 +157,7 @@ func TestJobsKeepPromises(t *testing.T) {
 		nodetest.Step(t, "every file of a job is registered once", in(everyFileIsRegisteredOnce))
 		nodetest.Step(t, "a file that can't be registered says why", in(aFileSaysWhy))
 		nodetest.Step(t, "a job is its own retry, and no other gallery's", in(aJobIsItsOwnRetry))
+		nodetest.Step(t, "a job is shown to the holder that may only enrol", in(aJobIsShownToItsHolder))
 		nodetest.Step(t, "a retry finds its job though the gallery grew", in(aRetryFindsItsJob))
 		nodetest.Step(t, "no file of another tenant is read", in(noFileOfAnotherTenant))
 		nodetest.Step(t, "a deleted gallery's jobs end", in(aDeletedGallerysJobsEnd))
@@ -194,6 +199,35 @@ func everyFileIsRegisteredOnce(t *testing.T, p promises, bucket string) {
 	expect(t, c, http.StatusNotFound, p.url(1), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch+"/"+key, nil)
 	c.APIKey = own
 	expect(t, c, http.StatusBadRequest, p.url(1), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch+"/x"+key[1:], nil)
+}
+
+func aJobIsShownToItsHolder(t *testing.T, p promises, bucket string) {
+	c, s := p.openStore(t, bucket, 500)
+	keyed := func(role router.Role, holder string) *nodetest.Client {
+		t.Helper()
+		k, err := p.cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), s.tenant, router.KeyTerms{Role: role, Holder: holder})
+		must.Do(t, err)
+		keyed := c.Keyed(k)
+		keyed.APIKey = c.APIKey
+		return keyed
+	}
+	desk, other, writer := keyed(router.RoleEnrolOnly, "desk 1"), keyed(router.RoleEnrolOnly, "desk 2"), keyed(router.RoleBiometric, "desk 1")
+	batch := begin(t, desk, p.url(0), s.people(t, 2))
+	await(t, desk, p.url(1), batch, 2)
+	f := func(who string, c *nodetest.Client, status, jobs int) {
+		t.Helper()
+		expect(t, c, status, p.url(2), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch, nil)
+		var list struct{ Jobs []struct{ BatchID string } }
+		expect(t, c, http.StatusOK, p.url(0), http.MethodGet, "/v1.1/jobs/bulkregister", nil).Decode(t, &list)
+		if len(list.Jobs) != jobs {
+			t.Errorf("%s sees %d jobs, want %d", who, len(list.Jobs), jobs)
+		}
+	}
+	f("its holder", desk, http.StatusOK, 1)
+	f("another holder", other, http.StatusNotFound, 0)
+	f("who may list all subjects", writer, http.StatusOK, 1)
+	begin(t, writer, p.url(1), s.people(t, 1))
+	f("its holder, after a job of a higher role", desk, http.StatusOK, 1)
 }
 
 func aFileSaysWhy(t *testing.T, p promises, bucket string) {
@@ -302,7 +336,7 @@ func noFileOfAnotherTenant(t *testing.T, p promises, bucket string) {
 	outside := filepath.Base(s.dir)
 	c, tenant := p.cluster.ClientOf("another tenant")
 	gallery(t, c, p.url(0), "g", 10)
-	own := store{filepath.Join(bucket, tenant.String())}
+	own := store{dir: filepath.Join(bucket, tenant.String())}
 	own.put(t, "x", "bob")
 	for _, name := range []string{
 		"../" + outside + "/secret.jpg", "/etc/passwd", "a/../../" + outside + "/secret.jpg", `..\secret.jpg`,

@@ -103,7 +103,7 @@ func TestEachQuotaRefusesItsTenant(t *testing.T) {
 		nodetest.Step(t, "writes", q.writesAreBounded)
 		nodetest.Step(t, "writes with a key", func(t *testing.T) { q.keyedWritesAreBounded(t, extractor) })
 		nodetest.Step(t, "changes", q.changesAreBounded)
-		nodetest.Step(t, "jobs and their items", func(t *testing.T) { q.jobsAreBounded(t, store{filepath.Join(bucket, q.who.String())}) })
+		nodetest.Step(t, "jobs and their items", func(t *testing.T) { q.jobsAreBounded(t, store{dir: filepath.Join(bucket, q.who.String())}) })
 		nodetest.Step(t, "requests", q.requestsAreBounded)
 		nodetest.Step(t, "shown to operators", q.usesAreShown)
 	})

@@ -46,7 +46,7 @@ const (
 	RoleBiometric Role = 2
 	// RoleReadOnly may search, verify, extract, compare, list and ask for health.
 	RoleReadOnly Role = 3
-	// RoleEnrolOnly may register subjects and events, and follow its bulk registrations.
+	// RoleEnrolOnly may register subjects, and follow the bulk registrations of its holder.
 	RoleEnrolOnly Role = 4
 	// RoleSearchOnly may search.
 	RoleSearchOnly Role = 5
@@ -73,6 +73,9 @@ type Access struct {
 	Tenant      id.Tenant
 	Application id.Application
 	Gallery     id.Gallery
+	// Role and Holder are those of the access key. The zero Role is RoleAdmin.
+	Role   Role
+	Holder string
 }
 
 // Write identifies one write of a client, so that its retry has no second effect.

@@ -99,7 +99,7 @@ func (r *duplicateRequests) comparable(ctx context.Context, access Access) (enro
 }
 
 // BeginDuplicates begins to compare a gallery with itself. The former comparison of the gallery ends,
-// and its report goes. A retry with the same Write has no further effect.
+// and its report goes. A retry with the same Write has no further effect, also after another comparison.
 func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access Access, w Write, threshold int) (id.Batch, error) {
 	g, key, err := r.comparable(ctx, access)
 	if err != nil {
@@ -113,6 +113,7 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access Access, 
 	begin := shardfsm.BeginJob{
 		Name: name, Application: access.Application, Request: w.Request,
 		Time: time.Now().UnixMilli(), Share: r.jobShare(g.Tenant), Kind: job.Duplicates,
+		Write: shardfsm.JobWrite{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Share: r.share(g.Tenant)},
 	}
 	earlier, err := calls.CallLeader(ctx, r.calls, jobPage, home, jobPageQuery{Name: name})
 	if err == nil && earlier.Known {

@@ -319,7 +319,7 @@ var jobReport = method[jobListQuery, reportAnswer]{Name: "job.report", Run: func
 	if err != nil {
 		return a, err
 	}
-	list := book.List(q.Gallery, q.Generation, job.Duplicates, 1)
+	list := book.List(q.Gallery, q.Generation, job.Duplicates, id.UUID{}, 1)
 	if len(list) == 0 {
 		return a, nil
 	}

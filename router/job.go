@@ -40,10 +40,11 @@ const (
 // without an object store.
 const ReasonNoStore = "NoObjectStore"
 
-// Purposes of the ids of jobs.
+// Purposes of the ids of jobs, and of the hash of who began one.
 const (
 	purposeBatch  = "batch"
 	purposeRecord = "record"
+	purposeHolder = "holder"
 )
 
 // BulkItem is one file of the object store to register.
@@ -127,6 +128,9 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
 		begin.Epoch = g.Epoch
 	}
+	if r.groups.Meta().Level() >= metafsm.LevelKeys {
+		begin.Holder = beginner(g, b.Access)
+	}
 	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
 		return job.SealItem(key, jobName(name), index, items[index])
 	})
@@ -145,9 +149,24 @@ func fillJob(ctx context.Context, r *cluster, home id.Shard, begin shardfsm.Begi
 		a, err = bulkAsk(ctx, r, jobAdd, home, add)
 	}
 	if err == nil && !a.Open {
-		_, err = bulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli()})
+		_, err = bulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli(), Write: begin.Write})
 	}
 	return err
+}
+
+// beginner returns a keyed hash of the role and the holder of an access key.
+func beginner(g enrolment, a Access) id.UUID {
+	of := sha256.Sum256(append([]byte{byte(a.Role)}, a.Holder...))
+	return id.Derive(g.IDKey[:], purposeHolder, id.Operation(of[:16]), 0)
+}
+
+// shownTo returns the beginner whose jobs an access shows, or zero for everybody's. Who may only enrol does
+// not see jobs of others, which name people.
+func shownTo(g enrolment, a Access) id.UUID {
+	if a.Role == RoleEnrolOnly {
+		return beginner(g, a)
+	}
+	return id.UUID{}
 }
 
 func jobName(n shardfsm.JobName) job.Name {
@@ -268,7 +287,7 @@ func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAns
 
 // BulkProgress returns a page of a job's records: the first one, or the one that
 // pagingID names. The error is NotFound for an unknown job and for another
-// gallery's.
+// gallery's, and to a role that may only enrol also for another holder's.
 func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.Batch, pagingID string) (BulkPage, error) {
 	from, ok := readPagingID(batch, pagingID)
 	if !ok {
@@ -286,10 +305,11 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 	a, err := withFreshShards(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
 		return calls.CallLeader(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
 	})
+	own := shownTo(g, access)
 	switch {
 	case err != nil:
 		return BulkPage{}, err
-	case !a.Known:
+	case !a.Known || !own.IsZero() && a.Holder != own:
 		return BulkPage{}, batchNotFound()
 	case from >= a.Total:
 		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
@@ -318,7 +338,8 @@ type Job struct {
 	LastUpdated time.Time
 }
 
-// Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first. The error is
+// Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first; to a role that may only
+// enrol those of its holder. The error is
 // Unavailable while a node of the cluster can't read the question.
 func (r *jobRequests) Jobs(ctx context.Context, access Access) ([]Job, error) {
 	if r.groups.Meta().Level() < metafsm.LevelTenants {
@@ -331,7 +352,7 @@ func (r *jobRequests) Jobs(ctx context.Context, access Access) ([]Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists, err := calls.Scatter(ctx, r.calls, jobList, g.shards, jobListQuery{Gallery: g.ID, Generation: g.Generation})
+	lists, err := calls.Scatter(ctx, r.calls, jobList, g.shards, jobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,8 @@ type jobPageAnswer struct {
 	Known   bool         `cbor:"1,keyasint"`
 	Total   uint32       `cbor:"2,keyasint"`
 	Records []job.Record `cbor:"3,keyasint"`
+	// Holder is that of job.Begin.
+	Holder id.UUID `cbor:"4,keyasint,omitzero"`
 }
 
 var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ctx context.Context, r *Router, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
@@ -112,13 +114,14 @@ var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ct
 		return jobPageAnswer{}, outdated(err)
 	}
 	records, p, missing := book.Page(jobName(q.Name), q.From, int(min(q.Length, BulkPageMax)))
-	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records}, nil
+	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records, Holder: p.Holder}, nil
 }}
 
-// jobListQuery asks for the jobs of a gallery.
+// jobListQuery asks for the jobs of a gallery: those that Holder has begun, or all if it is zero.
 type jobListQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
+	Holder     id.UUID    `cbor:"3,keyasint,omitzero"`
 }
 
 // jobList returns the newest JobsMax jobs of a gallery on a shard. It is called from
@@ -128,7 +131,7 @@ var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ct
 	if err != nil {
 		return nil, err
 	}
-	return book.List(q.Gallery, q.Generation, job.Registrations, JobsMax), nil
+	return book.List(q.Gallery, q.Generation, job.Registrations, q.Holder, JobsMax), nil
 }}
 
 // pieceAnswer is a piece of a job. Lease is 0 when there is no work.

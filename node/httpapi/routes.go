@@ -18,7 +18,7 @@ const (
 	maySearch               // a photo in a gallery
 	mayRead                 // list, verify, extract, compare
 	mayFollow               // bulk registrations
-	mayEnrol                // register subjects, events and files
+	mayEnrol                // register subjects and files
 	mayWrite                // change the subjects and tags of a gallery
 	mayReview               // list cases and give verdicts
 	mayAskCase              // see a case by its id, as who verifies gets it
@@ -87,7 +87,7 @@ var operations = []operation{
 	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, aLittle, deleteSubject},
 	{"POST", "/v1.1/subjects/{subjectId}/merge", v11, mayWrite, keyRequired, aLittle, postMerge},
 	{"GET", "/v1.1/subjects/{subjectId}/events", v11, mayRead, keyRequired, aLittle, getEvents},
-	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayEnrol, keyRequired, anImage, postEvents},
+	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, anImage, postEvents},
 	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, anImage, putEvent},
 	{"DELETE", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, aLittle, deleteEvent},
 	// A request with an empty name is refused; it does not match another route.

@@ -339,6 +339,7 @@ func (c *call) authorize(ctx context.Context) error {
 		return forbidden(reasonKeyTerms)
 	}
 	c.access = access
+	c.access.Role, c.access.Holder = c.key.Role, c.key.Holder
 	return nil
 }
 

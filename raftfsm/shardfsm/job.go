@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"facet/internal/id"
+	"facet/raftfsm/operation"
 	"facet/shard/job"
 )
 
@@ -20,7 +21,8 @@ type JobName struct {
 
 // JobAnswer answers all commands on jobs. The status is Done, Conflict, StaleGeneration,
 // JobsFull, UnknownJob or JobItemsMissing. BeginJob may also answer Replayed, if the batch
-// exists, Outdated, OverJobs or OverJobItems. The counts are set for Done and Replayed.
+// exists or is remembered, Outdated, OverJobs, OverJobItems, OpsFull or OverWrites. The counts are set for
+// Done and Replayed.
 type JobAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Total  uint32 `cbor:"2,keyasint"`
@@ -85,9 +87,36 @@ type BeginJob struct {
 	Share JobShare `cbor:"7,keyasint,omitzero"`
 	// Kind is sent from metafsm.LevelSubjects on.
 	Kind job.Kind `cbor:"8,keyasint,omitempty"`
+	// Holder is a keyed hash of who began the batch. It is sent from metafsm.LevelKeys on.
+	Holder id.UUID `cbor:"9,keyasint,omitzero"`
+	// Write is that of OpenJob. A remembered one is answered as if the batch were there, and has no effect.
+	Write JobWrite `cbor:"10,keyasint,omitzero"`
+}
+
+// JobWrite is the write of a client that the machine remembers although the batch may go. The zero JobWrite is
+// not remembered.
+type JobWrite struct {
+	Op      id.Operation `cbor:"1,keyasint"`
+	Request [16]byte     `cbor:"2,keyasint"`
+	Keyed   bool         `cbor:"3,keyasint,omitempty"`
+	Share   Share        `cbor:"4,keyasint,omitzero"`
+}
+
+func (w JobWrite) name() operation.Name {
+	return operation.Name{Op: w.Op, Request: w.Request, Keyed: w.Keyed}
 }
 
 func (c BeginJob) apply(m *Machine) JobAnswer {
+	if _, err := m.jobs.Find(job.Name(c.Name)); err != nil && c.Write != (JobWrite{}) {
+		m.advance(c.Time)
+		switch _, status := m.once(place{c.Name.Gallery, c.Name.Generation}, c.Write.name(), c.Write.Share, OpenJobOp.Code); status {
+		case 0:
+		case Replayed:
+			return JobAnswer{Status: Replayed, Total: c.Total, Items: c.Total, Done: c.Total, Open: true}
+		default:
+			return JobAnswer{Status: status}
+		}
+	}
 	known := false
 	a := m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
 		_, err := m.jobs.Find(job.Name(c.Name))
@@ -97,7 +126,7 @@ func (c BeginJob) apply(m *Machine) JobAnswer {
 		}
 		return m.jobs.Begin(job.Begin{
 			Name: job.Name(c.Name), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
-			Share: job.Share(c.Share), Kind: c.Kind,
+			Share: job.Share(c.Share), Kind: c.Kind, Holder: c.Holder,
 		})
 	})
 	if known && a.Status == Done {
@@ -125,11 +154,18 @@ func (c AddJob) apply(m *Machine) JobAnswer {
 type OpenJob struct {
 	Name JobName `cbor:"1,keyasint"`
 	Time int64   `cbor:"2,keyasint"`
+	// Write is the client's. It is sent from metafsm.LevelSubjects on.
+	Write JobWrite `cbor:"3,keyasint,omitzero"`
 }
 
 func (c OpenJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
-		return m.jobs.Open(job.Name(c.Name), now)
+		p, err := m.jobs.Open(job.Name(c.Name), now)
+		_, known := m.ops.Recall(c.Write.Op)
+		if err == nil && c.Write != (JobWrite{}) && !known && !m.ops.Full(c.Write.name()) { // BeginJob found room
+			m.remember(c.Name.Gallery, c.Write.name(), c.Write.Share, OpenJobOp.Code, c.Name.Batch.UUID)
+		}
+		return p, err
 	})
 }
 

@@ -35,12 +35,13 @@ func pairCommands(n, next JobName) []any {
 	result := job.Result{Attempts: 1, Sealed: []byte{7, 8}, Pairs: 3}
 	redacted := job.Result{Attempts: 1, Sealed: []byte{7}, Pairs: 2}
 	begin := BeginJob{Name: n, Application: id.Application{UUID: id.UUID{4}}, Request: [16]byte{2}, Total: 1, Time: at, Kind: job.Duplicates}
+	begin.Holder, begin.Write = id.UUID{5}, JobWrite{Op: id.Operation{6}, Request: begin.Request, Keyed: true, Share: Share{Tenant: id.Tenant{UUID: id.UUID{3}}, Writes: 9}}
 	replacing := begin
-	replacing.Name = next
+	replacing.Name, replacing.Write = next, JobWrite{}
 	return []any{
 		begin,
 		AddJob{Name: n, Items: [][]byte{{1}}, Time: at + 1},
-		OpenJob{Name: n, Time: at + 2},
+		OpenJob{Name: n, Time: at + 2, Write: begin.Write},
 		FinishJob{Name: n, Results: []job.Result{result}, Time: at + 3},
 		RedactJob{Name: n, Results: []job.Result{redacted}, Time: at + 4},
 		replacing,
@@ -110,6 +111,33 @@ func TestJobStartsOnceEndsWithGallery(t *testing.T) {
 			t.Errorf("command %d after the deletion: %+v", i, a)
 		}
 	}
+}
+
+// A captured request that began a comparison is sent again when the next comparison has replaced the first.
+func TestReplayReplacesNoNewerComparison(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t), testArena)
+	first, next := jobOf(1, 2), jobOf(1, 3)
+	for i, c := range pairCommands(first, next)[:8] {
+		if a := jobAnswer(t, m, c); a.Status != Done {
+			t.Fatalf("command %d: %+v", i, a)
+		}
+	}
+	f := func(what string, want Status, change func(*BeginJob)) {
+		t.Helper()
+		c := pairCommands(first, next)[0].(BeginJob)
+		change(&c)
+		if a := jobAnswer(t, m, c); a.Status != want || a.Open != (want == Replayed) {
+			t.Errorf("%s: %+v, want %v", what, a, want)
+		}
+	}
+	f("a replay", Replayed, func(*BeginJob) {})
+	f("another request with its key", Conflict, func(c *BeginJob) { c.Write.Request[0]++ })
+	f("its key in another gallery", Conflict, func(c *BeginJob) { c.Name.Gallery.UUID[15]++ })
+	if list := m.Jobs().Batches(job.Duplicates); len(list) != 1 || list[0] != job.Name(next) {
+		t.Errorf("comparisons %v", list)
+	}
+	f("a day later", Done, func(c *BeginJob) { c.Time += 25 * 60 * 60 * 1000 })
 }
 
 func TestOutdatedJobIsRefusedUnlessBegun(t *testing.T) {

@@ -114,29 +114,41 @@ func (a replays) repeatAfterErasure(c *tally, q request, s subject, keyed bool) 
 	return err
 }
 
-// repeatOldWrites sends a write again after a later one: the later one must stay.
+// repeatOldWrites sends writes again after later ones: the later ones must stay.
 func (a replays) repeatOldWrites(c *tally) error {
 	v := a.victim
-	change := func(threshold int) request {
+	key := apiKey(v.second.apiKey)
+	application := func(threshold int) request {
 		return a.sign(0, v.admin, http.MethodPatch, "/api/applications/"+v.sibling.id, map[string]any{"verifyThreshold": threshold})
 	}
-	old, now := change(6000), change(8000)
-	for _, q := range []request{old, now} {
-		if got, err := a.send(0, address{4, 1}, q); err != nil || got.status != http.StatusOK {
-			return fmt.Errorf("change an application: %s, %w", got, err)
-		}
+	comparison := func(threshold int) request {
+		return a.sign(0, v.admin, http.MethodPost, "/v1.1/jobs/duplicates", map[string]any{"threshold": threshold}, key)
 	}
-	for n := range nodes * repeats {
-		c.try()
-		if got, err := a.send(n%nodes, address{4, 1}, old); err != nil || got.status != http.StatusOK {
-			c.got("an old change again: %s, %v", got, err)
+	for _, w := range []struct{ old, now, look request }{
+		{application(6000), application(8000), a.sign(0, v.admin, http.MethodGet, "/api/applications/"+v.sibling.id, nil)},
+		{comparison(6000), comparison(8000), a.sign(0, v.admin, http.MethodGet, "/v1.1/jobs/duplicates", nil, key)},
+	} {
+		for _, q := range []request{w.old, w.now} {
+			if got, err := a.send(0, address{4, 1}, q); err != nil || got.status != http.StatusOK {
+				return fmt.Errorf("a change: %s, %w", got, err)
+			}
 		}
-		var is struct{ VerifyThreshold int }
-		if err := a.must(n%nodes, v.admin, http.MethodGet, "/api/applications/"+v.sibling.id, "", nil, &is); err != nil {
-			return err
-		}
-		if is.VerifyThreshold != 8000 {
-			c.got("an old change undid a later one: threshold %d, want 8000", is.VerifyThreshold)
+		for n := range nodes * repeats {
+			c.try()
+			if got, err := a.send(n%nodes, address{4, 1}, w.old); err != nil || got.status != http.StatusOK {
+				c.got("an old change again: %s, %v", got, err)
+			}
+			var is struct{ VerifyThreshold, Threshold int }
+			got, err := a.send(n%nodes, address{4, 1}, w.look)
+			if err == nil {
+				err = json.Unmarshal([]byte(got.body), &is)
+			}
+			if err != nil || got.status != http.StatusOK {
+				return fmt.Errorf("after an old change: %s, %w", got, err)
+			}
+			if threshold := max(is.VerifyThreshold, is.Threshold); threshold != 8000 {
+				c.got("an old change undid a later one: threshold %d, want 8000", threshold)
+			}
 		}
 	}
 	return nil

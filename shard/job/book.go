@@ -91,6 +91,8 @@ type Begin struct {
 	// Share is that of the gallery's tenant.
 	Share Share
 	Kind  Kind
+	// Holder is a keyed hash of who began it, or zero.
+	Holder id.UUID
 }
 
 // Result is the outcome of one item.
@@ -122,8 +124,9 @@ type Progress struct {
 	// Total is the number of items, Items how many of them have come, Done how many are finished.
 	Total, Items, Done uint32
 	// Open reports that all items have come, so that work may begin.
-	Open bool
-	Kind Kind
+	Open   bool
+	Kind   Kind
+	Holder id.UUID
 }
 
 // batch is one bulk registration, or one comparison of a gallery with itself.
@@ -132,6 +135,7 @@ type batch struct {
 	kind        Kind
 	tenant      id.Tenant // zero if it counts for none
 	application id.Application
+	holder      id.UUID
 	request     [16]byte
 	total       uint32
 	open        bool
@@ -307,14 +311,14 @@ func (k *Book) Begin(c Begin) (Progress, error) {
 		s.dropDuplicates(c.Name.Gallery)
 	}
 	b := newBatch(c.Name, c.Total, s.sequence)
-	b.kind = c.Kind
+	b.kind, b.holder = c.Kind, c.Holder
 	b.tenant, b.application, b.request, b.touched = c.Share.Tenant, c.Application, c.Request, c.Time
 	s.add(b)
 	return b.progress(), nil
 }
 
 func (b *batch) progress() Progress {
-	return Progress{Application: b.application, Total: b.total, Items: uint32(b.records.Len()), Done: b.done, Open: b.open, Kind: b.kind}
+	return Progress{Application: b.application, Total: b.total, Items: uint32(b.records.Len()), Done: b.done, Open: b.open, Kind: b.kind, Holder: b.holder}
 }
 
 // Add adds items to a batch, from index first on. It skips items that have come before. The error

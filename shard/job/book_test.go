@@ -285,7 +285,7 @@ func TestNextComparisonReplacesEarlier(t *testing.T) {
 	compare := func(gallery, n byte) Name {
 		t.Helper()
 		c := beginning(n, 1)
-		c.Kind, c.Name.Gallery = Duplicates, name(gallery).Gallery
+		c.Kind, c.Name.Gallery, c.Holder = Duplicates, name(gallery).Gallery, id.UUID{4}
 		if _, err := k.Begin(c); err != nil {
 			t.Fatal(err)
 		}
@@ -311,9 +311,15 @@ func TestNextComparisonReplacesEarlier(t *testing.T) {
 	if work := k.Work(Registrations); len(work) != 1 || work[0] != name(1) || k.Left(Duplicates) != 2 || k.Left(Registrations) != 2 {
 		t.Errorf("work %v, %d and %d items", work, k.Left(Duplicates), k.Left(Registrations))
 	}
-	if list := k.List(name(1).Gallery, 1, Duplicates, 9); len(list) != 1 || list[0].Batch != next.Batch {
-		t.Errorf("comparisons %v", list)
+	f := func(what string, holder id.UUID, want int) {
+		t.Helper()
+		if list := k.List(name(1).Gallery, 1, Duplicates, holder, 9); len(list) != want || want > 0 && list[0].Batch != next.Batch {
+			t.Errorf("comparisons of %s: %v", what, list)
+		}
 	}
+	f("all", id.UUID{}, 1)
+	f("their holder", id.UUID{4}, 1)
+	f("another", id.UUID{5}, 0)
 	if again, err := read(write(t, k)); err != nil || len(again.Work(Duplicates)) != 2 {
 		t.Errorf("after reading: %v", err)
 	}

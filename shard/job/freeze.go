@@ -43,6 +43,8 @@ type batchRecord struct {
 	Tenant id.Tenant `cbor:"10,keyasint,omitzero"`
 	// Kind is set from metafsm.LevelSubjects on.
 	Kind Kind `cbor:"11,keyasint,omitempty"`
+	// Holder is set from metafsm.LevelKeys on.
+	Holder id.UUID `cbor:"12,keyasint,omitzero"`
 }
 
 // storedRecord is a batch whose records are in files. Records up to the sequence Since belong to an
@@ -85,7 +87,7 @@ func (k *Book) Freeze() *View {
 	for _, b := range s.batches {
 		head := batchRecord{
 			b.name.Batch, b.name.Gallery, b.name.Generation, b.application, b.request,
-			b.total, b.open, b.touched, uint32(b.records.Len()), b.tenant, b.kind,
+			b.total, b.open, b.touched, uint32(b.records.Len()), b.tenant, b.kind, b.holder,
 		}
 		v.batches = append(v.batches, batchView{head, b.since, b.done, b.records.Copy()})
 	}

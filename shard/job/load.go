@@ -75,7 +75,7 @@ func (l *Loader) batch(r batchRecord) error {
 	l.last = r.Batch
 	l.current = newBatch(Name{Gallery: r.Gallery, Generation: r.Generation, Batch: r.Batch}, r.Total, l.state.sequence)
 	l.current.tenant, l.current.application, l.current.request, l.current.open, l.current.touched = r.Tenant, r.Application, r.Request, r.Open, r.Touched
-	l.current.kind = r.Kind
+	l.current.kind, l.current.holder = r.Kind, r.Holder
 	l.state.add(l.current)
 	return nil
 }

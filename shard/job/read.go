@@ -50,6 +50,8 @@ type Summary struct {
 	Done  uint32   `cbor:"3,keyasint"`
 	// Touched is the time of the last change, in milliseconds since 1970.
 	Touched int64 `cbor:"4,keyasint"`
+	// Holder is that of Begin.
+	Holder id.UUID `cbor:"5,keyasint,omitzero"`
 }
 
 // Newest orders summaries by their last change, the newest first.
@@ -57,13 +59,14 @@ func Newest(a, b Summary) int {
 	return cmp.Or(cmp.Compare(b.Touched, a.Touched), bytes.Compare(a.Batch.UUID[:], b.Batch.UUID[:]))
 }
 
-// List returns at most n open batches of a gallery of one kind, in the order of Newest.
-func (k *Book) List(g id.Gallery, generation uint32, kind Kind, n int) []Summary {
+// List returns at most n open batches of a gallery of one kind, in the order of Newest: those of a holder, or
+// all if it is zero.
+func (k *Book) List(g id.Gallery, generation uint32, kind Kind, holder id.UUID, n int) []Summary {
 	k.mu.RLock()
 	var list []Summary
 	for _, b := range k.state.batches {
-		if b.open && b.kind == kind && b.name.Gallery == g && b.name.Generation == generation {
-			list = append(list, Summary{b.name.Batch, b.total, b.done, b.touched})
+		if b.open && b.kind == kind && b.name.Gallery == g && b.name.Generation == generation && (holder.IsZero() || b.holder == holder) {
+			list = append(list, Summary{b.name.Batch, b.total, b.done, b.touched, b.holder})
 		}
 	}
 	k.mu.RUnlock()
