@@ -60,7 +60,7 @@ func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey st
 	if err != nil {
 		return Access{}, err
 	}
-	return Access{Tenant: tenant, Application: app.ID, Gallery: app.Gallery}, nil
+	return Access{Tenant: tenant, Application: app.ID, Gallery: app.Gallery, SearchBounds: boundsOf(app)}, nil
 }
 
 // Every node refuses a revoked or deleted key within two seconds. Meta's log brings

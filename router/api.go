@@ -76,6 +76,12 @@ type Access struct {
 	// Role and Holder are those of the access key. The zero Role is RoleAdmin.
 	Role   Role
 	Holder string
+	SearchBounds
+}
+
+// SearchBounds are what an application lets a search ask. 0 is no bound.
+type SearchBounds struct {
+	SearchThresholdMin, SearchLimitMax int
 }
 
 // Write identifies one write of a client, so that its retry has no second effect.
@@ -332,6 +338,7 @@ type NewApplication struct {
 	// MultipleFaces is what happens to a photo with several faces.
 	MultipleFaces portrait.Rule
 	Review
+	SearchBounds
 }
 
 // Review says which verifications of an application are doubtful, and who decides on them.
@@ -363,4 +370,5 @@ type Application struct {
 	Guard                           bool
 	MultipleFaces                   portrait.Rule
 	Review
+	SearchBounds
 }

@@ -54,4 +54,6 @@ type ApplicationPatch struct {
 	MultipleFaces                   *portrait.Rule
 	// ReviewThreshold, ReviewVerdicts and ReviewDays are those of Review.
 	ReviewThreshold, ReviewVerdicts, ReviewDays *int
+	// SearchThresholdMin and SearchLimitMax are those of SearchBounds.
+	SearchThresholdMin, SearchLimitMax *int
 }

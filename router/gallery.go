@@ -210,7 +210,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		app, err := r.applicationOf(a.Application)
 		app.Name, app.Description, app.MinimumQuality = n.Name, n.Description, n.MinimumQuality // of the first try
 		app.VerifyThreshold, app.GuardThreshold, app.Guard = n.VerifyThreshold, n.GuardThreshold, n.Guard
-		app.MultipleFaces, app.Review = n.MultipleFaces, n.Review
+		app.MultipleFaces, app.Review, app.SearchBounds = n.MultipleFaces, n.Review, n.SearchBounds
 		return app, err
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
@@ -279,6 +279,7 @@ func (r *galleryRequests) newApplication(tenant id.Tenant, n NewApplication) met
 		MinimumQuality: n.MinimumQuality, VerifyThreshold: n.VerifyThreshold,
 		GuardThreshold: n.GuardThreshold, Guard: n.Guard, MultipleFaces: metafsm.FaceRule(n.MultipleFaces),
 		ReviewThreshold: n.ReviewThreshold, ReviewVerdicts: n.ReviewVerdicts, ReviewDays: n.ReviewDays,
+		SearchThresholdMin: n.SearchThresholdMin, SearchLimitMax: n.SearchLimitMax,
 	}
 	app.KeyMAC = r.master.MAC(purposeAPIKey, []byte(key))
 	app.SealedKey = r.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
@@ -345,8 +346,12 @@ func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, err
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
 		GuardThreshold: a.GuardThreshold, Guard: a.Guard, MultipleFaces: portrait.Rule(a.MultipleFaces),
-		Review: Review{a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays},
+		Review: Review{a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays}, SearchBounds: boundsOf(a),
 	}, err
+}
+
+func boundsOf(a metafsm.Application) SearchBounds {
+	return SearchBounds{a.SearchThresholdMin, a.SearchLimitMax}
 }
 
 // stamped returns w in the form that commands contain, with this node's time.

@@ -106,11 +106,13 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 		rule := metafsm.FaceRule(*patch.MultipleFaces)
 		c.MultipleFaces = &rule
 	}
-	if patch.ReviewThreshold != nil || patch.ReviewVerdicts != nil || patch.ReviewDays != nil {
+	if patch.ReviewThreshold != nil || patch.ReviewVerdicts != nil || patch.ReviewDays != nil ||
+		patch.SearchThresholdMin != nil || patch.SearchLimitMax != nil {
 		if err := reviewable(r.cluster); err != nil {
 			return Application{}, err
 		}
 		c.ReviewThreshold, c.ReviewVerdicts, c.ReviewDays = patch.ReviewThreshold, patch.ReviewVerdicts, patch.ReviewDays
+		c.SearchThresholdMin, c.SearchLimitMax = patch.SearchThresholdMin, patch.SearchLimitMax
 	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
@@ -130,6 +132,8 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	set(&app.ReviewThreshold, patch.ReviewThreshold)
 	set(&app.ReviewVerdicts, patch.ReviewVerdicts)
 	set(&app.ReviewDays, patch.ReviewDays)
+	set(&app.SearchThresholdMin, patch.SearchThresholdMin)
+	set(&app.SearchLimitMax, patch.SearchLimitMax)
 	return app, err
 }
 

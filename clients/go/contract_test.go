@@ -255,8 +255,8 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	score := func(n int, err error) (any, error) { return object{"id": s, "score": n}, err }
 	query := client.SearchQuery{Probe: image, Threshold: new(0), Limit: 3, Tags: []string{"night shift"}}
 	page := client.Page{Start: 1, Length: 2, Order: client.Descending}
-	application := client.NewApplication{Name: "n", FaceMinimumQualityScore: .5, GalleryID: "g", VerifyThreshold: new(1), EnrolmentGuard: true, EnrolmentGuardThreshold: new(2), MultipleFaces: client.FacesDominant, ReviewThreshold: 1, ReviewVerdicts: new(2), ReviewDays: new(3)}
-	change := client.ApplicationChange{Name: new("n"), Description: new(""), FaceMinimumQualityScore: new(.5), VerifyThreshold: new(1), EnrolmentGuard: new(false), EnrolmentGuardThreshold: new(2), MultipleFaces: new(client.FacesRefuse), ReviewThreshold: new(0), ReviewVerdicts: new(1), ReviewDays: new(7)}
+	application := client.NewApplication{Name: "n", FaceMinimumQualityScore: .5, GalleryID: "g", VerifyThreshold: new(1), EnrolmentGuard: true, EnrolmentGuardThreshold: new(2), MultipleFaces: client.FacesDominant, ReviewThreshold: 1, ReviewVerdicts: new(2), ReviewDays: new(3), SearchThresholdMin: 4, SearchLimitMax: 5}
+	change := client.ApplicationChange{Name: new("n"), Description: new(""), FaceMinimumQualityScore: new(.5), VerifyThreshold: new(1), EnrolmentGuard: new(false), EnrolmentGuardThreshold: new(2), MultipleFaces: new(client.FacesRefuse), ReviewThreshold: new(0), ReviewVerdicts: new(1), ReviewDays: new(7), SearchThresholdMin: new(0), SearchLimitMax: new(0)}
 	v1 := c.V1()
 	return append([]func() (any, error){
 		func() (any, error) { return object{"status": "OK"}, c.Health(ctx) },

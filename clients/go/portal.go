@@ -53,6 +53,9 @@ type Application struct {
 	ReviewThreshold int `json:"reviewThreshold,omitzero"`
 	ReviewVerdicts  int `json:"reviewVerdicts,omitzero"`
 	ReviewDays      int `json:"reviewDays,omitzero"`
+	// SearchThresholdMin is the lowest threshold of a search, and SearchLimitMax the largest limit. 0 is no bound.
+	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
+	SearchLimitMax     int `json:"searchLimitMax,omitzero"`
 }
 
 // The values of MultipleFaces: what happens to a photo with several faces where one is
@@ -107,6 +110,8 @@ type NewApplication struct {
 	ReviewThreshold         int     `json:"reviewThreshold,omitzero"`         // 0 is no review band
 	ReviewVerdicts          *int    `json:"reviewVerdicts,omitzero"`          // 1
 	ReviewDays              *int    `json:"reviewDays,omitzero"`              // 7
+	SearchThresholdMin      int     `json:"searchThresholdMin,omitzero"`      // 0 is no bound
+	SearchLimitMax          int     `json:"searchLimitMax,omitzero"`          // 0 is no bound
 }
 
 // ApplicationChange contains changes to an application. A nil field changes
@@ -122,6 +127,8 @@ type ApplicationChange struct {
 	ReviewThreshold         *int     `json:"reviewThreshold,omitzero"`
 	ReviewVerdicts          *int     `json:"reviewVerdicts,omitzero"`
 	ReviewDays              *int     `json:"reviewDays,omitzero"`
+	SearchThresholdMin      *int     `json:"searchThresholdMin,omitzero"`
+	SearchLimitMax          *int     `json:"searchLimitMax,omitzero"`
 }
 
 // portal returns a request of tenant management.

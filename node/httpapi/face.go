@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -200,7 +201,7 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, text}, nil
 }
 
-// readSearch reads the body of a search.
+// readSearch reads the body of a search, within the bounds of the application.
 func readSearch(c *call) (router.SearchQuery, error) {
 	o, err := readObject(c.body.bytes, "probe", "probes", "threshold", "limit", "tags", "receipt")
 	if err != nil {
@@ -208,8 +209,9 @@ func readSearch(c *call) (router.SearchQuery, error) {
 	}
 	q := router.SearchQuery{Access: c.access, Count: router.CountEvents, Audited: c.recorded()}
 	var errs [5]error
-	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
-	q.Limit, errs[1] = o.integer("limit", bounds{1, router.SearchLimitMax}, router.SearchLimitDefault)
+	least, most := c.access.SearchThresholdMin, c.access.SearchLimitMax
+	q.Threshold, errs[0] = o.integer("threshold", bounds{least, router.ThresholdMax}, cmp.Or(least, router.ThresholdDefault))
+	q.Limit, errs[1] = o.integer("limit", bounds{1, cmp.Or(most, router.SearchLimitMax)}, cmp.Or(most, router.SearchLimitDefault))
 	if c.version == v1 {
 		q.Count = router.CountSubjects
 	} else {

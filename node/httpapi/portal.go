@@ -137,13 +137,14 @@ func deleteGallery(ctx context.Context, c *call) (answer, error) {
 // postApplications serves POST applications.
 func postApplications(ctx context.Context, c *call) (answer, error) {
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "galleryId",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays")
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays",
+		"searchThresholdMin", "searchLimitMax")
 	if err != nil {
 		return answer{}, err
 	}
 	var a router.NewApplication
 	var w router.Write
-	var errs [12]error
+	var errs [14]error
 	a.Name, errs[0] = o.name()
 	a.Description, errs[1] = o.description()
 	a.MinimumQuality, errs[2] = o.quality()
@@ -156,6 +157,8 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 	a.ReviewThreshold, errs[9] = o.reviewThreshold()
 	a.ReviewVerdicts, errs[10] = o.reviewVerdicts()
 	a.ReviewDays, errs[11] = o.reviewDays()
+	a.SearchThresholdMin, errs[12] = o.searchThresholdMin()
+	a.SearchLimitMax, errs[13] = o.searchLimitMax()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -195,13 +198,14 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays")
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays",
+		"searchThresholdMin", "searchLimitMax")
 	if err != nil {
 		return answer{}, err
 	}
 	var p router.ApplicationPatch
 	var w router.Write
-	var errs [11]error
+	var errs [13]error
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.MinimumQuality, errs[2] = present(o, "faceMinimumQualityScore", o.quality)
@@ -213,6 +217,8 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.ReviewThreshold, errs[8] = present(o, "reviewThreshold", o.reviewThreshold)
 	p.ReviewVerdicts, errs[9] = present(o, "reviewVerdicts", o.reviewVerdicts)
 	p.ReviewDays, errs[10] = present(o, "reviewDays", o.reviewDays)
+	p.SearchThresholdMin, errs[11] = present(o, "searchThresholdMin", o.searchThresholdMin)
+	p.SearchLimitMax, errs[12] = present(o, "searchLimitMax", o.searchLimitMax)
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -298,6 +304,16 @@ func (o object) line(name string) (string, error) {
 // quality reads the required minimum quality of an application.
 func (o object) quality() (float64, error) {
 	return o.number("faceMinimumQualityScore", router.QualityMin, 1)
+}
+
+// searchThresholdMin reads the lowest threshold of an application's searches. 0 is no bound.
+func (o object) searchThresholdMin() (int, error) {
+	return o.integer("searchThresholdMin", bounds{0, router.ThresholdMax}, 0)
+}
+
+// searchLimitMax reads the largest limit of an application's searches. 0 is no bound.
+func (o object) searchLimitMax() (int, error) {
+	return o.integer("searchLimitMax", bounds{0, router.SearchLimitMax}, 0)
 }
 
 // verifyThreshold reads the verify threshold of an application.

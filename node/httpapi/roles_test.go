@@ -128,6 +128,27 @@ func TestDoorOnlySearches(t *testing.T) {
 		other.APIKey = guests.APIKey
 		f("search elsewhere", &other, http.MethodPost, "/v1.1/face/search", probe, 403, "Forbidden")
 
+		a := own.admin.Call(t, own.base, http.MethodPost, "/api/applications", map[string]any{
+			"name": "door", "galleryId": only.String(), "faceMinimumQualityScore": 0.45, "searchThresholdMin": 9000, "searchLimitMax": 1,
+		})
+		var bounded struct{ ID, APIKey string }
+		if a.Decode(t, &bounded); a.Status != http.StatusOK || !strings.Contains(string(a.Body), `"searchThresholdMin":9000,"searchLimitMax":1`) {
+			t.Fatalf("an application with bounds: %d %s", a.Status, a.Body)
+		}
+		bound := *door
+		bound.APIKey = bounded.APIKey
+		for _, path := range []string{"/v1.1/face/search", "/v1/face/search"} {
+			f("everybody", &bound, http.MethodPost, path, map[string]any{"probe": photo, "threshold": 0}, 400, "threshold must be a whole number from 9000 to 9999.")
+			f("more than one", &bound, http.MethodPost, path, map[string]any{"probe": photo, "limit": 2}, 400, "limit must be a whole number from 1 to 1.")
+			f("a stranger, as far as the bound", &bound, http.MethodPost, path, map[string]any{"probe": nodetest.Image("a stranger at the door")}, 404, "")
+			f("without a threshold", &bound, http.MethodPost, path, map[string]any{"probe": photo}, 200, `"score":`)
+		}
+		if a := own.admin.Call(t, own.base, http.MethodPatch, "/api/applications/"+bounded.ID, map[string]any{"searchThresholdMin": 0, "searchLimitMax": 0}); a.Status != http.StatusOK {
+			t.Fatalf("without bounds: %d %s", a.Status, a.Body)
+		}
+		time.Sleep(2 * time.Second) // until every node knows it
+		f("everybody, without bounds", &bound, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": photo, "threshold": 0, "limit": 50}, 200, `"score":`)
+
 		here := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "here", Networks: []netip.Prefix{netip.MustParsePrefix(nodetest.ClientHost + "/32")}})
 		f("search from its network", here, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
 		away := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "away", Networks: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}})

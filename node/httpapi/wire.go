@@ -307,6 +307,9 @@ type applicationBody struct {
 	ReviewThreshold int `json:"reviewThreshold,omitzero"`
 	ReviewVerdicts  int `json:"reviewVerdicts,omitzero"`
 	ReviewDays      int `json:"reviewDays,omitzero"`
+	// SearchThresholdMin and SearchLimitMax are 0 for no bound.
+	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
+	SearchLimitMax     int `json:"searchLimitMax,omitzero"`
 }
 
 // wireApplication returns the wire form of a.
@@ -315,6 +318,7 @@ func wireApplication(a router.Application) applicationBody {
 		ID: a.ID.String(), Name: a.Name, Description: a.Description, APIKey: a.APIKey,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
 		EnrolmentGuard: a.Guard, EnrolmentGuardThreshold: a.GuardThreshold,
+		SearchThresholdMin: a.SearchThresholdMin, SearchLimitMax: a.SearchLimitMax,
 	}
 	if a.MultipleFaces == portrait.Dominant {
 		text.MultipleFaces = facesDominant

@@ -222,6 +222,8 @@ func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.Appli
 		set(&a.ReviewThreshold, c.ReviewThreshold)
 		set(&a.ReviewVerdicts, c.ReviewVerdicts)
 		set(&a.ReviewDays, c.ReviewDays)
+		set(&a.SearchThresholdMin, c.SearchThresholdMin)
+		set(&a.SearchLimitMax, c.SearchLimitMax)
 		m.remember(o)
 		status = metafsm.Done
 	}

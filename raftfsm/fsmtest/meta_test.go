@@ -188,6 +188,7 @@ func (w *metaWorld) change() []byte {
 			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Name: maybe(w, "new"), Description: maybe(w, "d"),
 			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
 			MultipleFaces: maybe(w, metafsm.FaceRule(w.IntN(2))), ReviewThreshold: maybe(w, 6100), ReviewVerdicts: maybe(w, 2), ReviewDays: maybe(w, 3),
+			SearchThresholdMin: maybe(w, 8000), SearchLimitMax: maybe(w, 2),
 		}
 		return send(w, metafsm.UpdateApplicationOp, c, m.updateApplication)
 	default:

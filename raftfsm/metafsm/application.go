@@ -62,6 +62,9 @@ type UpdateApplication struct {
 	ReviewThreshold *int           `cbor:"11,keyasint,omitempty"`
 	ReviewVerdicts  *int           `cbor:"12,keyasint,omitempty"`
 	ReviewDays      *int           `cbor:"13,keyasint,omitempty"`
+	// SearchThresholdMin and SearchLimitMax are those of Application.
+	SearchThresholdMin *int `cbor:"14,keyasint,omitempty"`
+	SearchLimitMax     *int `cbor:"15,keyasint,omitempty"`
 }
 
 func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
@@ -87,6 +90,8 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 	change(&a.ReviewThreshold, c.ReviewThreshold)
 	change(&a.ReviewVerdicts, c.ReviewVerdicts)
 	change(&a.ReviewDays, c.ReviewDays)
+	change(&a.SearchThresholdMin, c.SearchThresholdMin)
+	change(&a.SearchLimitMax, c.SearchLimitMax)
 	m.state.applications[a.ID] = &a
 	m.done(c.Write, c.Tenant, UpdateApplicationOp.Code, a.ID.UUID)
 	return ApplicationAnswer{Done, a}

@@ -269,11 +269,15 @@ type Application struct {
 	// default.
 	ReviewVerdicts int `cbor:"16,keyasint,omitempty"`
 	ReviewDays     int `cbor:"17,keyasint,omitempty"`
+	// SearchThresholdMin is the lowest threshold of a search, and SearchLimitMax the largest limit. 0 is no
+	// bound. They are set from LevelReview on.
+	SearchThresholdMin int `cbor:"18,keyasint,omitempty"`
+	SearchLimitMax     int `cbor:"19,keyasint,omitempty"`
 }
 
 // reviews reports whether software below LevelReview can't read the record.
 func (a *Application) reviews() bool {
-	return a.ReviewThreshold != 0 || a.ReviewVerdicts != 0 || a.ReviewDays != 0
+	return a.ReviewThreshold != 0 || a.ReviewVerdicts != 0 || a.ReviewDays != 0 || a.SearchThresholdMin != 0 || a.SearchLimitMax != 0
 }
 
 // FaceRule says which face of several is taken. Package portrait defines the numbers.

@@ -43,6 +43,8 @@ import { escape } from './sign.js'
  * @property {number | undefined} [reviewThreshold] the lowest score of the review band; 0, the default, is none
  * @property {1 | 2 | undefined} [reviewVerdicts] how many verdicts close a case, 1 by default
  * @property {number | undefined} [reviewDays] how long a case stays open, 7 by default
+ * @property {number | undefined} [searchThresholdMin] the lowest threshold of a search; 0, the default, is no bound
+ * @property {number | undefined} [searchLimitMax] the largest limit of a search; 0, the default, is no bound
  */
 
 /**
@@ -217,7 +219,7 @@ export class Client extends GalleryOperations {
 function settings(given) {
   const { name, description, faceMinimumQualityScore, verifyThreshold } = given
   const { enrolmentGuard, enrolmentGuardThreshold, multipleFaces } = given
-  const { reviewThreshold, reviewVerdicts, reviewDays } = given
+  const { reviewThreshold, reviewVerdicts, reviewDays, searchThresholdMin, searchLimitMax } = given
   return {
     name,
     description,
@@ -229,5 +231,7 @@ function settings(given) {
     reviewThreshold,
     reviewVerdicts,
     reviewDays,
+    searchThresholdMin,
+    searchLimitMax,
   }
 }

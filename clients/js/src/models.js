@@ -420,6 +420,9 @@ export const application = object({
   /** How many verdicts close a case, and how long it stays open. */
   reviewVerdicts: or(integer, () => 1),
   reviewDays: or(integer, () => 7),
+  /** The lowest threshold and the largest limit of a search. 0 is no bound. */
+  searchThresholdMin: or(integer, () => 0),
+  searchLimitMax: or(integer, () => 0),
 })
 
 /**

@@ -99,6 +99,7 @@ type thresholds struct {
 	guarded       bool
 	faces         string
 	review        struct{ threshold, verdicts, days int }
+	search        struct{ threshold, limit int }
 }
 
 func (t *thresholds) flags(cmd *cobra.Command) {
@@ -112,6 +113,8 @@ func (t *thresholds) flags(cmd *cobra.Command) {
 	f.IntVar(&t.review.threshold, "review-threshold", 0, "the lowest score that people review, 0 to 9999; such a score is no match; 0: none")
 	f.IntVar(&t.review.verdicts, "review-verdicts", 1, "how many verdicts close a case, 1 or 2")
 	f.IntVar(&t.review.days, "review-days", 7, "how many days a case stays open, 1 to 365")
+	f.IntVar(&t.search.threshold, "search-threshold-min", 0, "the lowest threshold that a search may ask for, 0 to 9999; 0: no bound")
+	f.IntVar(&t.search.limit, "search-limit-max", 0, "the most candidates that a search may ask for, 1 to 50; 0: no bound")
 }
 
 func newApplicationCreate() *cobra.Command {
@@ -131,6 +134,7 @@ func newApplicationCreate() *cobra.Command {
 			Name: args[0], Description: t.description, GalleryID: g.ID, FaceMinimumQualityScore: t.quality,
 			VerifyThreshold: &t.verify, EnrolmentGuard: t.guarded, EnrolmentGuardThreshold: &t.guard,
 			MultipleFaces: t.faces, ReviewThreshold: t.review.threshold,
+			SearchThresholdMin: t.search.threshold, SearchLimitMax: t.search.limit,
 		}
 		pick(&n.ReviewVerdicts, &t.review.verdicts, cmd.Flags().Changed("review-verdicts"))
 		pick(&n.ReviewDays, &t.review.days, cmd.Flags().Changed("review-days"))
@@ -151,7 +155,7 @@ func (s *session) application(a client.Application) error {
 		}
 		return writePairs(w, "application", a.Name, "id", a.ID, "API key", a.APIKey, "description", a.Description,
 			"enrols from quality", strconv.FormatFloat(a.FaceMinimumQualityScore, 'g', 6, 64), "verifies from score", strconv.Itoa(a.VerifyThreshold), "guard", guard,
-			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse), "reviews", reviewed(a))
+			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse), "reviews", reviewed(a), "searches", searched(a))
 	})
 }
 
@@ -161,6 +165,18 @@ func reviewed(a client.Application) string {
 		return ""
 	}
 	return fmt.Sprintf("scores from %d; verdicts: %d, within %d days", a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays)
+}
+
+// searched returns for people what a search may ask for, or "".
+func searched(a client.Application) string {
+	var bounds []string
+	if a.SearchThresholdMin > 0 {
+		bounds = append(bounds, fmt.Sprintf("scores from %d", a.SearchThresholdMin))
+	}
+	if a.SearchLimitMax > 0 {
+		bounds = append(bounds, fmt.Sprintf("at most %d candidates", a.SearchLimitMax))
+	}
+	return strings.Join(bounds, "; ")
 }
 
 func newApplicationShow() *cobra.Command {
@@ -202,11 +218,13 @@ func newApplicationUpdate() *cobra.Command {
 		pick(&c.ReviewThreshold, &t.review.threshold, set("review-threshold"))
 		pick(&c.ReviewVerdicts, &t.review.verdicts, set("review-verdicts"))
 		pick(&c.ReviewDays, &t.review.days, set("review-days"))
+		pick(&c.SearchThresholdMin, &t.search.threshold, set("search-threshold-min"))
+		pick(&c.SearchLimitMax, &t.search.limit, set("search-limit-max"))
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description, --min-quality, --verify-threshold, --guard, --guard-threshold, --multiple-faces, --review-threshold, --review-verdicts or --review-days"))
+			return cli.Misuse(errors.New("name what changes: --name, --description, --min-quality, --verify-threshold, --guard, --guard-threshold, --multiple-faces, --review-threshold, --review-verdicts, --review-days, --search-threshold-min or --search-limit-max"))
 		}
 		return nil
 	}

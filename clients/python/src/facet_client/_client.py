@@ -647,12 +647,15 @@ class Client:
         review_threshold: int | None = None,
         review_verdicts: int | None = None,
         review_days: int | None = None,
+        search_threshold_min: int | None = None,
+        search_limit_max: int | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
         """Creates an application of a gallery. multiple_faces is "refuse" (the default) or
         "dominant": a photo of several faces shows the one that is clearly meant. Scores from
         review_threshold on are no match and reviewed by people: review_verdicts (1 or 2) close a case,
-        which stays open for review_days."""
+        which stays open for review_days. Searches ask for at least search_threshold_min and at most
+        search_limit_max; 0 is no bound."""
         body = _given(
             galleryId=gallery_id,
             name=name,
@@ -665,6 +668,8 @@ class Client:
             reviewThreshold=review_threshold,
             reviewVerdicts=review_verdicts,
             reviewDays=review_days,
+            searchThresholdMin=search_threshold_min,
+            searchLimitMax=search_limit_max,
         )
         return read(Application, self._portal("POST", "applications", body=body, key=idempotency_key))
 
@@ -682,6 +687,8 @@ class Client:
         review_threshold: int | None = None,
         review_verdicts: int | None = None,
         review_days: int | None = None,
+        search_threshold_min: int | None = None,
+        search_limit_max: int | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
         """Changes the fields that are not None."""
@@ -696,6 +703,8 @@ class Client:
             reviewThreshold=review_threshold,
             reviewVerdicts=review_verdicts,
             reviewDays=review_days,
+            searchThresholdMin=search_threshold_min,
+            searchLimitMax=search_limit_max,
         )
         return read(Application, self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key))
 

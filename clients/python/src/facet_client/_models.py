@@ -517,8 +517,8 @@ class Gallery:
 
 @dataclass(frozen=True)
 class Application:
-    """An API key for a gallery, with the settings of its use. The last seven fields go
-    beyond the interface. A review_threshold of 0 is no review band."""
+    """An API key for a gallery, with the settings of its use. The last nine fields go
+    beyond the interface. A review_threshold of 0 is no review band, a bound of searches of 0 none."""
 
     id: str
     name: str
@@ -532,6 +532,8 @@ class Application:
     review_threshold: int = 0
     review_verdicts: int = 1
     review_days: int = 7
+    search_threshold_min: int = 0
+    search_limit_max: int = 0
 
 
 def camel(name: str) -> str:
