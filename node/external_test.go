@@ -196,6 +196,34 @@ func TestScrubRemovesLeftClaims(t *testing.T) {
 	})
 }
 
+// Most encoders write + for a space, some for a plus sign: the signature says which.
+func TestPlusInQueryFindsOneSubject(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		e := startExternals(t, nodetest.Options{})
+		url, c := e.cluster.Nodes[0].URL, e.client
+		for _, external := range []string{"a b", "a+b"} {
+			body := face("the person " + external)
+			body["externalId"] = external
+			expect(t, c, http.StatusCreated, url, http.MethodPost, "/v1.1/subjects", body)
+		}
+		const list = "/v1.1/subjects?externalId="
+		for signed, want := range map[string]string{"a%20b": "a b", "a%2Bb": "a+b"} {
+			for _, sent := range []string{signed, "a+b"} {
+				r, err := c.Sign(url, http.MethodGet, list+signed, nil)
+				must.Do(t, err)
+				r.Target = list + sent
+				var got struct{ Subjects []struct{ ExternalID string } }
+				a, err := c.Send(t.Context(), url, r)
+				must.Do(t, err)
+				a.Want(t, http.StatusOK, &got)
+				if len(got.Subjects) != 1 || got.Subjects[0].ExternalID != want {
+					t.Errorf("%s signed as %s: %+v, want %q", sent, signed, got, want)
+				}
+			}
+		}
+	})
+}
+
 // A retry of a rename finds its outcome by the old external id, also when another subject has
 // that id by then.
 func TestRetriedRenameGetsFirstAnswer(t *testing.T) {

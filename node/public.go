@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 
@@ -39,7 +40,12 @@ func (n *Node) quota(who id.Tenant) httpapi.Quota {
 // openPublic opens the HTTPS port. Until the node belongs to a cluster, the port answers
 // with an error that says so.
 func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
+	public, err := url.Parse(n.cfg.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the public URL: %w", err)
+	}
 	n.api, err = httpapi.New(httpapi.Config{
+		Port:    public.Port(),
 		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Rules: n.cfg.rules(), Log: n.log,
 		Meter:   answered{n.meters},
 		Used:    n.keyUses.Used,

@@ -70,7 +70,7 @@ func (f Forwarded) request() (request, error) {
 		}
 		r.path += join(plain)
 	}
-	query, err := url.ParseQuery(strings.ReplaceAll(f.URL.RawQuery, "+", "%2B")) // a plus sign is one
+	query, err := url.ParseQuery(f.URL.RawQuery)
 	if err != nil {
 		return request{}, fmt.Errorf("forward %s %s: %w", f.Method, r.path, err)
 	}

@@ -20,14 +20,14 @@ func forwarded(t *testing.T, method, target, body string) client.Forwarded {
 func TestForwardKeepsBodyKeyAndTarget(t *testing.T) {
 	t.Parallel()
 	s, c := play(t, client.Config{}, hangUp, say(500, failed), say(201, `{"id":"s"}`))
-	f := forwarded(t, "POST", "/v1.1/subjects?b=2%2B2&a=x%20y", `{"face": "not checked here`)
+	f := forwarded(t, "POST", "/v1.1/subjects?b=2%2B2&a=x%20y+z", `{"face": "not checked here`)
 	f.IdempotencyKey, f.APIKey = "mine", "app"
 	got, err := c.Forward(t.Context(), f)
 	if err != nil || got.Status != 201 || string(got.Body) != `{"id":"s"}` {
 		t.Fatalf("got %d %s, %v", got.Status, got.Body, err)
 	}
 	for _, r := range s.requests() {
-		if r.key != "mine" || r.body != string(f.Body) {
+		if r.target != "/v1.1/subjects?a=x%20y%20z&b=2%2B2" || r.key != "mine" || r.body != string(f.Body) {
 			t.Errorf("sent %+v", r)
 		}
 	}

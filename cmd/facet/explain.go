@@ -97,13 +97,16 @@ func (x *explaining) explain(cmd *cobra.Command, args []string) (e sigv4.Explana
 		return e, err
 	}
 	sent.Secret = profile.SecretKey
+	var ports []string
 	for _, base := range profile.BaseURLs {
 		if u, err := url.Parse(base); err == nil {
-			sent.Hosts = append(sent.Hosts, u.Host)
+			sent.Hosts, ports = append(sent.Hosts, u.Host), append(ports, u.Port())
 		}
 	}
 	region := cmp.Or(x.region, profile.Region, sigv4.RegionDefault)
-	v := sigv4.New(sigv4.Config{Region: region, Service: cmp.Or(profile.Service, sigv4.ServiceDefault), Canonical: canonical, MustSign: x.mustSign})
+	v := sigv4.New(sigv4.Config{
+		Region: region, Service: cmp.Or(profile.Service, sigv4.ServiceDefault), Canonical: canonical, Ports: ports, MustSign: x.mustSign,
+	})
 	if claim, err := v.Parse(sent.Request, now); err == nil && profile.AccessKey != "" && claim.AccessKey != profile.AccessKey {
 		fmt.Fprintf(cmd.ErrOrStderr(), "facet: the request names the access key %s, and the profile is of %s\n", claim.AccessKey, profile.AccessKey)
 	}

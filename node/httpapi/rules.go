@@ -27,7 +27,7 @@ func (s *Server) SetRules(r Rules) error {
 	next := &rules{
 		Rules: r,
 		verifier: sigv4.New(sigv4.Config{
-			Region: s.cfg.Region, Service: service, Canonical: r.Canonical,
+			Region: s.cfg.Region, Service: service, Canonical: r.Canonical, Ports: []string{s.cfg.Port},
 			MustSign: append([]string{"idempotency-key"}, r.MustSign...),
 		}),
 		origins: make(map[string]bool, len(r.Origins)),

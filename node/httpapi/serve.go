@@ -275,6 +275,7 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 		return s.wrong(ctx, rc, attempt{pair: pair, wait: wait, known: known, seen: seen, began: began, refusal: refusal})
 	}
 	s.failures.proved(pair)
+	c.query = claim.Query()
 	c.claim, c.trail.signer, c.trail.source = claim, key, listener.Remote(rc.Conn()).AsSlice()
 	if key.Disabled {
 		return disabled()

@@ -142,6 +142,8 @@ type Config struct {
 	// TLS itself. HTTP/1.1 is the only protocol.
 	TLS    *tls.Config
 	Limits Limits
+	// Port is the port at which clients reach the server, if it is known.
+	Port string
 	// Region is the region of credentials. Empty means ap-southeast-2.
 	Region string
 	// Crowded reports whether an image of this tenant would be refused now. The

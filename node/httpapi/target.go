@@ -45,8 +45,9 @@ func splitTarget(path, query string) ([]string, error) {
 // isControl reports whether r is a control character (C0, DEL, C1).
 func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
-// parameters reads a raw query. The signature check has refused repeated keys; here
-// the first one counts. A plus sign is a plus sign.
+// parameters reads a query, in which a plus sign of a value stands for a space
+// (sigv4.Claim.Query). The signature check has refused repeated keys; here the first
+// one counts.
 func parameters(query string) (map[string]string, error) {
 	all := make(map[string]string)
 	for part := range strings.SplitSeq(query, "&") {
@@ -58,7 +59,7 @@ func parameters(query string) (map[string]string, error) {
 		if err != nil {
 			return nil, invalid("", "The query is not percent-encoded.")
 		}
-		plainValue, err := url.PathUnescape(value)
+		plainValue, err := url.QueryUnescape(value)
 		if err != nil {
 			return nil, invalid("", "The query is not percent-encoded.")
 		}

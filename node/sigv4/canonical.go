@@ -14,8 +14,9 @@ import (
 //
 // Signers differ in three of its parts (decision D2):
 //   - They encode the path of the request target, already encoded once, again or not.
-//   - They normalise and sort the query or not.
-//   - They keep the port of the host or not.
+//   - They normalise and sort the query or not. A plus sign in a value is a space to
+//     most of them, and the specification's plus sign to the others.
+//   - They keep the port of the host or not, and a proxy drops it or not.
 //
 // form is one choice of the three.
 type form struct{ path, query, host string }
@@ -23,8 +24,9 @@ type form struct{ path, query, host string }
 // forms returns the canonical forms of r to try, the specification's first, without
 // repeats. It leaves out the as-received path when it contains "%25". Such a path
 // could be the twice-encoded form of another one, and two targets would share one
-// signature.
-func (r Request) forms(c Canonical, host string) ([]form, error) {
+// signature. Only the first query reads a plus sign as a plus sign; Claim.Query
+// relies on it.
+func (r Request) forms(cfg Config, host string) ([]form, error) {
 	rawPath, rawQuery := r.path(), r.query()
 	pairs, err := readPairs(rawQuery)
 	if err != nil {
@@ -35,13 +37,13 @@ func (r Request) forms(c Canonical, host string) ([]form, error) {
 		normal[i] = p.normalise()
 	}
 	paths, queries, hosts := []string{escape(rawPath, true)}, []string{sortedQuery(normal)}, []string{host}
-	if c == Tolerant {
+	if cfg.Canonical == Tolerant {
 		if !strings.Contains(rawPath, "%25") {
 			paths = append(paths, rawPath)
 		}
 		// botocore sorts the pairs as they are, and does not encode them again.
-		queries = append(queries, sortedQuery(pairs), rawQuery)
-		hosts = append(hosts, withoutPort(host))
+		queries = append(queries, sortedQuery(spaced(normal, pairs)), sortedQuery(pairs), rawQuery)
+		hosts = append(hosts, otherHosts(host, cfg.Ports)...)
 	}
 	paths, queries, hosts = slices.Compact(paths), slices.Compact(queries), slices.Compact(hosts)
 	list := make([]form, 0, formsMax)
@@ -141,6 +143,18 @@ func (p pair) normalise() pair {
 	return pair{escape(key, false), escape(value, false)}
 }
 
+// spaced returns the pairs in their normal form, with a space for each plus sign of a
+// value as it was received.
+func spaced(normal, received []pair) []pair {
+	list := slices.Clone(normal)
+	for i, p := range received {
+		if strings.Contains(p.value, "+") {
+			list[i] = pair{p.key, strings.ReplaceAll(p.value, "+", "%20")}.normalise()
+		}
+	}
+	return list
+}
+
 // sortedQuery joins pairs sorted by key, each with an equals sign.
 func sortedQuery(pairs []pair) string {
 	sorted := slices.SortedFunc(slices.Values(pairs), func(a, b pair) int { return strings.Compare(a.key, b.key) })
@@ -200,6 +214,19 @@ func unescape(s string) (plain string, ok bool) {
 		i += 2
 	}
 	return string(b), true
+}
+
+// otherHosts returns what a client may have signed for a Host header: the host without
+// its port, or with a port that a proxy dropped.
+func otherHosts(host string, ports []string) []string {
+	if bare := withoutPort(host); bare != host {
+		return []string{bare}
+	}
+	hosts := []string{host + ":443"}
+	for _, port := range ports {
+		hosts = append(hosts, host+":"+port)
+	}
+	return hosts
 }
 
 // withoutPort cuts ":port" off the value of a Host header.

@@ -17,8 +17,8 @@ const (
 	accessKeyMax     = 128 // characters of an access key
 	authorizationMax = 4 << 10
 	// formsMax is the most canonical forms tried for one request: path × query ×
-	// host.
-	formsMax = 2 * 3 * 2
+	// host, with one port of Config.
+	formsMax = 2 * 4 * 3
 	// cachedKeysMax is the most derived signing keys in each of the two
 	// generations.
 	cachedKeysMax = 4096

@@ -58,7 +58,7 @@ func (s Signer) Sign(r Request, bodyHash [32]byte, now time.Time) ([]Header, err
 	for i, name := range names {
 		values[i] = canonicalValue(dated.values(name))
 	}
-	forms, err := dated.forms(Strict, canonicalValue(dated.values("host")))
+	forms, err := dated.forms(Config{Canonical: Strict}, canonicalValue(dated.values("host")))
 	if err != nil {
 		return nil, fmt.Errorf("sign request: %w", err)
 	}

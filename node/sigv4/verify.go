@@ -14,7 +14,8 @@ type Canonical uint8
 
 const (
 	// Tolerant accepts the forms that common signers use: path encoded once or
-	// twice, query sorted or as sent, host with or without port.
+	// twice, query sorted or as sent, its plus signs as spaces, host with or without
+	// port.
 	Tolerant Canonical = iota
 	// Strict accepts the specification's form only: path encoded twice, query
 	// sorted, host as sent.
@@ -26,6 +27,9 @@ type Config struct {
 	// Region and Service are the only ones accepted in a credential's scope.
 	Region, Service string
 	Canonical       Canonical
+	// Ports lists the ports besides 443 at which clients reach the service. A Host
+	// header without a port is tried with each.
+	Ports []string
 	// MustSign names further headers, in lower case, that have to be signed
 	// when they are present. The host and the date header always have to be.
 	MustSign []string
@@ -55,7 +59,9 @@ type Claim struct {
 	scope    scope
 	date     string
 	method   string
+	query    string
 	forms    []form
+	signed   string   // the query of the form that Verify found
 	names    []string // signed headers, sorted
 	values   []string // their canonical values
 	// stated contains the body hashes that headers of the request state.
@@ -66,6 +72,15 @@ type Claim struct {
 func (c *Claim) Signed(header string) bool {
 	_, ok := slices.BinarySearch(c.names, header)
 	return ok
+}
+
+// Query returns the query of a claim that Verify has accepted. Each "+" left in it
+// stands for a space, because "%2B" replaces those that the client signed as plus signs.
+func (c *Claim) Query() string {
+	if c.signed == c.forms[0].query {
+		return strings.ReplaceAll(c.query, "+", "%2B")
+	}
+	return c.query
 }
 
 // Parse reads the signature of r and checks everything that needs neither the
@@ -164,8 +179,9 @@ func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 		}
 		c.values = append(c.values, canonicalValue(values))
 	}
+	c.query = r.query()
 	var err error
-	if c.forms, err = r.forms(v.cfg.Canonical, canonicalValue(hosts)); err != nil {
+	if c.forms, err = r.forms(v.cfg, canonicalValue(hosts)); err != nil {
 		return &Error{Message: messageMismatch, cause: err}
 	}
 	return nil
@@ -218,7 +234,7 @@ func (c *Claim) matches(key signingKey, bodyHash [32]byte) bool {
 	for _, f := range c.forms {
 		want := key.sign(c.verifier.mac, c.scope, c.date, f.hash(c.method, c.names, c.values, body))
 		if hmac.Equal([]byte(want), []byte(c.Signature)) {
-			matched = true
+			matched, c.signed = true, f.query
 		}
 	}
 	for _, stated := range c.stated {

@@ -201,6 +201,26 @@ func TestFoldersAreReadByPersonOrPlain(t *testing.T) {
 	f(Options{}, "|Ann/x/1.webp|", "|Bo/1.jpg|", "|Bo/2.HEIC|", "|stray.tif|")
 }
 
+// A Mac writes "é" in a folder's name as "e" and an accent.
+func TestNamesOfMacsAreComposed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "Rene\u0301/1.jpg", "photo")
+	list := write(t, dir, "list.csv", "external_id,file,tags\nRene\u0301,Rene\u0301/1.jpg,Zu\u0308rich\n")
+	for _, o := range []Options{{}, {PerPerson: true}} {
+		arg := list
+		if o.PerPerson {
+			arg = dir
+		}
+		_, got, err := rows(t, o, arg)
+		must.Do(t, err)
+		var photo strings.Builder
+		if err := got[0].CopyTo(&photo); err != nil || got[0].ExternalID != "Ren\u00e9" || len(got[0].Tags) > 0 && got[0].Tags[0] != "Z\u00fcrich" {
+			t.Errorf("%+v: %+q, %+q, %v", o, got[0].ExternalID, got[0].Tags, err)
+		}
+	}
+}
+
 func FuzzList(f *testing.F) {
 	f.Add([]byte("external_id,file,tags\nE-1,a.jpg,x;y\n"), false)
 	f.Add([]byte("\ufeffsep=;\r\nfile;tags\r\n\"a;b\";\"\"\r\n"), false)

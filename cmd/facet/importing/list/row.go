@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Bounds on one row.
@@ -127,6 +128,15 @@ func (r *Row) setExpires(cell string) error {
 		}
 	}
 	return errors.New("expires is no time such as 2030-01-31 or 2030-01-31T12:00:00Z")
+}
+
+// compose writes names in Unicode's form C, which the service asks for. Folders that come
+// from a Mac have names in form D.
+func (r *Row) compose() {
+	r.ExternalID = norm.NFC.String(r.ExternalID)
+	for i, tag := range r.Tags {
+		r.Tags[i] = norm.NFC.String(tag)
+	}
 }
 
 // check sets Err if a row of a list can't be used.

@@ -113,6 +113,7 @@ func (s *Source) Rows() iter.Seq2[Row, error] {
 			if r.Number == 0 {
 				r.Number = n
 			}
+			r.compose()
 			stopped = !yield(r, nil)
 			return !stopped
 		}
