@@ -131,7 +131,7 @@ func TestUnwrittenTermIsNotAnswered(t *testing.T) {
 		c.members[follower].disk.breakDown(errors.New("input/output error"))
 		c.wires.part(0, follower)
 		<-c.members[follower].fatal
-		time.Sleep(10 * time.Second) // it stands for election in further terms
+		time.Sleep(10 * time.Second)                           // it stands for election in further terms
 		if s, sound := c.members[follower].Standing(); sound { // as its node tells the others
 			b.Add(follower, Mark{Term: s.Term})
 		}

@@ -319,6 +319,8 @@ type Gallery struct {
 	PhotoLink         string // a URL with {externalId}, or empty
 	// Purpose, LegalGround and Recipients are those of NewGallery.
 	Purpose, LegalGround, Recipients string
+	// ETag is a hash of the settings above.
+	ETag string
 	// Count is the number of active events. Only Router.Gallery and
 	// Router.Galleries set it.
 	Count int
@@ -371,4 +373,6 @@ type Application struct {
 	MultipleFaces                   portrait.Rule
 	Review
 	SearchBounds
+	// ETag is a hash of the settings.
+	ETag string
 }

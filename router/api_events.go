@@ -42,6 +42,8 @@ type GalleryPatch struct {
 	PhotoLink         *string // empty is none
 	// Purpose, LegalGround and Recipients are those of NewGallery.
 	Purpose, LegalGround, Recipients *string
+	// IfMatch is the ETag that the gallery must have, or empty.
+	IfMatch string
 }
 
 // ApplicationPatch contains the changes to an application. A nil field changes
@@ -56,4 +58,6 @@ type ApplicationPatch struct {
 	ReviewThreshold, ReviewVerdicts, ReviewDays *int
 	// SearchThresholdMin and SearchLimitMax are those of SearchBounds.
 	SearchThresholdMin, SearchLimitMax *int
+	// IfMatch is the ETag that the application must have, or empty.
+	IfMatch string
 }

@@ -23,6 +23,7 @@ const (
 	Unavailable    = calls.Unavailable
 	Insufficient   = calls.Insufficient
 	OverQuota      = calls.OverQuota
+	OtherSettings  = calls.OtherSettings
 )
 
 // Reasons of errors, for programs. They never change.
@@ -41,6 +42,7 @@ const (
 	ReasonMerging         = "Merging"
 	ReasonUnknownCursor   = "UnknownCursor"
 	ReasonProbesDisagree  = "ProbesDisagree"
+	ReasonOtherSettings   = "OtherSettings"
 	// Of reviews.
 	ReasonDoubtful     = "Doubtful"
 	ReasonCaseClosed   = "CaseClosed"

@@ -75,12 +75,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		if a.Application.ID.IsZero() {
 			return Gallery{}, deletedSince("", "application")
 		}
-		g, err := r.galleryWith(a.Gallery, a.Application)
-		// Of the first try:
-		g.Name, g.Description, g.Size, g.RetentionDays = n.Name, n.Description, n.Size, n.RetentionDays
-		g.SubjectTemplates, g.PhotoLink = n.SubjectTemplates, n.PhotoLink
-		g.Purpose, g.LegalGround, g.Recipients = n.Purpose, n.LegalGround, n.Recipients
-		return g, err
+		gallery.ID = a.Gallery.ID // of the first try, with its settings
+		return r.galleryWith(gallery, a.Application)
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("", "gallery")
 	case metafsm.BeingDeleted:
@@ -199,19 +195,15 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		}
 	}
 	write := stamped(w)
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{
-		Write: write, Application: r.newApplication(tenant, n),
-	})
+	app := r.newApplication(tenant, n)
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{Write: write, Application: app})
 	if err != nil {
 		return Application{}, err
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
-		app, err := r.applicationOf(a.Application)
-		app.Name, app.Description, app.MinimumQuality = n.Name, n.Description, n.MinimumQuality // of the first try
-		app.VerifyThreshold, app.GuardThreshold, app.Guard = n.VerifyThreshold, n.GuardThreshold, n.Guard
-		app.MultipleFaces, app.Review, app.SearchBounds = n.MultipleFaces, n.Review, n.SearchBounds
-		return app, err
+		app.ID, app.SealedKey = a.Application.ID, a.Application.SealedKey // of the first try, with its settings
+		return r.applicationOf(app)
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:
@@ -305,6 +297,17 @@ func (r *galleryRequests) linkable() error {
 	}
 }
 
+// conditional returns an error while a node of the cluster may not compare ETags.
+func (r *galleryRequests) conditional() error {
+	if r.groups.Meta().Level() >= metafsm.LevelIfMatch {
+		return nil
+	}
+	return &Error{
+		Kind: Unavailable, RetryAfter: calls.RetryLater,
+		Message: "If-Match works as soon as all nodes run this version: finish the upgrade, then try again",
+	}
+}
+
 // describe sets what the record of processing says of a new gallery.
 func (r *galleryRequests) describe(g *metafsm.Gallery, n NewGallery) error {
 	g.Purpose, g.LegalGround, g.Recipients = n.Purpose, n.LegalGround, n.Recipients
@@ -329,7 +332,7 @@ func galleryOf(g metafsm.Gallery, count int) Gallery {
 	return Gallery{
 		ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays),
 		SubjectTemplates: g.SubjectTemplates, PhotoLink: g.PhotoLink,
-		Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients, Count: count,
+		Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients, ETag: g.ETag(), Count: count,
 	}
 }
 
@@ -346,7 +349,7 @@ func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, err
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
 		GuardThreshold: a.GuardThreshold, Guard: a.Guard, MultipleFaces: portrait.Rule(a.MultipleFaces),
-		Review: Review{a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays}, SearchBounds: boundsOf(a),
+		Review: Review{a.ReviewThreshold, a.ReviewVerdicts, a.ReviewDays}, SearchBounds: boundsOf(a), ETag: a.ETag(),
 	}, err
 }
 

@@ -58,6 +58,11 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		c.Purpose, c.LegalGround, c.Recipients = patch.Purpose, patch.LegalGround, patch.Recipients
 	}
+	if c.IfMatch = patch.IfMatch; c.IfMatch != "" {
+		if err := r.conditional(); err != nil {
+			return Gallery{}, err
+		}
+	}
 	of := deletion{tenant: tenant}
 	set(&of.name, patch.Name)
 	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
@@ -66,20 +71,10 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
-		g := galleryOf(a.Gallery, 0)
-		set(&g.Name, patch.Name)
-		set(&g.Description, patch.Description)
-		set(&g.Size, patch.Size)
-		set(&g.RetentionDays, patch.RetentionDays)
-		set(&g.SubjectTemplates, patch.SubjectTemplates)
-		set(&g.PhotoLink, patch.PhotoLink)
-		set(&g.Purpose, patch.Purpose)
-		set(&g.LegalGround, patch.LegalGround)
-		set(&g.Recipients, patch.Recipients)
 		if patch.SubjectTemplates != nil {
 			err = known(ctx)
 		}
-		return g, err
+		return galleryOf(c.Changed(a.Gallery), 0), err // a retry gets the values of its request
 	case metafsm.BeingDeleted:
 		return Gallery{}, nameInUse()
 	case metafsm.Exists:
@@ -114,6 +109,11 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 		c.ReviewThreshold, c.ReviewVerdicts, c.ReviewDays = patch.ReviewThreshold, patch.ReviewVerdicts, patch.ReviewDays
 		c.SearchThresholdMin, c.SearchLimitMax = patch.SearchThresholdMin, patch.SearchLimitMax
 	}
+	if c.IfMatch = patch.IfMatch; c.IfMatch != "" {
+		if err := r.conditional(); err != nil {
+			return Application{}, err
+		}
+	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
 		return Application{}, err
@@ -121,24 +121,10 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	if err := r.manageError(ctx, "update application", tenant, write, a.Status); err != nil {
 		return Application{}, err
 	}
-	app, err := r.applicationOf(a.Application)
-	set(&app.Name, patch.Name)
-	set(&app.Description, patch.Description)
-	set(&app.MinimumQuality, patch.MinimumQuality)
-	set(&app.VerifyThreshold, patch.VerifyThreshold)
-	set(&app.GuardThreshold, patch.GuardThreshold)
-	set(&app.Guard, patch.Guard)
-	set(&app.MultipleFaces, patch.MultipleFaces)
-	set(&app.ReviewThreshold, patch.ReviewThreshold)
-	set(&app.ReviewVerdicts, patch.ReviewVerdicts)
-	set(&app.ReviewDays, patch.ReviewDays)
-	set(&app.SearchThresholdMin, patch.SearchThresholdMin)
-	set(&app.SearchLimitMax, patch.SearchLimitMax)
-	return app, err
+	return r.applicationOf(c.Changed(a.Application)) // a retry gets the values of its request
 }
 
-// set sets *field to *value, unless value is nil. The answer to a retry has the values
-// of its request although meta's record may have changed since the first try.
+// set sets *field to *value, unless value is nil.
 func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value
@@ -305,6 +291,8 @@ func (r *cluster) manageError(ctx context.Context, what string, of id.Tenant, w 
 		return Errorf(NotFound, "", "there is no application with this id")
 	case metafsm.Conflict:
 		return keyReused()
+	case metafsm.OtherSettings:
+		return Errorf(OtherSettings, ReasonOtherSettings, "the settings were changed since this ETag was read: read them again, and repeat the change if it is still right")
 	case metafsm.OpsFull:
 		return operationsFull(r.changeWait(ctx, of, w))
 	case metafsm.OtherKey:

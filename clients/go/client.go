@@ -105,6 +105,9 @@ func call[T any](ctx context.Context, c *Client, r request) (T, error) {
 	if err := json.Unmarshal(a.body, &out); err != nil {
 		return out, fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
 	}
+	if settings, ok := any(&out).(interface{ setETag(tag string) }); ok {
+		settings.setETag(a.header.Get("ETag"))
+	}
 	return out, nil
 }
 

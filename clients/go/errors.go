@@ -28,6 +28,7 @@ var (
 	ErrMerged         = errors.New("merged")           // 404, reason SubjectMerged, of a removal: another subject has its faces
 	ErrNotFound       = errors.New("not found")        // other 404s
 	ErrForbidden      = errors.New("forbidden")        // 403: signature, role or API key
+	ErrOtherSettings  = errors.New("other settings")   // 412: they were changed since the ETag in IfMatch was read
 	ErrBusy           = errors.New("busy")             // 429
 )
 
@@ -40,7 +41,7 @@ var (
 		"GalleryFull": ErrGalleryFull, "UnknownTag": ErrUnknownTag, "UnreadableImage": ErrImage, "NotVerified": ErrNotVerified, "Doubtful": ErrNotVerified,
 		"UnknownCheck": ErrUnknownCheck, "SubjectMerged": ErrMerged,
 	}
-	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 429: ErrBusy}
+	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 412: ErrOtherSettings, 429: ErrBusy}
 )
 
 // Error is an answer that reports a refusal or a failure.

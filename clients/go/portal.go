@@ -26,7 +26,11 @@ type Gallery struct {
 	Recipients   string             `json:"recipients,omitzero"`
 	Applications []ApplicationEntry `json:"applications,omitzero"`
 	APIKey       string             `json:"apiKey,omitzero"`
+	// ETag is of the settings, for the IfMatch of a change. Lists don't have it.
+	ETag string `json:"etag,omitzero"`
 }
+
+func (g *Gallery) setETag(tag string) { g.ETag = tag }
 
 // ApplicationEntry is an application in a list.
 type ApplicationEntry struct {
@@ -56,7 +60,11 @@ type Application struct {
 	// SearchThresholdMin is the lowest threshold of a search, and SearchLimitMax the largest limit. 0 is no bound.
 	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
 	SearchLimitMax     int `json:"searchLimitMax,omitzero"`
+	// ETag is of the settings, for the IfMatch of a change.
+	ETag string `json:"etag,omitzero"`
 }
+
+func (a *Application) setETag(tag string) { a.ETag = tag }
 
 // The values of MultipleFaces: what happens to a photo with several faces where one is
 // wanted.
@@ -95,6 +103,9 @@ type GalleryChange struct {
 	Purpose     *string `json:"purpose,omitzero"`
 	LegalGround *string `json:"legalGround,omitzero"`
 	Recipients  *string `json:"recipients,omitzero"`
+	// IfMatch is the ETag that the gallery must have, or empty. With another one the error is
+	// ErrOtherSettings, and nothing changes.
+	IfMatch string `json:"-"`
 }
 
 // NewApplication describes an application to create. A nil field takes the default.
@@ -129,6 +140,17 @@ type ApplicationChange struct {
 	ReviewDays              *int     `json:"reviewDays,omitzero"`
 	SearchThresholdMin      *int     `json:"searchThresholdMin,omitzero"`
 	SearchLimitMax          *int     `json:"searchLimitMax,omitzero"`
+	// IfMatch is that of GalleryChange.
+	IfMatch string `json:"-"`
+}
+
+// changeOf returns a request that changes settings with this ETag, or any.
+func changeOf(body any, ifMatch string, segments ...string) request {
+	r := portal(http.MethodPatch, body, repeatKeyed, segments...)
+	if ifMatch != "" {
+		r.header = http.Header{"If-Match": {ifMatch}}
+	}
+	return r
 }
 
 // portal returns a request of tenant management.
@@ -158,7 +180,7 @@ func (c *Client) CreateGallery(ctx context.Context, g NewGallery) (Gallery, erro
 
 // UpdateGallery changes a gallery.
 func (c *Client) UpdateGallery(ctx context.Context, galleryID string, change GalleryChange) (Gallery, error) {
-	return call[Gallery](ctx, c, portal(http.MethodPatch, change, repeatKeyed, "galleries", galleryID))
+	return call[Gallery](ctx, c, changeOf(change, change.IfMatch, "galleries", galleryID))
 }
 
 // DeleteGallery deletes a gallery with its subjects and applications.
@@ -186,7 +208,7 @@ func (c *Client) CreateApplication(ctx context.Context, a NewApplication) (Appli
 
 // UpdateApplication changes an application.
 func (c *Client) UpdateApplication(ctx context.Context, applicationID string, change ApplicationChange) (Application, error) {
-	return call[Application](ctx, c, portal(http.MethodPatch, change, repeatKeyed, "applications", applicationID))
+	return call[Application](ctx, c, changeOf(change, change.IfMatch, "applications", applicationID))
 }
 
 // DeleteApplication deletes an application. The service then refuses its API key.

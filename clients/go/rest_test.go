@@ -145,9 +145,21 @@ func TestGalleriesAreChangedAndDeleted(t *testing.T) {
 	must(t, err)
 	a2, err := c.UpdateApplication(ctx, a.ID, client.ApplicationChange{VerifyThreshold: new(9000)})
 	must(t, err)
-	if a.VerifyThreshold = 9000; a2 != a {
+	seen := a.ETag
+	if a.VerifyThreshold, a.ETag = 9000, a2.ETag; a2 != a || a2.ETag == seen {
 		t.Errorf("got %+v, want %+v", a2, a)
 	}
+	_, err = c.UpdateApplication(ctx, a.ID, client.ApplicationChange{FaceMinimumQualityScore: new(.7), IfMatch: seen})
+	refused(t, err, client.ErrOtherSettings)
+	a2, err = c.UpdateApplication(ctx, a.ID, client.ApplicationChange{FaceMinimumQualityScore: new(.7), IfMatch: a2.ETag})
+	must(t, err)
+	if read, err := c.Application(ctx, a.ID); err != nil || read != a2 || read.VerifyThreshold != 9000 {
+		t.Errorf("got %+v, %v, want %+v", read, err, a2)
+	}
+	_, err = c.UpdateGallery(ctx, g.ID, client.GalleryChange{Size: new(30), IfMatch: g.ETag})
+	refused(t, err, client.ErrOtherSettings)
+	_, err = c.UpdateGallery(ctx, g.ID, client.GalleryChange{Size: new(30), IfMatch: changed.ETag})
+	must(t, err)
 	must(t, c.DeleteApplication(ctx, a.ID))
 	refusedSoon(t, client.ErrForbidden, func() error {
 		_, err := c.WithAPIKey(a.APIKey).Subjects(ctx, client.Page{})

@@ -153,6 +153,10 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 	}
 	s.run(0, "recipients  the police", "gallery", "update", "staff", "--legal-ground", "")
 	s.run(0, "purpose     entry of staff", "gallery", "show", "staff")
+	var seen struct{ ETag string }
+	s.decode(&seen, "gallery", "show", "staff")
+	s.run(0, "description  of Berlin", "gallery", "update", "staff", "--description", "of Berlin", "--if-match", strings.Trim(seen.ETag, `"`))
+	s.run(1, "the settings were changed", "gallery", "update", "staff", "--description", "of Bonn", "--if-match", seen.ETag)
 	s.run(0, `the gallery "staff" has no legal ground`, "tenant", "record", "commands-work", "--dir", shared(t).dir)
 	s.run(0, `"legal_ground": ""`, "tenant", "record", "commands-work", "--json", "--dir", shared(t).dir)
 	s.run(1, "there is no tenant", "tenant", "record", "nobody", "--dir", shared(t).dir)

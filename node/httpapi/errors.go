@@ -58,6 +58,7 @@ var kinds = map[router.Kind]struct {
 	router.Forbidden:      {status: 403},
 	router.Busy:           {status: 429},
 	router.OverQuota:      {status: 429},
+	router.OtherSettings:  {status: 412},
 	router.Unavailable:    {500, typeServerError, typeServerError},
 	router.Insufficient:   {500, typeServerError, typeServerError},
 }

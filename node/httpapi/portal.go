@@ -45,6 +45,7 @@ func postGalleries(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	text := wireGallery(made)
+	c.etag = made.ETag
 	c.trail.gallery = made.ID
 	if len(made.Applications) > 0 {
 		c.trail.application = made.Applications[0].ID
@@ -78,6 +79,7 @@ func getGallery(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	text := wireGallery(g)
+	c.etag = g.ETag
 	lines := wireLines(g.Applications)
 	text.Count, text.Applications = &g.Count, &lines
 	return answer{fasthttp.StatusOK, text}, nil
@@ -97,7 +99,7 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	}
 	var p router.GalleryPatch
 	var w router.Write
-	var errs [10]error
+	var errs [11]error
 	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
 	p.SubjectTemplates, errs[5] = present(o, "subjectTemplates", o.subjectTemplates)
 	p.PhotoLink, errs[6] = present(o, "photoLink", o.photoLink)
@@ -108,6 +110,7 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.Size, errs[2] = present(o, "size", o.size)
 	w, errs[3] = c.write()
+	p.IfMatch, errs[10] = c.ifMatch()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}
@@ -117,6 +120,7 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	changed, err := service.UpdateGallery(ctx, c.key.Tenant, w, gallery, p)
+	c.etag = changed.ETag
 	return answer{fasthttp.StatusOK, wireGallery(changed)}, err
 }
 
@@ -169,7 +173,7 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	made, err := service.CreateApplication(ctx, c.key.Tenant, w, a)
-	c.trail.application = made.ID
+	c.trail.application, c.etag = made.ID, made.ETag
 	return answer{fasthttp.StatusOK, wireApplication(made)}, err
 }
 
@@ -186,7 +190,7 @@ func getApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	a, err := c.service.Application(ctx, c.key.Tenant, application)
-	c.trail.gallery = a.Gallery
+	c.trail.gallery, c.etag = a.Gallery, a.ETag
 	return answer{fasthttp.StatusOK, wireApplication(a)}, err
 }
 
@@ -205,7 +209,7 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	}
 	var p router.ApplicationPatch
 	var w router.Write
-	var errs [13]error
+	var errs [14]error
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.MinimumQuality, errs[2] = present(o, "faceMinimumQualityScore", o.quality)
@@ -213,6 +217,7 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.Guard, errs[4] = present(o, "enrolmentGuard", o.guard)
 	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
 	w, errs[6] = c.write()
+	p.IfMatch, errs[13] = c.ifMatch()
 	p.MultipleFaces, errs[7] = present(o, "multipleFaces", o.multipleFaces)
 	p.ReviewThreshold, errs[8] = present(o, "reviewThreshold", o.reviewThreshold)
 	p.ReviewVerdicts, errs[9] = present(o, "reviewVerdicts", o.reviewVerdicts)
@@ -228,8 +233,29 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	changed, err := service.UpdateApplication(ctx, c.key.Tenant, w, application, p)
-	c.trail.gallery = changed.Gallery
+	c.trail.gallery, c.etag = changed.Gallery, changed.ETag
 	return answer{fasthttp.StatusOK, wireApplication(changed)}, err
+}
+
+// ifMatch reads the header If-Match. It returns the ETag that the settings must have, or
+// nothing if any will do.
+func (c *call) ifMatch() (string, error) {
+	text, ok := c.header("if-match")
+	if !ok || text == "*" {
+		return "", nil
+	}
+	tag, quoted := strings.CutPrefix(text, `"`)
+	tag, ended := strings.CutSuffix(tag, `"`)
+	if !quoted || !ended || tag == "" || len(tag) > etagMax || strings.Contains(tag, `"`) {
+		return "", invalid("", `If-Match must be one strong ETag in quotation marks, as an answer has it, or *.`)
+	}
+	return tag, nil
+}
+
+// unconditional reports whether the request has an If-Match that its operation ignores.
+func (c *call) unconditional() bool {
+	_, given := c.header("if-match")
+	return given && c.method != fasthttp.MethodPatch
 }
 
 // deleteApplication serves DELETE applications/{applicationId}.

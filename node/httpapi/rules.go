@@ -28,7 +28,7 @@ func (s *Server) SetRules(r Rules) error {
 		Rules: r,
 		verifier: sigv4.New(sigv4.Config{
 			Region: s.cfg.Region, Service: service, Canonical: r.Canonical, Ports: []string{s.cfg.Port},
-			MustSign: append([]string{"idempotency-key"}, r.MustSign...),
+			MustSign: append([]string{"idempotency-key", "if-match"}, r.MustSign...),
 		}),
 		origins: make(map[string]bool, len(r.Origins)),
 	}

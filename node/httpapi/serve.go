@@ -49,7 +49,8 @@ type call struct {
 	miss float64
 	// committed is where the log has an erasure, if its Index is not 0.
 	committed router.Committed
-	trail     trail // what the request's audit record says
+	etag      string // of the settings in the answer
+	trail     trail  // what the request's audit record says
 }
 
 // headerSearchBound is the header that says with what probability a search may have
@@ -182,6 +183,8 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 		refusal = tooManySearches()
 	case !permits(c.key.Role, op.right):
 		refusal = forbidden(whyRole)
+	case c.unconditional():
+		refusal = invalid("", "If-Match is taken by PATCH of a gallery or an application only: leave it out.")
 	case c.unrecordable():
 		refusal = tooManyRecords()
 	case op.key == keyRequired:
@@ -373,6 +376,9 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	if c.committed.Index > 0 {
 		header.Set(headerCommit, fmt.Sprintf("group=%d, index=%d", c.committed.Group, c.committed.Index))
 	}
+	if c.etag != "" && a.status == fasthttp.StatusOK {
+		header.Set(fasthttp.HeaderETag, `"`+c.etag+`"`)
+	}
 	rc.Response.SetStatusCode(a.status)
 	if page, ok := a.body.(console.Answer); ok { // for no other origin
 		for _, h := range page.Headers {
@@ -451,7 +457,7 @@ func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
 	header := &rc.Response.Header
 	header.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, POST, PUT, PATCH, DELETE")
 	header.Set(fasthttp.HeaderAccessControlAllowHeaders,
-		"authorization, content-type, accept, x-api-key, x-cloud-date, x-amz-date, x-amz-content-sha256, idempotency-key, x-purpose")
+		"authorization, content-type, accept, x-api-key, x-cloud-date, x-amz-date, x-amz-content-sha256, idempotency-key, if-match, x-purpose")
 	header.Set(fasthttp.HeaderAccessControlMaxAge, "600")
 	return true
 }
@@ -465,7 +471,7 @@ func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
 	header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
 	if origin, ok := c.header("origin"); ok && s.rules.Load().origins[origin] {
 		header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
-		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, facet-search-bound")
+		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, etag, facet-search-bound")
 	}
 }
 

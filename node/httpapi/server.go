@@ -46,6 +46,7 @@ const (
 	jsonTokensMax        = 1 << 14 // of a body's JSON
 	pathIDMax            = 128     // characters of an id in a path or body
 	idempotencyKeyMax    = 128
+	etagMax              = 64
 	apiKeyMax            = 128
 	nameMax              = 256     // characters of a gallery's or application's name
 	lineMax              = 256     // characters of a gallery's purpose, legal ground or recipients
@@ -121,7 +122,7 @@ type Rules struct {
 	// Canonical lists the accepted canonical forms of signatures.
 	Canonical sigv4.Canonical
 	// MustSign names headers, in lower case, that have to be signed when present.
-	// host, date and idempotency-key always have to be.
+	// host, date, idempotency-key and if-match always have to be.
 	MustSign []string
 	Health   HealthAccess
 	Console  ConsoleAccess

@@ -82,15 +82,15 @@ func TestChangedRequestHasNoEffect(t *testing.T) {
 }
 
 // The test replays a captured write with a key that its signature does not cover,
-// which would make it another write.
-func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
+// which would make it another write, or with a condition.
+func TestUnsignedHeaderIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	for _, target := range []string{"/v1/subjects", "/v1.1/subjects"} {
 		captured := signed{as: "biometric", method: "POST", target: target, headers: []sigv4.Header{apiKey}, body: `{"face":"aW1nIGFubmE="}`}.raw(t)
-		for _, header := range []string{"Idempotency-Key: k1\r\n", "idempotency-key: \r\n"} {
+		for header, name := range map[string]string{"Idempotency-Key: k1\r\n": "idempotency-key", "idempotency-key: \r\n": "idempotency-key", "If-Match: *\r\n": "if-match"} {
 			r.refused(target+" "+header, strings.Replace(captured, "\r\n", "\r\n"+header, 1),
-				"The header idempotency-key must be signed when it is sent: name it in SignedHeaders.")
+				"The header "+name+" must be signed when it is sent: name it in SignedHeaders.")
 		}
 		if a := r.exchange(captured, "POST"); a.status != 201 {
 			t.Errorf("%s as it was signed: %d %s", target, a.status, a.body)

@@ -44,7 +44,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the service answers into t
 //
 // In a request {{x.jpg}} stands for the base64 of a sample photo, another {{text}} for
 // the base64 of text, and {{=name}} for what an earlier answer had between "name":"
-// and ". In answers, ids, API keys, cursors, tokens and times have numbers in order of appearance;
+// and ", and {{=etag}} for its ETag. In answers, ids, API keys, cursors, tokens and times have numbers in order of appearance;
 // shards and indexes of logs are 1.
 // Scores and attributes may be a little off: processors round differently.
 func TestTranscripts(t *testing.T) {
@@ -191,7 +191,7 @@ func (s *script) step(text string) string {
 	for _, m := range keyOfName.FindAllSubmatch(a.Body, -1) {
 		s.apiKeys[string(m[1])] = string(m[2])
 	}
-	for _, m := range member.FindAllStringSubmatch(string(a.Body), -1) {
+	for _, m := range append(member.FindAllStringSubmatch(string(a.Body), -1), []string{"", "etag", a.Header.Get("ETag")}) {
 		s.last[m[1]] = m[2]
 		if keep != "" {
 			s.last[keep+m[1]] = m[2]

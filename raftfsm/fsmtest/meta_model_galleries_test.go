@@ -78,6 +78,8 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 		return metafsm.GalleryAnswer{Status: metafsm.UnknownGallery}
 	case status == metafsm.Replayed:
 		return metafsm.GalleryAnswer{Status: status, Gallery: m.galleries[i]}
+	case c.IfMatch != "" && c.IfMatch != m.galleries[i].ETag():
+		return metafsm.GalleryAnswer{Status: metafsm.OtherSettings}
 	case c.Size != nil && *c.Size < m.galleries[i].Size:
 		return metafsm.GalleryAnswer{Status: metafsm.SizeShrinks}
 	}
@@ -212,6 +214,9 @@ func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.Appli
 	}
 	if status == 0 {
 		a := &m.applications[i]
+		if c.IfMatch != "" && c.IfMatch != a.ETag() {
+			return metafsm.ApplicationAnswer{Status: metafsm.OtherSettings}
+		}
 		set(&a.Name, c.Name)
 		set(&a.Description, c.Description)
 		set(&a.MinimumQuality, c.MinimumQuality)

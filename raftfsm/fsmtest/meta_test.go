@@ -173,6 +173,9 @@ func (w *metaWorld) change() []byte {
 			RetentionDays: maybe(w, uint32(w.IntN(3))), SubjectTemplates: maybe(w, w.IntN(2) == 0), PhotoLink: maybe(w, "https://hr.example/{externalId}"),
 			Purpose: maybe(w, "entry"), LegalGround: maybe(w, "consent"), Recipients: maybe(w, "the police"),
 		}
+		if w.IntN(4) == 0 {
+			c.IfMatch = w.someGallery().ETag()
+		}
 		return send(w, metafsm.UpdateGalleryOp, c, m.updateGallery)
 	case 3:
 		c := metafsm.DeleteGallery{Write: w.write(), Tenant: g.Tenant, Gallery: g.ID}
@@ -189,6 +192,9 @@ func (w *metaWorld) change() []byte {
 			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
 			MultipleFaces: maybe(w, metafsm.FaceRule(w.IntN(2))), ReviewThreshold: maybe(w, 6100), ReviewVerdicts: maybe(w, 2), ReviewDays: maybe(w, 3),
 			SearchThresholdMin: maybe(w, 8000), SearchLimitMax: maybe(w, 2),
+		}
+		if w.IntN(4) == 0 {
+			c.IfMatch = w.someApplication().ETag()
 		}
 		return send(w, metafsm.UpdateApplicationOp, c, m.updateApplication)
 	default:

@@ -47,7 +47,7 @@ func (c CreateApplication) apply(m *Machine) ApplicationAnswer {
 }
 
 // UpdateApplication sets those fields of a tenant's application that are not nil. The
-// status is Done, Replayed, UnknownApplication, Conflict, OverChanges or OpsFull.
+// status is Done, Replayed, OtherSettings, UnknownApplication, Conflict, OverChanges or OpsFull.
 type UpdateApplication struct {
 	Write           Write          `cbor:"1,keyasint"`
 	Tenant          id.Tenant      `cbor:"2,keyasint"`
@@ -65,6 +65,8 @@ type UpdateApplication struct {
 	// SearchThresholdMin and SearchLimitMax are those of Application.
 	SearchThresholdMin *int `cbor:"14,keyasint,omitempty"`
 	SearchLimitMax     *int `cbor:"15,keyasint,omitempty"`
+	// IfMatch is the ETag that the application must have, or empty. It is sent from LevelIfMatch on.
+	IfMatch string `cbor:"20,keyasint,omitempty"`
 }
 
 func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
@@ -78,8 +80,17 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 		return ApplicationAnswer{Status: UnknownApplication}
 	case status == Replayed:
 		return ApplicationAnswer{Replayed, *old}
+	case c.IfMatch != "" && c.IfMatch != old.ETag():
+		return ApplicationAnswer{Status: OtherSettings}
 	}
-	a := *old
+	a := c.Changed(*old)
+	m.state.applications[a.ID] = &a
+	m.done(c.Write, c.Tenant, UpdateApplicationOp.Code, a.ID.UUID)
+	return ApplicationAnswer{Done, a}
+}
+
+// Changed returns a with the changes of c.
+func (c UpdateApplication) Changed(a Application) Application {
 	change(&a.Name, c.Name)
 	change(&a.Description, c.Description)
 	change(&a.MinimumQuality, c.MinimumQuality)
@@ -92,9 +103,7 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 	change(&a.ReviewDays, c.ReviewDays)
 	change(&a.SearchThresholdMin, c.SearchThresholdMin)
 	change(&a.SearchLimitMax, c.SearchLimitMax)
-	m.state.applications[a.ID] = &a
-	m.done(c.Write, c.Tenant, UpdateApplicationOp.Code, a.ID.UUID)
-	return ApplicationAnswer{Done, a}
+	return a
 }
 
 // change sets field to *to, unless to is nil.

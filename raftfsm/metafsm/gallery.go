@@ -104,6 +104,8 @@ type UpdateGallery struct {
 	Purpose     *string `cbor:"30,keyasint,omitempty"`
 	LegalGround *string `cbor:"31,keyasint,omitempty"`
 	Recipients  *string `cbor:"32,keyasint,omitempty"`
+	// IfMatch is the ETag that the gallery must have, or empty. It is sent from LevelIfMatch on.
+	IfMatch string `cbor:"33,keyasint,omitempty"`
 }
 
 // GalleryAnswer answers UpdateGallery and DeleteGallery. The status of UpdateGallery is
@@ -112,7 +114,7 @@ type UpdateGallery struct {
 //   - Done or Replayed, with the gallery as it is now.
 //   - Exists, with the gallery that has the name.
 //   - BeingDeleted: a gallery under deletion has the name.
-//   - SizeShrinks, OverSubjects, UnknownGallery, Conflict, OverChanges or OpsFull.
+//   - OtherSettings, SizeShrinks, OverSubjects, UnknownGallery, Conflict, OverChanges or OpsFull.
 //
 // The status of DeleteGallery is Done, also if the gallery is under deletion already,
 // Replayed, UnknownGallery, Conflict, OverChanges or OpsFull. The caller then fences all shards of the
@@ -133,19 +135,31 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 		return GalleryAnswer{Status: UnknownGallery}
 	case status == Replayed:
 		return GalleryAnswer{Replayed, *old}
+	case c.IfMatch != "" && c.IfMatch != old.ETag():
+		return GalleryAnswer{Status: OtherSettings}
 	case c.Size != nil && *c.Size < old.Size:
 		return GalleryAnswer{Status: SizeShrinks}
 	}
-	t, g := m.state.tenants[old.Tenant], *old
+	t := m.state.tenants[old.Tenant]
 	if c.Name != nil {
-		if other, ok := t.byName[*c.Name]; ok && other != g.ID {
+		if other, ok := t.byName[*c.Name]; ok && other != old.ID {
 			return m.state.nameTaken(other)
 		}
-		g.Name = *c.Name
 	}
 	if c.Size != nil && *c.Size > old.Size && m.beyond(t, QuotaSubjects, uint64(*c.Size-old.Size)) {
 		return GalleryAnswer{Status: OverSubjects}
 	}
+	g := c.Changed(*old)
+	delete(t.byName, old.Name)
+	t.byName[g.Name] = g.ID
+	m.state.galleries[g.ID] = &g
+	m.done(c.Write, c.Tenant, UpdateGalleryOp.Code, g.ID.UUID)
+	return GalleryAnswer{Done, g}
+}
+
+// Changed returns g with the changes of c.
+func (c UpdateGallery) Changed(g Gallery) Gallery {
+	change(&g.Name, c.Name)
 	change(&g.Description, c.Description)
 	change(&g.RetentionDays, c.RetentionDays)
 	change(&g.SubjectTemplates, c.SubjectTemplates)
@@ -156,11 +170,7 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
 	}
-	delete(t.byName, old.Name)
-	t.byName[g.Name] = g.ID
-	m.state.galleries[g.ID] = &g
-	m.done(c.Write, c.Tenant, UpdateGalleryOp.Code, g.ID.UUID)
-	return GalleryAnswer{Done, g}
+	return g
 }
 
 // nameTaken answers with the gallery that has the requested name.

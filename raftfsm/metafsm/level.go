@@ -51,6 +51,8 @@ const (
 	LevelReview uint32 = 5
 	// LevelPurpose allows purposes, legal grounds and recipients of galleries.
 	LevelPurpose uint32 = 5
+	// LevelIfMatch allows changes of galleries and applications that name the settings they change.
+	LevelIfMatch uint32 = 5
 	// LevelGrouped allows requests of several shards at once between nodes.
 	LevelGrouped uint32 = 5
 )

@@ -61,6 +61,8 @@ const (
 	OverApplications Status = 22
 	OverAccessKeys   Status = 23
 	OverChanges      Status = 24
+	// OtherSettings: the settings are not those that the client has seen.
+	OtherSettings Status = 25
 )
 
 var statusNames = [...]string{
@@ -70,7 +72,7 @@ var statusNames = [...]string{
 	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
 	UnknownNode: "unknown node", Restoring: "restoring", TooOld: "too old", OtherKey: "other key",
 	OverSubjects: "over subjects", OverGalleries: "over galleries", OverApplications: "over applications",
-	OverAccessKeys: "over access keys", OverChanges: "over changes",
+	OverAccessKeys: "over access keys", OverChanges: "over changes", OtherSettings: "other settings",
 }
 
 // String names the status.

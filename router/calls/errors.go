@@ -47,6 +47,8 @@ const (
 	// OverQuota: the request would exceed a quota of the tenant. Reason is the quota's
 	// name. RetryAfter is set only if time alone makes room.
 	OverQuota
+	// OtherSettings: the settings were changed since the client read them.
+	OtherSettings
 )
 
 // Error is an error whose message the client sees.

@@ -32,6 +32,11 @@ const PURPOSE_BYTES_MAX = 256 // as many as a record of the audit log has
  */
 
 /**
+ * What a change of settings takes: the ETag that they must have. With another one OtherSettings is thrown.
+ * @typedef {WriteOptions & {ifMatch?: string | undefined}} ChangeOptions
+ */
+
+/**
  * One call of an operation. path and query are percent-encoded, the query is sorted by name.
  * @typedef {object} Operation
  * @property {string} method
@@ -42,7 +47,7 @@ const PURPOSE_BYTES_MAX = 256 // as many as a record of the audit log has
  * @property {Repeat} [repeat]
  * @property {string} [empty] the member that a 404 contains when the answer is an empty list
  * @property {boolean} [raw] the answer is bytes
- * @property {WriteOptions | undefined} [options]
+ * @property {ChangeOptions | undefined} [options]
  */
 
 /**
@@ -149,6 +154,7 @@ export class Caller {
     if (this.apiKey && !op.portal) headers['x-api-key'] = this.apiKey
     if (this.purpose) headers['x-purpose'] = this.purpose
     if (op.repeat === 'keyed') headers['idempotency-key'] = op.options?.idempotencyKey ?? crypto.randomUUID()
+    if (op.options?.ifMatch) headers['if-match'] = op.options.ifMatch
     if (!op.body) return { headers, body: new Uint8Array(0) }
     headers['content-type'] = 'application/json'
     return { headers, body: encode(op.body) }
@@ -223,7 +229,9 @@ export function path(...segments) {
 function json(name, answer) {
   if (!answer.body.length) return undefined
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer.body))
+    const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer.body))
+    const etag = answer.header('etag')
+    return etag && !Array.isArray(value) ? { ...value, etag } : value
   } catch (e) {
     throw new FacetError(`${name}: the answer is not JSON`, { cause: e })
   }

@@ -7,6 +7,7 @@ import { escape } from './sign.js'
 
 /** @typedef {import('./caller.js').Options} Options */
 /** @typedef {import('./caller.js').WriteOptions} WriteOptions */
+/** @typedef {import('./caller.js').ChangeOptions} ChangeOptions */
 
 /**
  * A gallery to create.
@@ -111,7 +112,7 @@ export class Client extends GalleryOperations {
   /**
    * Changes a gallery.
    * @param {string} galleryId
-   * @param {GalleryChange & WriteOptions} change
+   * @param {GalleryChange & ChangeOptions} change
    */
   async updateGallery(galleryId, change) {
     const { name, description, size, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients } = change
@@ -158,7 +159,7 @@ export class Client extends GalleryOperations {
   /**
    * Changes an application.
    * @param {string} applicationId
-   * @param {ApplicationChange & WriteOptions} change
+   * @param {ApplicationChange & ChangeOptions} change
    */
   async updateApplication(applicationId, change) {
     const answer = await this.manage('PATCH', ['applications', applicationId], change, settings(change))
@@ -202,7 +203,7 @@ export class Client extends GalleryOperations {
    * @protected
    * @param {'GET' | 'POST' | 'PATCH' | 'DELETE'} method
    * @param {string[]} segments
-   * @param {WriteOptions | undefined} options
+   * @param {ChangeOptions | undefined} options
    * @param {Record<string, unknown>} [body]
    */
   manage(method, segments, options, body) {

@@ -112,6 +112,9 @@ export class SubjectMerged extends Refusal {}
 /** 404 of a verification below its threshold. `score` is set, and `caseId` if people review it. */
 export class NotVerified extends Refusal {}
 
+/** 412: the settings were changed since the ETag in `ifMatch` was read. Nothing is changed. */
+export class OtherSettings extends Refusal {}
+
 /** 429. */
 export class Busy extends Refusal {}
 
@@ -141,6 +144,7 @@ const BY_TYPE = new Map([
 const BY_STATUS = new Map([
   [403, Forbidden],
   [404, NotFound],
+  [412, OtherSettings],
   [429, Busy],
 ])
 

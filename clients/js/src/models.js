@@ -396,6 +396,8 @@ export const gallery = object({
   legalGround: or(string, () => ''),
   /** Who else gets results. */
   recipients: or(string, () => ''),
+  /** Of the settings, for the ifMatch of a change. Lists don't have it. */
+  etag: optional(string),
 })
 export const galleries = object({ galleries: list(gallery) })
 
@@ -423,6 +425,8 @@ export const application = object({
   /** The lowest threshold and the largest limit of a search. 0 is no bound. */
   searchThresholdMin: or(integer, () => 0),
   searchLimitMax: or(integer, () => 0),
+  /** Of the settings, for the ifMatch of a change. */
+  etag: optional(string),
 })
 
 /**

@@ -240,6 +240,13 @@ def test_galleries_are_changed_and_deleted(tenant: Client) -> None:
         tenant.update_gallery(g.id, size=19)
     a = tenant.create_application(g.id, "door")
     assert tenant.update_application(a.id, verify_threshold=9000).verify_threshold == 9000
+    with pytest.raises(facet_client.OtherSettings):
+        tenant.update_application(a.id, face_minimum_quality_score=0.6, if_match=a.etag)
+    seen = tenant.application(a.id)
+    assert tenant.update_application(a.id, face_minimum_quality_score=0.6, if_match=seen.etag).verify_threshold == 9000
+    with pytest.raises(facet_client.OtherSettings):
+        tenant.update_gallery(g.id, size=30, if_match=g.etag)
+    assert tenant.update_gallery(g.id, size=30, if_match=changed.etag).etag == tenant.gallery(g.id).etag
     tenant.delete_application(a.id)
     refused_soon(facet_client.Forbidden, tenant.with_api_key(a.api_key).subjects)
     tenant.delete_gallery(g.id)

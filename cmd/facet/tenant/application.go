@@ -155,7 +155,7 @@ func (s *session) application(a client.Application) error {
 		}
 		return writePairs(w, "application", a.Name, "id", a.ID, "API key", a.APIKey, "description", a.Description,
 			"enrols from quality", strconv.FormatFloat(a.FaceMinimumQualityScore, 'g', 6, 64), "verifies from score", strconv.Itoa(a.VerifyThreshold), "guard", guard,
-			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse), "reviews", reviewed(a), "searches", searched(a))
+			"several faces", cmp.Or(a.MultipleFaces, client.FacesRefuse), "reviews", reviewed(a), "searches", searched(a), "ETag", a.ETag)
 	})
 }
 
@@ -204,8 +204,9 @@ func newApplicationUpdate() *cobra.Command {
 	}
 	var t thresholds
 	t.flags(cmd)
-	name := cmd.Flags().String("name", "", "another name")
 	f := cmd.Flags()
+	name := f.String("name", "", "another name")
+	match := f.String("if-match", "", matchHelp)
 	change := func() (c client.ApplicationChange, some bool) {
 		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
 		pick(&c.Name, name, set("name"))
@@ -220,6 +221,7 @@ func newApplicationUpdate() *cobra.Command {
 		pick(&c.ReviewDays, &t.review.days, set("review-days"))
 		pick(&c.SearchThresholdMin, &t.search.threshold, set("search-threshold-min"))
 		pick(&c.SearchLimitMax, &t.search.limit, set("search-limit-max"))
+		c.IfMatch = quoted(*match)
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -240,6 +242,16 @@ func newApplicationUpdate() *cobra.Command {
 		}
 		return s.application(a)
 	})
+}
+
+const matchHelp = "the ETag that show has printed: change nothing if somebody has changed the settings since"
+
+// quoted returns an ETag in the quotation marks that a shell has removed.
+func quoted(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return `"` + strings.Trim(tag, `"`) + `"`
 }
 
 // pick sets field to value if it is given.

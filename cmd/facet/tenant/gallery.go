@@ -99,7 +99,7 @@ func newGalleryShow() *cobra.Command {
 		}
 		return s.print(g, func(w io.Writer) error {
 			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink,
-				"purpose", g.Purpose, "legal ground", g.LegalGround, "recipients", g.Recipients, "description", g.Description)
+				"purpose", g.Purpose, "legal ground", g.LegalGround, "recipients", g.Recipients, "description", g.Description, "ETag", g.ETag)
 			if err != nil {
 				return err
 			}
@@ -126,6 +126,7 @@ func newGalleryUpdate() *cobra.Command {
 	purpose := f.String("purpose", "", purposeHelp+`; "": none`)
 	ground := f.String("legal-ground", "", groundHelp+`; "": none`)
 	recipients := f.String("recipients", "", recipientsHelp+`; "": none`)
+	match := f.String("if-match", "", matchHelp)
 	change := func() (c client.GalleryChange, some bool) {
 		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
 		pick(&c.Name, name, set("name"))
@@ -136,6 +137,7 @@ func newGalleryUpdate() *cobra.Command {
 		pick(&c.Purpose, purpose, set("purpose"))
 		pick(&c.LegalGround, ground, set("legal-ground"))
 		pick(&c.Recipients, recipients, set("recipients"))
+		c.IfMatch = quoted(*match)
 		return c, some
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {

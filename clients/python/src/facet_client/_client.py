@@ -603,11 +603,12 @@ class Client:
         purpose: str | None = None,
         legal_ground: str | None = None,
         recipients: str | None = None,
+        if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
         """Changes the fields that are not None. size can only grow. retention_days and
         subject_templates count for what exists, too; 0 days are for ever. An empty text
-        is none."""
+        is none. if_match is the ETag that the gallery must have: with another one OtherSettings is raised."""
         body = _given(
             name=name,
             description=description,
@@ -619,7 +620,7 @@ class Client:
             legalGround=legal_ground,
             recipients=recipients,
         )
-        return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
+        return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key, if_match=if_match))
 
     def delete_gallery(self, gallery_id: str) -> None:
         """Deletes a gallery with its subjects and applications."""
@@ -689,9 +690,10 @@ class Client:
         review_days: int | None = None,
         search_threshold_min: int | None = None,
         search_limit_max: int | None = None,
+        if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
-        """Changes the fields that are not None."""
+        """Changes the fields that are not None. if_match is that of update_gallery."""
         body = _given(
             name=name,
             description=description,
@@ -706,7 +708,10 @@ class Client:
             searchThresholdMin=search_threshold_min,
             searchLimitMax=search_limit_max,
         )
-        return read(Application, self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key))
+        return read(
+            Application,
+            self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key, if_match=if_match),
+        )
 
     def delete_application(self, application_id: str) -> None:
         """Deletes an application. The service then refuses its API key."""
@@ -744,9 +749,20 @@ class Client:
         answer: bytes = self._call(Operation("GET", at, portal=True, raw=True))
         return answer
 
-    def _portal(self, method: str, *segments: str, body: dict[str, Any] | None = None, key: str | None = None) -> Any:
+    def _portal(
+        self,
+        method: str,
+        *segments: str,
+        body: dict[str, Any] | None = None,
+        key: str | None = None,
+        if_match: str | None = None,
+    ) -> Any:
         repeat = {"GET": FREELY, "DELETE": GONE}.get(method, KEYED)
-        return self._call(Operation(method, path("api", *segments), body=body, portal=True, repeat=repeat, key=key))
+        return self._call(
+            Operation(
+                method, path("api", *segments), body=body, portal=True, repeat=repeat, key=key, if_match=if_match
+            )
+        )
 
 
 class V1:

@@ -106,6 +106,10 @@ class NotVerified(Refusal):
     """404 of a verification below its threshold. score is set, and case_id if people review it."""
 
 
+class OtherSettings(Refusal):
+    """412: the settings were changed since the ETag in if_match was read. Nothing is changed."""
+
+
 class Busy(Refusal):
     """429."""
 
@@ -126,7 +130,7 @@ _BY_TYPE: dict[str, type[Refusal]] = {
     "PoorQuality": PoorQuality,
     "MultipleFaces": MultipleFaces,
 }
-_BY_STATUS: dict[int, type[Refusal]] = {403: Forbidden, 404: NotFound, 429: Busy}
+_BY_STATUS: dict[int, type[Refusal]] = {403: Forbidden, 404: NotFound, 412: OtherSettings, 429: Busy}
 
 
 def refusal(operation: str, status: int, text: bytes, headers: Mapping[str, str]) -> Refusal:

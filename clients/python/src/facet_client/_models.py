@@ -513,11 +513,13 @@ class Gallery:
     purpose: str = ""
     legal_ground: str = ""
     recipients: str = ""
+    etag: str = ""
+    """Of the settings, for the if_match of a change. Lists don't have it."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """An API key for a gallery, with the settings of its use. The last nine fields go
+    """An API key for a gallery, with the settings of its use. The last ten fields go
     beyond the interface. A review_threshold of 0 is no review band, a bound of searches of 0 none."""
 
     id: str
@@ -534,6 +536,8 @@ class Application:
     review_days: int = 7
     search_threshold_min: int = 0
     search_limit_max: int = 0
+    etag: str = ""
+    """Of the settings, for the if_match of a change."""
 
 
 def camel(name: str) -> str:

@@ -47,6 +47,8 @@ class Operation:
     repeat: str = FREELY
     key: str | None = None
     """The Idempotency-Key of a write. None means a random one."""
+    if_match: str | None = None
+    """The ETag that the settings must have."""
     empty: str = ""
     """The member that a 404 contains when the answer is an empty list."""
     raw: bool = False
@@ -179,6 +181,8 @@ class Transport:
             headers["x-purpose"] = purpose
         if op.repeat == KEYED:
             headers["idempotency-key"] = op.key or str(uuid.uuid4())
+        if op.if_match:
+            headers["if-match"] = op.if_match
         if op.body is None:
             return headers, b""
         headers["content-type"] = "application/json"
@@ -207,9 +211,12 @@ def _value(name: str, answer: Answer) -> Any:
     if not answer.text:
         return None
     try:
-        return json.loads(answer.text)
+        value = json.loads(answer.text)
     except ValueError as e:
         raise FacetError(f"{name}: the answer is not JSON") from e
+    if isinstance(value, dict) and "ETag" in answer.headers:
+        value["etag"] = answer.headers["ETag"]
+    return value
 
 
 def _stands(answer: Answer, op: Operation) -> bool:
