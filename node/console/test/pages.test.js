@@ -69,6 +69,22 @@ test("galleries are made and changed", async () => {
   await v.page.getByText(texts.galleries.notStated, { exact: true }).waitFor();
 });
 
+test("a tab keeps what another tab has set meanwhile", async () => {
+  const g = texts.galleries;
+  const other = await v.page.context().newPage();
+  await other.goto(v.page.url().replace(/#.*/, ""));
+  await go(other, "galleries", g.title);
+  for (const page of [v.page, other]) await page.getByRole("button", { name: g.change }).click();
+  await v.page.getByLabel(g.verifyThreshold).fill("8000");
+  await v.page.getByRole("button", { name: g.save }).click();
+  await v.page.getByRole("cell", { name: "8000" }).waitFor();
+  await other.getByLabel(g.minimumQuality).fill("0.6");
+  await other.getByRole("button", { name: g.save }).click();
+  await other.getByRole("cell", { name: "0.6" }).waitFor();
+  assert.equal(await other.getByRole("cell", { name: "8000" }).count(), 1);
+  await other.close();
+});
+
 test("a folder is imported, and what fails is named", async () => {
   const people = folder({
     "obama/1.jpg": "face_recognition/obama.jpg",

@@ -117,18 +117,24 @@ function ApplicationRow({ application: a, onChange }) {
   </tr>`
 }
 
+/**
+ * Returns the fields of a form that were edited, or undefined. A save sends no other field, because somebody else may have changed it since.
+ * @template {object} T
+ * @param {T} opened what the form contained when it opened
+ * @param {T} form
+ */
+function edited(opened, form) {
+  const fields = Object.entries(form).filter(([name, value]) => value !== opened[/** @type {keyof T} */ (name)])
+  return fields.length ? /** @type {Partial<T>} */ (Object.fromEntries(fields)) : undefined
+}
+
 /** @param {{application: Application, onDone: () => void, onClose: () => void}} props */
 function Change({ application: a, onDone, onClose }) {
-  const [form, setForm] = useState({ ...a })
+  const [opened] = useState(a)
+  const [form, setForm] = useState(opened)
   const { run, busy, error } = useAction(async (signal) => {
-    await client.value?.updateApplication(a.id, {
-      verifyThreshold: form.verifyThreshold,
-      faceMinimumQualityScore: form.faceMinimumQualityScore,
-      enrolmentGuard: form.enrolmentGuard,
-      enrolmentGuardThreshold: form.enrolmentGuardThreshold,
-      multipleFaces: /** @type {'refuse' | 'dominant'} */ (form.multipleFaces),
-      signal,
-    })
+    const change = /** @type {import('../client/client.js').ApplicationChange | undefined} */ (edited(opened, form))
+    if (change) await client.value?.updateApplication(a.id, { ...change, signal })
     onDone()
   })
   /** @typedef {Event & {currentTarget: HTMLInputElement}} Changed */
@@ -157,9 +163,11 @@ function Change({ application: a, onDone, onClose }) {
  * @param {{gallery: Gallery, onDone: () => void, onClose: () => void}} props
  */
 function Describe({ gallery, onDone, onClose }) {
-  const [form, setForm] = useState({ purpose: gallery.purpose, legalGround: gallery.legalGround, recipients: gallery.recipients })
+  const [opened] = useState({ purpose: gallery.purpose, legalGround: gallery.legalGround, recipients: gallery.recipients })
+  const [form, setForm] = useState(opened)
   const { run, busy, error } = useAction(async (signal) => {
-    await client.value?.updateGallery(gallery.id, { ...form, signal })
+    const change = edited(opened, form)
+    if (change) await client.value?.updateGallery(gallery.id, { ...change, signal })
     onDone()
   })
   const text = (/** @type {'purpose' | 'legalGround' | 'recipients'} */ name) => ({
