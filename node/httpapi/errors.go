@@ -162,6 +162,8 @@ func failureOf(err error, v version, requestID string) (f *failure, fault bool) 
 	switch {
 	case errors.As(err, &f):
 		return f, false
+	case errors.As(err, &refused) && refused.Unsigned != "": // the amendment of decisions D6 and D8
+		return invalid("", refused.Message), false
 	case errors.As(err, &refused):
 		return gateway(fasthttp.StatusForbidden, refused.Message), false
 	case errors.As(err, &known):

@@ -109,6 +109,8 @@ type Error struct {
 	// Message is for the client: one of the messages of decision D4, or the name of
 	// a header that must be signed. It contains no secret and no canonical string.
 	Message string
+	// Unsigned is the name of a header that the signature must cover, and does not; or empty.
+	Unsigned string
 	// cause is for logs and tests. It contains no value of the request.
 	cause error
 }

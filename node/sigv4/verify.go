@@ -147,7 +147,9 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 	for _, name := range v.cfg.MustSign {
 		if len(r.values(name)) > 0 && !c.signs(name) {
-			return refuse("The header "+name+" must be signed when it is sent: name it in SignedHeaders.", name+" is not signed")
+			err := refuse("The header "+name+" must be signed when it is sent: name it in SignedHeaders.", name+" is not signed")
+			err.Unsigned = name
+			return err
 		}
 	}
 	must := []string{"host", dateName}

@@ -101,12 +101,16 @@ func (a answer) String() string {
 }
 
 // refusedSignature reports whether a node refused the request before it knew the
-// signature to be right: 403, or an error of the frame, after which the node closes
-// the connection.
+// signature to be right: 403, 400 for a header that it must cover, or an error of the
+// frame, after which the node closes the connection.
 func (a answer) refusedSignature() bool {
 	switch a.status {
 	case http.StatusForbidden:
 		return a.body != `{"message":"Forbidden"}`
+	case http.StatusBadRequest:
+		if strings.Contains(a.body, "must be signed when it is sent") {
+			return true
+		}
 	case http.StatusTooManyRequests:
 		return a.body == "" || strings.Contains(a.body, "WrongSignatures") // HEAD has no body
 	}
