@@ -122,6 +122,11 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms Key
 	if err := terms.check(); err != nil {
 		return AccessKey{}, "", err
 	}
+	if !rotate {
+		if err := checkHolder(terms.Holder); err != nil {
+			return AccessKey{}, "", err
+		}
+	}
 	if !terms.plain() && r.groups.Meta().Level() < metafsm.LevelKeys {
 		return AccessKey{}, "", errOlderNode
 	}
@@ -132,6 +137,9 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms Key
 	}
 	k := terms.record()
 	k.ID, k.Tenant, k.Created = accessKeyPrefix+randomText(accessKeyLength), tenant, time.Now().UnixMilli()
+	if !terms.Ends.IsZero() && terms.Ends.UnixMilli() <= k.Created {
+		return AccessKey{}, "", hasEnded(terms.Ends)
+	}
 	secret := randomText(secretKeyLength)
 	k.SealedSecret = r.master.Wrap([]byte(secret), []byte(purposeSecret+k.ID))
 	a, err := calls.CallLeader(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: k})
@@ -277,6 +285,9 @@ func admitKey(q *newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known b
 		if !known {
 			old := live[0]
 			q.Key.Galleries, q.Key.Networks, q.Key.Ends = old.Galleries, old.Networks, cmp.Or(q.Key.Ends, old.Ends)
+			if q.Key.Ends != 0 && q.Key.Ends <= q.Key.Created {
+				return a, false, hasEnded(timeOf(old.Ends))
+			}
 		}
 		if terms := termsOf(&q.Key); !terms.plain() {
 			k := q.Key
@@ -285,6 +296,11 @@ func admitKey(q *newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known b
 		}
 	}
 	return a, known, nil
+}
+
+// hasEnded returns the error for a new access key that could never be used.
+func hasEnded(at time.Time) error {
+	return Errorf(InvalidRequest, "", "the access key would have ended at %s already: give an end to come", at.UTC().Format(time.RFC3339))
 }
 
 // putKey commits an access key.

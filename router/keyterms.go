@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -51,6 +54,20 @@ func (t *KeyTerms) check() error {
 			return Errorf(InvalidRequest, "", "%d. network: not a network such as 10.0.0.0/8", i+1)
 		}
 		t.Networks[i] = n.Masked()
+	}
+	return nil
+}
+
+// checkHolder returns an error for the name of a new holder that looks like another one: two names that
+// look alike are two people, and one of them may be revoked in the place of the other.
+func checkHolder(name string) error {
+	for _, c := range name {
+		if !unicode.IsPrint(c) || unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || c == '\u2800' {
+			return Errorf(InvalidRequest, "", "a holder's name has only characters that people see: leave out %U", c)
+		}
+	}
+	if strings.Join(strings.Fields(name), " ") != name || !norm.NFC.IsNormalString(name) {
+		return Errorf(InvalidRequest, "", "a holder's name has single blanks between its words and none around them, and is in Unicode's form C")
 	}
 	return nil
 }

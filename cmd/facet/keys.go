@@ -120,16 +120,17 @@ func (t *keyTerms) flags(cmd *cobra.Command, name string) {
 }
 
 // read reads the end of the key.
-func (t *keyTerms) read(now time.Time) (err error) {
+func (t *keyTerms) read(now time.Time) error {
 	if t.until == "" {
 		return nil
 	}
-	if t.Ends, err = time.Parse(time.DateOnly, t.until); err == nil {
-		t.Ends = t.Ends.AddDate(0, 0, 1)
-	} else if t.Ends, err = time.Parse(time.RFC3339, t.until); err != nil {
+	end, err := time.Parse(time.DateOnly, t.until)
+	if err == nil {
+		end = end.AddDate(0, 0, 1)
+	} else if end, err = time.Parse(time.RFC3339, t.until); err != nil {
 		return cli.Misuse(fmt.Errorf("--until: %q is neither a date such as 2027-01-31 nor a time such as 2027-01-31T18:00:00Z", t.until))
 	}
-	if !t.Ends.After(now) {
+	if t.Ends = &end; !end.After(now) {
 		return cli.Misuse(fmt.Errorf("--until: %s is over", t.until))
 	}
 	return nil
@@ -139,7 +140,7 @@ func writePair(w io.Writer, pair wire.KeyPair, secret string) error {
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "tenant      %s\nrole        %s\n", pair.Tenant, pair.Role)
 	for _, l := range [][2]string{
-		{"holder", pair.Holder}, {"galleries", strings.Join(pair.Galleries, ", ")}, {"networks", strings.Join(pair.Networks, ", ")}, {"ends", day(pair.Ends)},
+		{"holder", pair.Holder}, {"galleries", strings.Join(pair.Galleries, ", ")}, {"networks", strings.Join(pair.Networks, ", ")}, {"ends", day(pair.End())},
 	} {
 		if l[1] != "" {
 			fmt.Fprintf(&lines, "%-10s  %s\n", l[0], l[1])
@@ -172,7 +173,7 @@ func writeKeys(w io.Writer, list []wire.Key) error {
 	fmt.Fprintln(table, "ACCESS KEY\tROLE\tHOLDER\tSTATE\tCREATED\tLAST USE\tENDS\tONLY")
 	for _, key := range list {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key.AccessKey, key.Role, orDash(key.Holder), key.State, day(key.Created),
-			orDash(day(key.Used)), orDash(day(key.Ends)), orDash(strings.Join(slices.Concat(key.Galleries, key.Networks), ", ")))
+			orDash(day(key.Used)), orDash(day(key.End())), orDash(strings.Join(slices.Concat(key.Galleries, key.Networks), ", ")))
 	}
 	return table.Flush()
 }

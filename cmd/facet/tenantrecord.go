@@ -158,7 +158,7 @@ func (r *recordWriter) keys(keys []wire.Key) {
 			if len(only) == 0 {
 				only = []string{"all"}
 			}
-			rows = append(rows, table.Row{Cells: []string{"  " + k.Role, table.Shorten(orDash(k.Holder), limit), date(k.Used), date(k.Ends)}, List: only})
+			rows = append(rows, table.Row{Cells: []string{"  " + k.Role, table.Shorten(orDash(k.Holder), limit), date(k.Used), date(k.End())}, List: only})
 		}
 		return rows
 	})

@@ -25,7 +25,7 @@ func processingExample() *wire.Processing {
 		},
 		Keys: []wire.Key{
 			{Role: "auditor", KeyTerms: wire.KeyTerms{Holder: strings.Repeat("internal audit ", 9)}},
-			{Role: "search-only", KeyTerms: wire.KeyTerms{Holder: "door 3", Galleries: []string{"staff"}, Networks: []string{"10.0.0.0/8"}, Ends: ends}, Used: ends},
+			{Role: "search-only", KeyTerms: wire.KeyTerms{Holder: "door 3", Galleries: []string{"staff"}, Networks: []string{"10.0.0.0/8"}, Ends: &ends}, Used: ends},
 		},
 		Backups: &wire.BackupSchedule{Folder: "s3://backups/facet", EverySeconds: 86400, Keep: 30},
 		Nodes:   []wire.ProcessingNode{{Name: "n1", Zone: "a"}, {Name: "n2"}},

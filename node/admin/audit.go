@@ -190,7 +190,7 @@ func termsText(role string, t *wire.KeyTerms) string {
 	if len(t.Networks) > 0 {
 		words = append(words, "networks "+strings.Join(t.Networks, ", "))
 	}
-	if !t.Ends.IsZero() {
+	if t.Ends != nil {
 		words = append(words, "until "+t.Ends.UTC().Format(time.RFC3339))
 	}
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")

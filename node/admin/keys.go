@@ -176,7 +176,10 @@ func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair,
 
 // routerTerms returns the terms of an order for an access key of a tenant.
 func routerTerms(r *router.Router, tenant id.Tenant, role router.Role, t *wire.KeyTerms) (terms router.KeyTerms, err error) {
-	terms = router.KeyTerms{Role: role, Holder: t.Holder, Ends: t.Ends}
+	terms = router.KeyTerms{Role: role, Holder: t.Holder, Ends: t.End()}
+	if t.Ends != nil && t.Ends.IsZero() { // which the router takes for never
+		return terms, router.Errorf(router.InvalidRequest, "", "an access key can't end in the year 1: leave the end out, or give a time to come")
+	}
 	for _, name := range t.Galleries {
 		g, err := r.GalleryNamed(tenant, name)
 		if err != nil {
@@ -199,7 +202,10 @@ func routerTerms(r *router.Router, tenant id.Tenant, role router.Role, t *wire.K
 
 // wireTerms returns terms for people: a gallery by its name, or by its id when it is deleted.
 func wireTerms(r *router.Router, t *router.KeyTerms) (terms wire.KeyTerms) {
-	terms = wire.KeyTerms{Holder: t.Holder, Ends: t.Ends}
+	terms = wire.KeyTerms{Holder: t.Holder}
+	if !t.Ends.IsZero() {
+		terms.Ends = &t.Ends
+	}
 	for _, g := range t.Galleries {
 		terms.Galleries = append(terms.Galleries, r.GalleryName(g))
 	}

@@ -77,7 +77,7 @@ func TestTenantLogHasOutcomes(t *testing.T) {
 		o := newOperator(t, c)
 		var pair wire.KeyPair
 		ends := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-		terms := wire.KeyTerms{Holder: "door 3", Galleries: []string{"door"}, Networks: []string{"10.0.0.0/8"}, Ends: ends}
+		terms := wire.KeyTerms{Holder: "door 3", Galleries: []string{"door"}, Networks: []string{"10.0.0.0/8"}, Ends: &ends}
 		text := "search-only door 3 galleries door networks 10.0.0.0/8 until " + ends.Format(time.RFC3339)
 		key := wire.NewKey{Tenant: "bank", Role: "search-only", KeyTerms: terms}
 		if status := o.ask(t, 0, http.MethodPost, wire.PathKeys, key, &pair); status != http.StatusCreated {

@@ -287,8 +287,16 @@ type KeyTerms struct {
 	Galleries []string `json:"galleries,omitempty"`
 	// Networks are the only ones that requests may come from, such as 10.0.0.0/8; none means all.
 	Networks []string `json:"networks,omitempty"`
-	// Ends is when the key ends; the zero time means never.
-	Ends time.Time `json:"ends,omitzero"`
+	// Ends is when the key ends; nil means never.
+	Ends *time.Time `json:"ends,omitempty"`
+}
+
+// End returns when the key ends, or the zero time for never.
+func (t *KeyTerms) End() time.Time {
+	if t.Ends == nil {
+		return time.Time{}
+	}
+	return *t.Ends
 }
 
 // KeyPair is a new access key. The secret is shown once.
