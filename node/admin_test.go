@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -21,11 +22,13 @@ import (
 )
 
 // Two addresses open silent connections to the admin port, more than they may have. A
-// third address still gets its answer.
+// third address still gets its answer, and so does another client at the first one. Each silent connection
+// ends within the time of a handshake.
 func TestAdminConnectionsAreBounded(t *testing.T) {
 	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, c *nodetest.Cluster) {
 		address := c.Nodes[0].Config.AdminAddress
 		const opened, perAddress = 100, 64
+		var silent []net.Conn
 		flood := func(from string) {
 			t.Helper()
 			var held atomic.Int64
@@ -34,6 +37,7 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 				conn, err := c.Network.Host(from).Dial(t.Context(), address)
 				must.Do(t, err)
 				t.Cleanup(func() { _ = conn.Close() })
+				silent = append(silent, conn)
 				must.Do(t, conn.SetReadDeadline(time.Now().Add(2*time.Second)))
 				work.Go(func() {
 					if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -51,6 +55,18 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 		}
 		if status, text := adminGet(t, c.Nodes[0], wire.PathLive); status != http.StatusOK {
 			t.Errorf("liveness during the flood: %d %s", status, text)
+		}
+		beside := *c.Nodes[0]
+		beside.Config.Network = c.Network.Host("10.0.9.2")
+		if status, text := adminGet(t, &beside, wire.PathReady); status != http.StatusOK {
+			t.Errorf("readiness for the address that floods: %d %s", status, text)
+		}
+		time.Sleep(5 * time.Second)
+		for _, conn := range silent {
+			must.Do(t, conn.SetReadDeadline(time.Now().Add(time.Second)))
+			if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal("a silent connection is still open")
+			}
 		}
 	})
 }

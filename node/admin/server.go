@@ -28,8 +28,10 @@ import (
 
 // Bounds of the admin port.
 const (
-	adminBodyMax    = 64 << 10
-	adminTimeout    = 30 * time.Second
+	adminBodyMax = 64 << 10
+	adminTimeout = 30 * time.Second
+	// adminHeadTime is the time for a TLS handshake, and then for the headers of a request.
+	adminHeadTime   = 5 * time.Second
 	orderTimeout    = adminTimeout - time.Second // leaves time for the answer
 	adminIdle       = time.Minute
 	adminHeaderMax  = 16 << 10
@@ -57,7 +59,7 @@ func Open(ctx context.Context, c Config) (*Port, error) {
 	}
 	p := &Port{cfg: c, conns: map[*tls.Conn]struct{}{}}
 	p.http = http.Server{
-		Handler: p.routes(), ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
+		Handler: p.routes(), ReadHeaderTimeout: adminHeadTime, ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
 		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax, ConnState: p.note,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
@@ -96,15 +98,7 @@ func (p *Port) note(c net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
-	if b := listener.Below(conn); b != nil {
-		switch state {
-		case http.StateActive:
-			b.Asks()
-		case http.StateIdle:
-			b.Rests()
-		case http.StateNew, http.StateHijacked, http.StateClosed:
-		}
-	}
+	listener.Note(conn, state)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch state {

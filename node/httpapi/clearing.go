@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"sync"
@@ -41,6 +42,13 @@ type clearingConn struct {
 
 	mu      sync.Mutex // guards closing
 	closing bool
+}
+
+// Handshake does the TLS handshake, in handshakeTime at most. fasthttp calls it first.
+func (c *clearingConn) Handshake() error {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	defer cancel()
+	return c.HandshakeContext(ctx)
 }
 
 // Read reads from the connection. It leaves larger memory as it is: that is the handler's.

@@ -70,6 +70,7 @@ const (
 	// readTimeoutPerMB.
 	readTimeoutDefault = 10 * time.Second
 	readTimeoutPerMB   = time.Second
+	handshakeTime      = 5 * time.Second // for the TLS handshake, or ReadTimeout if that is shorter
 	writeTimeout       = 30 * time.Second
 	idleTimeout        = 75 * time.Second
 )
@@ -92,8 +93,7 @@ type Limits struct {
 	// Connections is the most open connections, ConnectionsPerIP the most from one
 	// IPv4 address or IPv6 /64.
 	Connections, ConnectionsPerIP int
-	// ReadTimeout is the time for the TLS handshake, for the headers of a request,
-	// and for its body (10 s). Each MB of body adds 1 s.
+	// ReadTimeout is the time for the headers of a request, and for its body (10 s). Each MB of body adds 1 s.
 	ReadTimeout time.Duration
 }
 

@@ -58,30 +58,34 @@ func TestDrippedRequestsEnd(t *testing.T) {
 	}
 }
 
-// A client that never finishes its TLS handshake delays no other, even when it uses
-// up the connections of its address.
+// A client that never finishes its TLS handshakes delays no other, even at its own address when it uses up
+// the connections of that address: the oldest ones make room.
 func TestSilentConnectionsDelayNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := start(t, func(c *Config) {
-			c.Limits.ReadTimeout = 500 * time.Millisecond
-			c.Limits.ConnectionsPerIP = 5
-		})
-		var silent []net.Conn
-		for range 8 {
+		const most, opened = 5, 8
+		r := start(t, func(c *Config) { c.Limits.ConnectionsPerIP = most })
+		began := time.Now()
+		ended := make(chan time.Duration, opened)
+		for range opened {
 			c, err := r.network.Dial(t.Context(), r.addr)
 			must.Do(t, err)
 			defer c.Close()
-			silent = append(silent, c)
+			go func() { // ends with the connection
+				_, _ = io.Copy(io.Discard, c)
+				ended <- time.Since(began)
+			}()
 		}
-		for _, c := range silent[5:] { // connections beyond the address's share are closed at once
-			must.Do(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
-			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
-				t.Errorf("a connection too many: read %d, %v", n, err)
+		synctest.Wait()
+		if len(ended) != opened-most {
+			t.Errorf("%d of %d silent connections were closed, want %d", len(ended), opened, opened-most)
+		}
+		if a := r.send(signed{as: "biometric", method: "GET", target: "/v1.1/health"}); a.status != 200 || time.Since(began) != 0 {
+			t.Errorf("a client at the same address: %d %s after %v", a.status, a.body, time.Since(began))
+		}
+		for i := range opened {
+			if took := <-ended; i > opened-most && took != handshakeTime { // one more made room for the client
+				t.Errorf("a silent connection was open for %v, want %v", took, handshakeTime)
 			}
-		}
-		time.Sleep(time.Second) // the others have ReadTimeout
-		if a := r.send(signed{as: "biometric", method: "GET", target: "/v1.1/health"}); a.status != 200 {
-			t.Errorf("afterwards: %d %s", a.status, a.body)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -41,7 +42,7 @@ type Listener struct {
 	net.Listener
 	limits Limits
 
-	mu   sync.Mutex // guards open, byIP and idle; never held across I/O
+	mu   sync.Mutex // guards open, byIP, idle and asked of each Conn; never held across I/O
 	open map[*Conn]struct{}
 	byIP map[netip.Addr]int
 	idle list.List // of *Conn without a request, the longest idle first
@@ -118,39 +119,62 @@ func Remote(c net.Conn) netip.Addr {
 func (l *Listener) add(c *Conn) (victim *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.ip.IsValid() && l.byIP[c.ip] >= l.limits.PerIP {
+	switch {
+	case c.ip.IsValid() && l.byIP[c.ip] >= l.limits.PerIP:
+		victim = l.idlest(c.ip)
+	case len(l.open) >= l.limits.Connections:
+		victim = l.dispensable()
+	default:
+		return nil, l.admit(c)
+	}
+	if victim == nil {
 		return nil, false
 	}
-	if len(l.open) >= l.limits.Connections {
-		if victim = l.longestIdle(); victim == nil {
-			return nil, false
-		}
-		l.forget(victim)
-	}
+	l.forget(victim)
+	return victim, l.admit(c)
+}
+
+// admit counts c and returns true. The caller holds mu.
+func (l *Listener) admit(c *Conn) bool {
 	l.open[c] = struct{}{}
 	l.byIP[c.ip]++
 	c.waits = l.idle.PushBack(c)
-	return victim, true
+	return true
 }
 
-// longestIdle returns the connection that has to make room, or nil when all have a
+// dispensable returns the connection that makes room when all are taken, or nil when all have a
 // request. The caller holds mu.
-func (l *Listener) longestIdle() *Conn {
+func (l *Listener) dispensable() *Conn {
 	most := netip.Addr{}
 	for ip, n := range l.byIP {
 		if n > l.byIP[most] {
 			most = ip
 		}
 	}
-	for e := l.idle.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*Conn); c.ip == most {
-			return c
-		}
+	if c := l.idlest(most); c != nil {
+		return c
 	}
 	if e := l.idle.Front(); e != nil {
 		return e.Value.(*Conn)
 	}
 	return nil
+}
+
+// idlest returns the oldest connection of an address on which no request has come yet, a handshake
+// that does not end for example. If there is none, it returns the longest idle one of the address, or
+// nil. The caller holds mu.
+func (l *Listener) idlest(ip netip.Addr) (longest *Conn) {
+	for e := l.idle.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*Conn)
+		switch {
+		case c.ip != ip:
+		case !c.asked:
+			return c
+		case longest == nil:
+			longest = c
+		}
+	}
+	return longest
 }
 
 // remove stops counting c.
@@ -203,6 +227,7 @@ type Conn struct {
 	listener *Listener
 	ip       netip.Addr
 	waits    *list.Element // of listener.idle, nil with a request; guarded by its mu
+	asked    bool          // a request has come
 	linger   atomic.Bool
 	once     sync.Once
 	err      error
@@ -212,6 +237,7 @@ type Conn struct {
 func (c *Conn) Asks() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
+	c.asked = true
 	c.listener.busy(c)
 }
 
@@ -222,6 +248,21 @@ func (c *Conn) Rests() {
 	defer l.mu.Unlock()
 	if _, here := l.open[c]; here && c.waits == nil {
 		c.waits = l.idle.PushBack(c)
+	}
+}
+
+// Note tells the Conn below c of the state that an http.Server sees it in (http.Server.ConnState).
+func Note(c net.Conn, state http.ConnState) {
+	b := Below(c)
+	if b == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		b.Asks()
+	case http.StateIdle:
+		b.Rests()
+	case http.StateNew, http.StateHijacked, http.StateClosed:
 	}
 }
 

@@ -99,8 +99,8 @@ func TestConnectionIsCountedOnce(t *testing.T) {
 	}
 }
 
-// When all connections are taken, idle ones make room, and first an idle one of the
-// address with the most connections.
+// When an address has its share, or all connections are taken, one makes room: of the address, or of the
+// one with the most connections. One without any request goes first, then the longest idle one.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	l := New(nil, Limits{Connections: 4, PerIP: 3})
@@ -127,12 +127,14 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	a := open("a", "192.0.2.9", "")
 	b := open("b", "192.0.2.9", "")
 	c := open("c", "192.0.2.9", "")
-	open("d", "192.0.2.9", "refused") // its address has its share
 	a.Asks()
-	e := open("e", "192.0.2.2", "b") // a has a request
 	a.Rests()
-	f := open("f", "192.0.2.3", "c") // c had its request later
-	for _, busy := range []*Conn{a, e, f} {
+	b.Asks()
+	b.Rests()
+	open("d", "192.0.2.9", "c")      // its address has its share; c never had a request
+	e := open("e", "192.0.2.2", "d") // nor had d
+	f := open("f", "192.0.2.3", "a") // all of its address had requests; a's was first
+	for _, busy := range []*Conn{b, e, f} {
 		busy.Asks()
 	}
 	g := open("g", "192.0.2.4", "other") // the only one without a request
@@ -141,7 +143,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	g.Rests()
 	g.Rests() // twice is once
 	open("i", "192.0.2.5", "g")
-	if len(l.open) != 4 || l.idle.Len() != 1 || b.waits != nil || c.waits != nil || other.waits != nil {
+	if len(l.open) != 4 || l.idle.Len() != 1 || a.waits != nil || c.waits != nil || other.waits != nil {
 		t.Errorf("%d open, %d of them idle, want 4 and 1", len(l.open), l.idle.Len())
 	}
 }

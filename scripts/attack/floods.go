@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"facet/node/wire"
 	"facet/scripts/bench/machine"
 )
 
@@ -20,9 +22,11 @@ const (
 	perAddress      = 2048 // the most that a node keeps
 	dialsAtOnce     = 64
 	// idleWait is the longest time in which a node closes the connections that are too many.
-	// It gives the others 10 s for the handshake.
-	idleWait  = 7 * time.Second
+	// It gives the others 5 s for the handshake.
+	idleWait  = 4 * time.Second
 	idlePause = 200 * time.Millisecond
+
+	silentAdmins = 64 // connections to an admin port, as many as an address may have
 
 	slowClients = 250 // of each kind
 	dripPause   = 400 * time.Millisecond
@@ -59,6 +63,7 @@ func (a floods) flood(c *tally) error {
 			watching.Go(func() { times[node] = a.watch(c, node, stop) })
 		}
 		work.Go(func() { a.idle(c) })
+		work.Go(func() { a.silent(c, admins[0]) })
 		work.Go(func() {
 			a.slow(c, "headers", func(int) []byte { return []byte("POST /v1.1/face/search HTTP/1.1\r\nX-Slow: ") })
 		})
@@ -134,6 +139,31 @@ func (a floods) idle(c *tally) {
 	if left > perAddress {
 		c.got("%d connections of one address stayed open, want at most %d", left, perAddress)
 	}
+}
+
+// silent takes all connections to an admin port that an address may have. The address is served
+// nevertheless.
+func (a floods) silent(c *tally, admin string) {
+	from := address{6, 50}
+	for range silentAdmins {
+		c.try()
+		conn, err := a.dialTCP(admin, from)
+		if err != nil {
+			c.got("a silent connection to an admin port: %v, so this shows nothing", err)
+			return
+		}
+		defer conn.Close()
+	}
+	client := http.Client{Timeout: watchMost, Transport: &http.Transport{
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return a.dialTCP(admin, from) },
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
+	answer, err := client.Get("https://" + admin + wire.PathReady)
+	if err != nil {
+		c.got("an admin port beside %d silent connections: %v", silentAdmins, err)
+		return
+	}
+	_ = answer.Body.Close()
 }
 
 // keptOpen returns how many of the connections the other end has not closed.

@@ -81,7 +81,8 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler: s, MaxHeaderBytes: headerBytesMax, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it tells what browsers do
+		ConnState: listener.Note,
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it tells what browsers do
 	}
 	bounded := listener.New(ln, listener.Limits{Connections: connectionsMax, PerIP: connectionsMax})
 	s.serving.Go(func() { _ = s.http.Serve(bounded) }) // until Close
