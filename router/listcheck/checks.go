@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"facet/engine/score"
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/router/calls"
 	"facet/shard/kernel"
@@ -64,6 +65,8 @@ type Double struct {
 type Checks struct {
 	table *score.Table
 
+	places, rows *fair.Pool // shared by tenants
+
 	// mu guards open and the rows of its checks. Whoever holds a check's mu may take it, not the
 	// other way round.
 	mu   sync.Mutex
@@ -87,7 +90,7 @@ type check struct {
 
 // New returns a node's checks. table has the scores of similarities.
 func New(table *score.Table) *Checks {
-	return &Checks{table: table, open: map[id.UUID]*check{}}
+	return &Checks{table: table, places: fair.NewPool(nodeChecksMax), rows: fair.NewPool(nodeRowsMax), open: map[id.UUID]*check{}}
 }
 
 // Unknown returns the error for a check that this node does not keep.
@@ -99,7 +102,7 @@ func busy(message string) error {
 	return &calls.Error{Kind: calls.Busy, Message: message, RetryAfter: busyRetry}
 }
 
-// Begin begins a check. The error is Busy when there are too many.
+// Begin begins a check. The error is Busy when the tenant has its share of them.
 func (c *Checks) Begin(name id.UUID, owner Owner) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +112,7 @@ func (c *Checks) Begin(name id.UUID, owner Owner) error {
 			own++
 		}
 	}
-	if own >= tenantChecksMax || len(c.open) >= nodeChecksMax {
+	if own >= tenantChecksMax || !c.places.Take(owner.Tenant, 1) {
 		return busy("too many checks are open; end one, or try again later")
 	}
 	k := &check{owner: owner, arena: kernel.NewArena(0), used: time.Now(), slots: map[uint32]int{}}
@@ -139,6 +142,7 @@ func (c *Checks) Compare(name id.UUID, owner Owner, r Row) ([]Double, error) {
 	}
 	err = k.put(r)
 	c.mu.Lock()
+	c.rows.Give(owner.Tenant, int64(k.rows-len(k.slots))) // a row that could not be stored
 	k.rows = len(k.slots)
 	c.mu.Unlock()
 	if err != nil {
@@ -162,9 +166,8 @@ func (c *Checks) find(name id.UUID, owner Owner) (*check, error) {
 func (c *Checks) reserve(k *check) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	own, all := 0, 0
+	own := 0
 	for _, other := range c.open {
-		all += other.rows
 		if other.owner.Tenant == k.owner.Tenant {
 			own += other.rows
 		}
@@ -172,7 +175,7 @@ func (c *Checks) reserve(k *check) error {
 	switch {
 	case k.rows >= RowsMax:
 		return calls.Errorf(calls.InvalidRequest, ReasonFull, "the check has %d rows with a face, the most it can have: split the list", RowsMax)
-	case own >= RowsMax || all >= nodeRowsMax:
+	case own >= RowsMax || !c.rows.Take(k.owner.Tenant, 1):
 		return busy("other checks fill this node; end one, or try again later")
 	}
 	k.rows++
@@ -265,6 +268,8 @@ func (c *Checks) end(name id.UUID, k *check) error {
 	k.idle.Stop()
 	c.mu.Lock()
 	delete(c.open, name)
+	c.places.Give(k.owner.Tenant, 1)
+	c.rows.Give(k.owner.Tenant, int64(k.rows))
 	c.mu.Unlock()
 	if k.matrix != nil {
 		k.matrix.Free() // zeroes them

@@ -175,6 +175,7 @@ func TestRowsOfChecksAreBounded(t *testing.T) {
 		must.Do(t, c.Begin(n, owner))
 	}
 	want(t, c, row(1, 1))
+	c.rows.Take(tenant.Tenant, RowsMax-1)
 	c.open[name].rows = RowsMax
 	_, err := c.Compare(name, tenant, row(2, 2))
 	wantReason(t, err, calls.InvalidRequest, ReasonFull)
@@ -183,10 +184,15 @@ func TestRowsOfChecksAreBounded(t *testing.T) {
 	if _, err := c.Compare(foreign, other, row(2, 2)); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
-	c.open[name].rows = nodeRowsMax
+	for c.rows.Take(other.Tenant, 1) { // its share of the node
+	}
 	_, err = c.Compare(foreign, other, row(3, 3))
 	wantReason(t, err, calls.Busy, "")
-	want(t, c, row(1, 1)) // it has its place
+	third := Owner{Tenant: id.Tenant{UUID: id.UUID{7}}}
+	must.Do(t, c.Begin(id.UUID{7}, third))
+	if _, err := c.Compare(id.UUID{7}, third, row(1, 1)); err != nil {
+		t.Errorf("a third tenant: %v", err)
+	}
 }
 
 // BenchmarkCompare compares a row with a full check.
