@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -208,6 +210,46 @@ func TestRefusedOperatorsAreCounted(t *testing.T) {
 		n, reasons := count()
 		if n != want || len(reasons) == 3 && slices.ContainsFunc(reasons, func(r string) bool { return r != "NoCertificate 5, WrongCertificate 5, WrongRole 5" }) {
 			t.Errorf("%d refused requests are recorded, want %d: %q", n, want, reasons)
+		}
+	})
+}
+
+// Requests for health are counted in the log of their tenant: a minute of a key and node has one record.
+func TestHealthIsCounted(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Shards: 2}, func(t *testing.T, c *nodetest.Cluster) {
+		waitNewest(t, c)
+		client, tenant := c.ClientOf("bank")
+		const each = 60
+		want := map[string]int{}
+		minute := time.Now().Unix() / 60
+		for _, m := range c.Nodes {
+			for range each {
+				want[strconv.Itoa(client.Call(t, m.URL, http.MethodGet, "/v1.1/health", nil).Status)]++
+			}
+		}
+		if time.Now().Unix()/60 != minute || want["200"]+want["429"] != len(c.Nodes)*each || want["429"] == 0 {
+			t.Fatalf("the answers are %v, and the minute is over: %v", want, time.Now().Unix()/60 != minute)
+		}
+		for _, m := range c.Nodes {
+			m.Node.RecordRefusals(minute + 1)
+		}
+		a := auditOf(t, promises{c}, client, tenant)
+		var got map[string]int
+		records := 0
+		until(func() bool {
+			got, records = map[string]int{}, 0
+			for _, r := range acts(a.read(t, 0), "ask for health") {
+				records++
+				for part := range strings.SplitSeq(r.Reason, ", ") {
+					status, n, _ := strings.Cut(part, " ")
+					k, _ := strconv.Atoi(n)
+					got[status] += k
+				}
+			}
+			return records >= len(c.Nodes)
+		})
+		if records != len(c.Nodes) || !maps.Equal(got, want) {
+			t.Errorf("%d records count %v, want %d and %v", records, got, len(c.Nodes), want)
 		}
 	})
 }

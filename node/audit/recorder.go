@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/node/audit/entry"
 	"facet/node/loop"
@@ -29,7 +30,7 @@ const (
 	gatherMost = 1000
 	// flushTime is how long Run waits at its end until the logs have all records.
 	flushTime = time.Second
-	// waitingBytesMax is the most bytes of records that are on no majority yet.
+	// waitingBytesMax is the most bytes of records that are on no majority yet. Tenants share them.
 	waitingBytesMax = 256 << 20
 	// batchBytes is the size from which a batch takes no more records.
 	batchBytes = auditlog.BatchBytesMax - auditlog.SealedMax
@@ -39,7 +40,7 @@ const (
 var (
 	// ErrLate is returned when a record was not durable in time. It may become durable later.
 	ErrLate = errors.New("audit: the record of the request is not durable in time")
-	// ErrFull is returned when too many records wait.
+	// ErrFull is returned when too many records of the tenant wait.
 	ErrFull = errors.New("audit: too many records wait for the audit log")
 )
 
@@ -64,17 +65,19 @@ type Config struct {
 // Recorder makes records durable.
 type Recorder struct {
 	*loop.Loop
-	cfg   Config
-	spool *spool
+	cfg     Config
+	spool   *spool
+	waiting *fair.Pool // bytes of records that are on no majority yet
 	// refusals are the requests without a valid signature that no record counts yet, operators those that the admin
 	// port has refused.
 	refusals, operators refusals
+	// health are the requests for health that no record counts yet.
+	health perMinute[Asker, statuses]
 
-	mu    sync.Mutex // guards lines, dirty, waiting, counts and closed
+	mu    sync.Mutex // guards lines, dirty, counts and closed
 	lines map[id.Tenant]*line
 	// dirty are the lines with records that the spool may take.
-	dirty   []*line
-	waiting int64 // bytes of records that are on no majority yet
+	dirty []*line
 	// counts has the tenants with a quota of records.
 	counts map[id.Tenant]*count
 	closed bool
@@ -118,7 +121,9 @@ type line struct {
 
 // New returns a Recorder. It reads the batches that a former process left in the spool, which Run sends.
 func New(cfg Config) (*Recorder, error) {
-	r := &Recorder{Loop: loop.New("audit"), cfg: cfg, lines: make(map[id.Tenant]*line), counts: make(map[id.Tenant]*count), closing: make(chan struct{})}
+	r := &Recorder{Loop: loop.New("audit"), cfg: cfg, waiting: fair.NewPool(waitingBytesMax), lines: make(map[id.Tenant]*line), counts: make(map[id.Tenant]*count), closing: make(chan struct{})}
+	r.refusals.most, r.operators.most = sourcesMax, sourcesMax
+	r.health.most = math.MaxInt // operators have made each key
 	r.stop, r.cancel = context.WithCancel(context.Background())
 	var err error
 	r.spool, err = openSpool(cfg.Folder)
@@ -213,7 +218,7 @@ func (r *Recorder) add(tenant id.Tenant, key *seal.Key, e Event, spools bool) (*
 	switch {
 	case r.closed:
 		return nil, ErrLate
-	case r.waiting+int64(len(w.Sealed)) > waitingBytesMax:
+	case !r.waiting.Take(tenant, int64(len(w.Sealed))):
 		return nil, ErrFull
 	}
 	l := r.lines[tenant]
@@ -221,7 +226,6 @@ func (r *Recorder) add(tenant id.Tenant, key *seal.Key, e Event, spools bool) (*
 		l = newLine(tenant)
 		r.lines[tenant] = l
 	}
-	r.waiting += int64(len(w.Sealed))
 	l.queue = append(l.queue, w)
 	l.spools = spools
 	if !l.sending {
@@ -313,7 +317,7 @@ func (r *Recorder) send(l *line) {
 		l.framed = max(0, l.framed-len(of))
 		var gone []*frame
 		for _, w := range of {
-			r.waiting -= int64(len(w.Sealed))
+			r.waiting.Give(l.tenant, int64(len(w.Sealed)))
 			close(w.committed)
 			if w.frame == nil {
 				continue
@@ -372,8 +376,4 @@ func (r *Recorder) follow(tenant id.Tenant) error {
 }
 
 // Waiting returns the bytes of the records that are on no majority yet.
-func (r *Recorder) Waiting() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.waiting
-}
+func (r *Recorder) Waiting() int64 { return r.waiting.Used() }

@@ -117,6 +117,24 @@ func start(t *testing.T, c *cluster, folder string) (r *Recorder, stop func()) {
 	return r, func() { cancel(); work.Wait() }
 }
 
+// A tenant whose records wait leaves room for those of another.
+func TestWaitingRecordsAreSharedByTenants(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, metafsm.AuditBestEffort)
+	other := id.Tenant{UUID: id.UUID{2}}
+	must.Do(t, c.book.Begin(other, nil))
+	r, stop := start(t, c, t.TempDir())
+	defer stop()
+	for n := int64(1 << 20); n > 0; n /= 2 {
+		for r.waiting.Take(bank, n) {
+		}
+	}
+	if err := r.Record(t.Context(), bank, event(1)); !errors.Is(err, ErrFull) {
+		t.Errorf("a tenant beyond its share: got %v, want ErrFull", err)
+	}
+	must.Do(t, r.Record(t.Context(), other, event(2)))
+}
+
 func event(n int) Event {
 	e := entry.New(entry.Request, time.UnixMilli(int64(n)))
 	e.ID = [16]byte{1, byte(n >> 8), byte(n)}

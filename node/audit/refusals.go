@@ -76,51 +76,50 @@ func (n *refused) sum() (all uint64) {
 	return all
 }
 
-// refusals counts the refused requests of a port by minute and address.
-type refusals struct {
+// perMinute counts requests by minute and by a name. Those beyond its most names are counted under the zero name.
+type perMinute[N comparable, C any] struct {
+	most int
+
 	mu sync.Mutex // guards minutes
 	// minutes has the counts by minute since 1970. Those of the minutes that are over go to the log.
-	minutes map[int64]*refusedMinute
+	minutes map[int64]map[N]*C
 }
 
-// refusedMinute has the counts of a minute.
-type refusedMinute struct {
-	of     map[netip.Addr]*refused
-	others refused
-}
+// refusals counts the refused requests of a port by address. The zero address stands for all others.
+type refusals = perMinute[netip.Addr, refused]
 
-// count counts a request at a time.
-func (c *refusals) count(at time.Time, source netip.Addr, why Refusal) {
+// count adds a request to the count of a name, at a time.
+func (c *perMinute[N, C]) count(at time.Time, name N, add func(*C)) {
 	minute := at.Unix() / 60
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.minutes[minute]
 	if m == nil {
-		m = &refusedMinute{of: make(map[netip.Addr]*refused)}
+		m = make(map[N]*C)
 		if c.minutes == nil {
-			c.minutes = make(map[int64]*refusedMinute)
+			c.minutes = make(map[int64]map[N]*C)
 		}
 		if len(c.minutes) == minutesMax {
 			delete(c.minutes, slices.Min(slices.Collect(maps.Keys(c.minutes))))
 		}
 		c.minutes[minute] = m
 	}
-	n := m.of[source]
-	switch {
-	case n == nil && len(m.of) == sourcesMax:
-		n = &m.others
-	case n == nil:
-		n = new(refused)
-		m.of[source] = n
+	if m[name] == nil && len(m) >= c.most {
+		name = *new(N)
 	}
-	n[why]++
+	n := m[name]
+	if n == nil {
+		n = new(C)
+		m[name] = n
+	}
+	add(n)
 }
 
 // take removes the minutes before one and returns them.
-func (c *refusals) take(before int64) map[int64]*refusedMinute {
+func (c *perMinute[N, C]) take(before int64) map[int64]map[N]*C {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	taken := make(map[int64]*refusedMinute)
+	taken := make(map[int64]map[N]*C)
 	for minute, m := range c.minutes {
 		if minute < before {
 			taken[minute] = m
@@ -136,7 +135,7 @@ func (r *Recorder) Refused(source netip.Addr, why Refusal) {
 	if why >= NoCertificate {
 		of = &r.operators
 	}
-	of.count(time.Now(), source.Unmap(), why)
+	of.count(time.Now(), source.Unmap(), func(n *refused) { n[why]++ })
 }
 
 // keepRefusals records the minutes that are over, until ctx ends.
@@ -147,11 +146,12 @@ func (r *Recorder) keepRefusals(ctx context.Context) {
 	}
 }
 
-// RecordRefusals records the counts of the minutes before one: for each port a record for each address, and one for
-// those beyond sourcesMax.
+// RecordRefusals records the counts of the minutes before one: of health a record for each access key, and for each
+// port one for each address, and one for those beyond sourcesMax.
 func (r *Recorder) RecordRefusals(before int64) {
 	ctx, cancel := context.WithTimeout(r.stop, sendTimeout)
 	defer cancel()
+	recordHealth(r, r.health.take(before))
 	if _, err := r.cfg.Log.BeginAudit(ctx, id.ClusterLog); err != nil {
 		return // they wait
 	}
@@ -160,22 +160,17 @@ func (r *Recorder) RecordRefusals(before int64) {
 }
 
 // recordRefusals records counts with an operation.
-func recordRefusals(r *Recorder, operation string, taken map[int64]*refusedMinute) {
+func recordRefusals(r *Recorder, operation string, taken map[int64]map[netip.Addr]*refused) {
 	for _, minute := range slices.Sorted(maps.Keys(taken)) {
 		m := taken[minute]
-		record := func(source netip.Addr, n *refused) {
+		for _, source := range slices.SortedFunc(maps.Keys(m), netip.Addr.Compare) {
+			n := m[source]
 			e := entry.New(entry.Act, time.Unix(60*minute, 0))
 			e.Operation, e.Reason, e.Count = operation, n.String(), n.sum()
 			if source.IsValid() {
 				e.From(source)
 			}
 			r.Correct(id.ClusterLog, Event{Record: e})
-		}
-		for _, source := range slices.SortedFunc(maps.Keys(m.of), netip.Addr.Compare) {
-			record(source, m.of[source])
-		}
-		if m.others.sum() > 0 {
-			record(netip.Addr{}, &m.others)
 		}
 	}
 }

@@ -10,14 +10,14 @@ import (
 // Counts stay exact and bounded under a flood from many addresses and in many minutes.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
-	var c refusals
+	c := refusals{most: sourcesMax}
 	at := time.Unix(600, 0)
 	const workers, sources = 4, sourcesMax + 300
 	var work sync.WaitGroup
 	for w := range workers {
 		work.Go(func() {
 			for i := range sources {
-				c.count(at, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), Refusal(w)%refusalsCount)
+				c.count(at, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), func(n *refused) { n[Refusal(w)%refusalsCount]++ })
 			}
 		})
 	}
@@ -27,18 +27,19 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	taken := c.take(11)
 	m := taken[10]
-	if len(taken) != 1 || m == nil || len(m.of) != sourcesMax {
+	if len(taken) != 1 || m == nil || len(m) != sourcesMax+1 {
 		t.Fatalf("%d minutes with %+v", len(taken), m)
 	}
-	all := m.others.sum()
-	for _, n := range m.of {
+	var all uint64
+	for _, n := range m {
 		all += n.sum()
 	}
-	if want := uint64(workers * sources); all != want || m.others.sum() != workers*300 {
-		t.Errorf("%d requests were counted, %d as others, want %d and %d", all, m.others.sum(), want, workers*300)
+	others := m[netip.Addr{}].sum()
+	if want := uint64(workers * sources); all != want || others != workers*300 {
+		t.Errorf("%d requests were counted, %d as others, want %d and %d", all, others, want, workers*300)
 	}
 	for i := range int64(minutesMax + 5) {
-		c.count(time.Unix(60*i, 0), netip.Addr{}, TooOften)
+		c.count(time.Unix(60*i, 0), netip.Addr{}, func(n *refused) { n[TooOften]++ })
 	}
 	waiting := c.take(1 << 40)
 	if len(waiting) != minutesMax || waiting[4] != nil || waiting[5] == nil {

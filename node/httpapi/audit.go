@@ -42,6 +42,8 @@ type Auditor interface {
 	Correct(tenant id.Tenant, e audit.Event)
 	// Refused counts a request without a valid signature. It must be quick.
 	Refused(source netip.Addr, why audit.Refusal)
+	// Health counts the answer to a request for health. It must be quick.
+	Health(who audit.Asker, status int)
 }
 
 // trail has what the record of a request says beside its head.
@@ -242,9 +244,14 @@ func (c *call) event(kind entry.Kind) audit.Event {
 }
 
 // audited returns the answer when the request's record is durable, or the error that the client gets
-// instead. Unauthenticated requests are counted only (refused).
+// instead. Unauthenticated requests (refused) and those for health are counted only.
 func (s *Server) audited(rc *fasthttp.RequestCtx, c *call, a answer) answer {
 	if !c.recorded() {
+		return a
+	}
+	if c.op != nil && c.op.pattern == healthPattern {
+		signer := &c.trail.signer
+		s.cfg.Audit.Health(audit.Asker{Tenant: signer.Tenant, Key: signer.ID, Holder: signer.Holder}, a.status)
 		return a
 	}
 	if err := c.lookUpLate(); err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"math"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -26,14 +27,24 @@ const reasonRateLimit = "RateLimit"
 // bucket of its own and takes nothing from another. The bounds hold for this node:
 // a cluster of three admits three times as many requests.
 type rates struct {
-	mu           sync.Mutex // guards tenants and applications; held for arithmetic and Config.Quota only
+	mu           sync.Mutex // guards tenants, applications and health; held for arithmetic and Config.Quota only
 	tenants      buckets
 	applications buckets
+	health       buckets // of access keys
 }
+
+// Bounds of the requests of an access key for health.
+const (
+	healthPerSecond = 10
+	healthBurst     = 50
+)
 
 // newRates returns rates with these bounds.
 func newRates(tenant, application Rate) *rates {
-	return &rates{tenants: newBuckets(tenant), applications: newBuckets(application)}
+	return &rates{
+		tenants: newBuckets(tenant), applications: newBuckets(application),
+		health: newBuckets(Rate{PerSecond: healthPerSecond, Burst: healthBurst}),
+	}
 }
 
 // set changes the bounds. Buckets of another size are replaced by full ones.
@@ -86,6 +97,18 @@ func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application
 		r.applications.take(now, application.UUID, c)
 	}
 	return 0
+}
+
+// takeHealth takes a request of an access key for health and returns 0, or after how long the next one may come.
+func (r *rates) takeHealth(now time.Time, accessKey string) time.Duration {
+	name := pairOf(accessKey, netip.Addr{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait := r.health.wait(now, name, one)
+	if wait == 0 {
+		r.health.take(now, name, one)
+	}
+	return wait
 }
 
 // buckets is a set of token buckets. A full bucket behaves like a missing one, so full

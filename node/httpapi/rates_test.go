@@ -190,6 +190,32 @@ func ask(r *running, clock *hand, as, key, method, target, body string) received
 	return r.send(q)
 }
 
+// Each access key has a bound of its own for health.
+func TestHealthIsBoundedByAccessKey(t *testing.T) {
+	t.Parallel()
+	r, clock := limited(t, Rules{})
+	health := func(as string, status int) {
+		t.Helper()
+		a := ask(r, clock, as, "", "GET", "/v1.1/health", "")
+		if a.status != status || status == 429 && (a.header.Get("Retry-After") != "1" || a.body != `{"message":"Too many requests.","reason":"RateLimit"}`) {
+			t.Fatalf("%s: got %d %s, Retry-After %q, want %d", as, a.status, a.body, a.header.Get("Retry-After"), status)
+		}
+	}
+	for range healthBurst {
+		health("biometric", 200)
+	}
+	health("biometric", 429)
+	health("admin", 200)
+	if a := ask(r, clock, "biometric", "app", "GET", "/v1.1/tags", ""); a.status != 200 {
+		t.Errorf("another operation: %d %s", a.status, a.body)
+	}
+	clock.move(time.Second)
+	for range healthPerSecond {
+		health("biometric", 200)
+	}
+	health("biometric", 429)
+}
+
 func TestTooFastIs429WithRetryAfter(t *testing.T) {
 	t.Parallel()
 	r, clock := limited(t, Rules{TenantRate: Rate{PerSecond: 0.25, Burst: 3}})

@@ -161,12 +161,15 @@ func (c *call) beginning() trace.Beginning {
 }
 
 // admit returns the error that keeps a signed request from op: its rate, route,
-// role or API key. A request that is refused here counts too. Health has no rate: a
-// monitor must not mistake a busy tenant for a broken service.
+// role or API key. A request that is refused here counts too. Health has a rate of its
+// own, by access key: a monitor must not mistake a busy tenant for a broken service.
 func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	if op != nil && op.pattern == healthPattern {
 		if !permits(c.key.Role, op.right) {
 			return forbidden(whyRole)
+		}
+		if wait := c.server.rates.takeHealth(c.server.cfg.Now(), c.key.ID); wait > 0 {
+			return tooFast(wait)
 		}
 		return nil
 	}

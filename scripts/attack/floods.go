@@ -28,6 +28,11 @@ const (
 
 	silentAdmins = 64 // connections to an admin port, as many as an address may have
 
+	// A key may ask a node for health healthBurst times at once and healthRate times a second.
+	healthTries = 400
+	healthBurst = 50
+	healthRate  = 10
+
 	slowClients = 250 // of each kind
 	dripPause   = 400 * time.Millisecond
 	// slowMost is the longest that a node may wait for headers, or for a body of 1 MiB.
@@ -64,6 +69,7 @@ func (a floods) flood(c *tally) error {
 		}
 		work.Go(func() { a.idle(c) })
 		work.Go(func() { a.silent(c, admins[0]) })
+		work.Go(func() { a.health(c) })
 		work.Go(func() {
 			a.slow(c, "headers", func(int) []byte { return []byte("POST /v1.1/face/search HTTP/1.1\r\nX-Slow: ") })
 		})
@@ -164,6 +170,30 @@ func (a floods) silent(c *tally, admin string) {
 		return
 	}
 	_ = answer.Body.Close()
+}
+
+// health asks a node for health as fast as it can, with the key that may do the least. The node answers no more
+// than it promises.
+func (a floods) health(c *tally) {
+	l := line{target: a.target, from: address{6, 51}}
+	defer l.close()
+	served, began := 0, time.Now()
+	for range healthTries {
+		c.try()
+		got, err := l.do(a.sign(0, a.thief.only, http.MethodGet, "/v1.1/health", nil).raw())
+		switch {
+		case err != nil:
+			c.got("health: %v", err)
+			return
+		case got.status == http.StatusOK:
+			served++
+		case got.status != http.StatusTooManyRequests:
+			c.got("health: %s", got)
+		}
+	}
+	if most := healthBurst + int(healthRate*time.Since(began).Seconds()) + 1; served > most {
+		c.got("health was answered %d times, want at most %d", served, most)
+	}
 }
 
 // keptOpen returns how many of the connections the other end has not closed.

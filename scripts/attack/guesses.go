@@ -16,9 +16,9 @@ import (
 const (
 	guessTime    = 5 * time.Second
 	guessers     = 8
-	guessPause   = 20 * time.Millisecond // of one bad client
-	honestPause  = 50 * time.Millisecond
-	failuresFree = 20 // wrong signatures at once of a key and address
+	guessPause   = 20 * time.Millisecond  // of one bad client
+	honestPause  = 100 * time.Millisecond // health is served ten times a second
+	failuresFree = 20                     // wrong signatures at once of a key and address
 	// slowedBy is the most that a good client's p99 may grow beside bad ones: the machine
 	// has two cores, and these clients run on it.
 	slowedBy = 250 * time.Millisecond
