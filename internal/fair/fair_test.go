@@ -342,7 +342,7 @@ func TestCancelledCallerLosesNoTurn(t *testing.T) {
 func TestPoolKeepsSomeForTheNext(t *testing.T) {
 	t.Parallel()
 	const size = 1000
-	p := fair.NewPool(size)
+	p := fair.NewPool[id.Tenant](size)
 	fill := func(who id.Tenant) (n int64) {
 		for p.Take(who, 1) {
 			n++
@@ -365,7 +365,7 @@ func TestPoolKeepsSomeForTheNext(t *testing.T) {
 
 func TestNewTenantGetsLargePiece(t *testing.T) {
 	t.Parallel()
-	p := fair.NewPool(100)
+	p := fair.NewPool[id.Tenant](100)
 	if !p.Take(alice, 90) || p.Take(alice, 5) || p.Take(bob, 11) || !p.Take(bob, 10) || p.Room(carol, 1) {
 		t.Errorf("%d of 100 are taken", p.Used())
 	}

@@ -49,7 +49,7 @@ var ErrFull = errors.New("fair: the queue is full")
 // turn is lent to it. It is safe for concurrent use.
 type Queue struct {
 	slots  int
-	places *Pool // one for each waiter; its lock is taken with mu held
+	places *Pool[id.Tenant] // one for each waiter; its lock is taken with mu held
 
 	mu      sync.Mutex // guards all below and the turns; held for a walk over the lines only
 	busy    int        // turns that have started and neither ended nor lent their slot
@@ -84,7 +84,7 @@ type Turn struct {
 // callers wait. Both are at least 1.
 func NewQueue(workers, waiting int) *Queue {
 	return &Queue{
-		slots: max(1, workers), places: NewPool(int64(max(1, waiting))),
+		slots: max(1, workers), places: NewPool[id.Tenant](int64(max(1, waiting))),
 		typical: turnFirst, lines: make(map[id.Tenant]*line), lately: make(map[id.Tenant]usage),
 	}
 }

@@ -67,7 +67,7 @@ type Recorder struct {
 	*loop.Loop
 	cfg     Config
 	spool   *spool
-	waiting *fair.Pool // bytes of records that are on no majority yet
+	waiting *fair.Pool[id.Tenant] // bytes of records that are on no majority yet
 	// refusals are the requests without a valid signature that no record counts yet, operators those that the admin
 	// port has refused.
 	refusals, operators refusals
@@ -121,7 +121,7 @@ type line struct {
 
 // New returns a Recorder. It reads the batches that a former process left in the spool, which Run sends.
 func New(cfg Config) (*Recorder, error) {
-	r := &Recorder{Loop: loop.New("audit"), cfg: cfg, waiting: fair.NewPool(waitingBytesMax), lines: make(map[id.Tenant]*line), counts: make(map[id.Tenant]*count), closing: make(chan struct{})}
+	r := &Recorder{Loop: loop.New("audit"), cfg: cfg, waiting: fair.NewPool[id.Tenant](waitingBytesMax), lines: make(map[id.Tenant]*line), counts: make(map[id.Tenant]*count), closing: make(chan struct{})}
 	r.refusals.most, r.operators.most = sourcesMax, sourcesMax
 	r.health.most = math.MaxInt // operators have made each key
 	r.stop, r.cancel = context.WithCancel(context.Background())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"facet/internal/id"
 	"facet/internal/stale"
 )
 
@@ -24,26 +23,30 @@ const (
 type body struct {
 	bytes []byte // nil with hashBody
 	hash  [sha256.Size]byte
-	taken int       // bytes of Server.bodies, to be returned
-	whose id.Tenant // the tenant that they are counted for, as the request names it
+	taken int // bytes of Server.bodies, to be returned
+	payer payer
 	// done is set when the stream was read to its end.
 	done bool
 }
 
-// readBody reads the body from r for the tenant that the request names. It takes
-// memory as the bytes come, never on the word of the client. On an error it keeps
-// nothing of the budget.
-func (s *Server) readBody(r *bodyReader, whose id.Tenant, use bodyUse) (body, error) {
-	b := body{whose: whose}
+// readBody reads the body from r. It takes memory as the bytes come, never on the word of the
+// client. On an error it keeps nothing of the budget.
+func (s *Server) readBody(r *bodyReader, pays payer, use bodyUse) (body, error) {
+	b := body{payer: pays}
 	var err error
-	if use == hashBody {
+	if r.chunked || r.left > 0 {
+		err = r.extend()
+	}
+	switch {
+	case err != nil:
+	case use == hashBody:
 		err = hashOf(r, &b)
-	} else {
+	default:
 		err = s.fill(r, &b)
 	}
 	if err != nil {
 		clear(b.bytes)
-		s.bodies.Give(whose, int64(b.taken))
+		s.giveBody(pays, b.taken)
 		return body{}, err
 	}
 	b.done = true
@@ -87,9 +90,7 @@ func (s *Server) fill(r *bodyReader, b *body) error {
 			return nil
 		}
 		if len(b.bytes) == cap(b.bytes) && !s.grow(b, len(b.bytes)+limit) {
-			f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
-			f.retryAfter = time.Second
-			return f
+			return noRoom()
 		}
 		n, err := r.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		hash.Write(b.bytes[len(b.bytes) : len(b.bytes)+n])
@@ -110,7 +111,7 @@ func forgetBlock(h hash.Hash) {
 // spent.
 func (s *Server) grow(b *body, length int) bool {
 	room := min(length, max(bodyFirstBytes, 2*cap(b.bytes)))
-	if !s.bodies.Take(b.whose, int64(room-b.taken)) {
+	if !s.takeBody(b.payer, room-b.taken) {
 		return false
 	}
 	b.taken = room
@@ -131,7 +132,7 @@ func drain(rc *fasthttp.RequestCtx, r *bodyReader) bool {
 	if r.left > drainBytes || rc.Conn().SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return false
 	}
-	r.extend = func(int) error { return nil }
+	r.extend = func() error { return nil }
 	left, _, err := r.next()
 	buffer := takeDrained()
 	defer giveDrained(buffer)

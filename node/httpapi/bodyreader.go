@@ -36,14 +36,14 @@ type bodyReader struct {
 	tooLarge *failure
 	chunks   int
 	ended    bool // the last chunk was read
-	// extend gives the client more time when another MB of chunks came.
-	extend func(megabytes int) error
-	taken  int // bytes of all chunks
+	// extend gives the client time for the next paceBytes. paced counts those that came of the last ones.
+	extend func() error
+	paced  int
 }
 
 // newBodyReader returns the reader of the body that h announces. A body in chunks may
 // have up to bodyBytes bytes.
-func newBodyReader(stream io.Reader, h *head, bodyBytes int, extend func(megabytes int) error) *bodyReader {
+func newBodyReader(stream io.Reader, h *head, bodyBytes int, extend func() error) *bodyReader {
 	r := &bodyReader{stream: stream, chunked: h.chunked, left: h.length, extend: extend}
 	if h.chunked {
 		r.room, r.tooLarge = bodyBytes, tooLarge()
@@ -76,20 +76,16 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	r.left -= n
-	if !r.chunked {
-		return n, nil // an error comes again
-	}
-	before := r.taken >> 20
-	r.taken += n
-	if now := r.taken >> 20; now > before {
-		if err := r.extend(now); err != nil {
+	if r.paced += n; r.paced >= paceBytes {
+		r.paced = 0
+		if err := r.extend(); err != nil {
 			return n, r.incomplete(err)
 		}
 	}
-	if r.left == 0 {
+	if r.chunked && r.left == 0 {
 		return n, r.lineEnd()
 	}
-	return n, nil
+	return n, nil // an error comes again
 }
 
 // chunk reads the length of the next chunk and checks it. After the last chunk, of
@@ -196,11 +192,9 @@ func takesBody(method string) bool {
 	return method == fasthttp.MethodPost || method == fasthttp.MethodPut || method == fasthttp.MethodPatch
 }
 
-// bodyOf returns the reader of the body of the request in rc. Each MB in chunks adds
-// readTimeoutPerMB to the time that the request may take, as each declared MB does.
+// bodyOf returns the reader of the body of the request in rc.
 func (s *Server) bodyOf(rc *fasthttp.RequestCtx, h *head) *bodyReader {
-	until := time.Now().Add(s.cfg.Limits.ReadTimeout)
-	return newBodyReader(rc.RequestBodyStream(), h, s.cfg.Limits.BodyBytes, func(megabytes int) error {
-		return rc.Conn().SetReadDeadline(until.Add(time.Duration(megabytes) * readTimeoutPerMB))
+	return newBodyReader(rc.RequestBodyStream(), h, s.cfg.Limits.BodyBytes, func() error {
+		return rc.Conn().SetReadDeadline(time.Now().Add(s.cfg.Limits.ReadTimeout / 2))
 	})
 }

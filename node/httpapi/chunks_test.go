@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"facet/internal/fair"
+	"facet/internal/id"
 	"facet/node/sigv4"
 )
 
@@ -142,15 +143,18 @@ func TestAnnouncedChunksPinNoMemory(t *testing.T) {
 	})
 }
 
-// Each MB of chunks gives the client more time, as each declared MB does.
+// Each paceBytes of chunks give the client more time, as those of other bodies do.
 func TestChunkedBodyEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := start(t, func(c *Config) { c.Limits.ReadTimeout = 300 * time.Millisecond })
 		c := r.dial()
 		head := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 2<<20), chunks: func(string) string { return "" }}.raw(t)
-		write(t, c, head+"100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n")
-		time.Sleep(600 * time.Millisecond) // within ReadTimeout and the second of the first MB
-		write(t, c, "100000\r\n"+strings.Repeat("A", 1<<20)+"\r\n0\r\n\r\n")
+		write(t, c, head)
+		for range 8 { // longer than ReadTimeout, each within half of it
+			write(t, c, "40000\r\n"+strings.Repeat("A", 1<<18)+"\r\n")
+			time.Sleep(100 * time.Millisecond)
+		}
+		write(t, c, "0\r\n\r\n")
 		if a := read(t, bufio.NewReader(c), "POST"); a.status != 400 || !strings.Contains(a.body, "JSON") {
 			t.Errorf("2 MB within their time: got %d %s", a.status, a.body)
 		}
@@ -193,7 +197,7 @@ func TestRefusalDrainsChunks(t *testing.T) {
 func TestChunksOfABodyAreBounded(t *testing.T) {
 	t.Parallel()
 	h := &head{method: "POST", chunked: true}
-	r := newBodyReader(strings.NewReader(strings.Repeat("1\r\nA\r\n", chunksMax+1)+"0\r\n\r\n"), h, 20<<20, func(int) error { return nil })
+	r := newBodyReader(strings.NewReader(strings.Repeat("1\r\nA\r\n", chunksMax+1)+"0\r\n\r\n"), h, 20<<20, func() error { return nil })
 	var b body
 	if err := hashOf(r, &b); err == nil || err.Error() != "The body has too many chunks." {
 		t.Errorf("%d chunks: %v", chunksMax+1, err)
@@ -210,10 +214,10 @@ func FuzzChunks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sent string) {
 		const limit = 1000
-		server := &Server{bodies: fair.NewPool(1 << 20)}
+		server := &Server{bodies: fair.NewPool[id.Tenant](1 << 20)}
 		stream := strings.NewReader(sent)
-		r := newBodyReader(stream, &head{method: "POST", chunked: true}, limit, func(int) error { return nil })
-		b, err := server.readBody(r, tenantA, keepBody)
+		r := newBodyReader(stream, &head{method: "POST", chunked: true}, limit, func() error { return nil })
+		b, err := server.readBody(r, payer{tenant: tenantA}, keepBody)
 		if err != nil {
 			if got, fault := failureOf(err, v11, ""); fault || got.status < 400 || got.status >= 500 || server.bodies.Used() != 0 {
 				t.Fatalf("%q: %v, %d bytes counted", sent, err, server.bodies.Used())

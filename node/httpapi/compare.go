@@ -72,7 +72,7 @@ func photosOf(faces []router.CompareFace) (photos router.Probe) {
 // reserve takes memory for an answer from the budget of bodies. It returns false when the budget is
 // spent.
 func (c *call) reserve(size int) bool {
-	if !c.server.bodies.Take(c.body.whose, int64(size)) {
+	if !c.server.bodies.Take(c.body.payer.tenant, int64(size)) {
 		return false
 	}
 	c.body.taken += size

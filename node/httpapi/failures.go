@@ -11,6 +11,8 @@ import (
 
 	"facet/internal/id"
 	"facet/node/audit"
+	"facet/node/sigv4"
+	"facet/router"
 )
 
 // Bounds of requests with a wrong signature.
@@ -112,10 +114,14 @@ func (r *recent[N]) remove(name N) {
 	delete(r.old, name)
 }
 
-// attempt is a request with a wrong signature.
+// attempt is a request whose signature is to be checked. It becomes one with a wrong signature.
 type attempt struct {
-	pair id.UUID
-	wait time.Duration // until the pair may try again, or 0
+	claim *sigv4.Claim
+	key   router.AccessKey // zero if it is unknown
+	pair  id.UUID
+	wait  time.Duration // until the pair may try again, or 0
+	// proven reports that the pair has sent a right signature lately.
+	proven bool
 	// known reports that there is such an access key, and seen that it was looked up lately. The look-up began
 	// at began.
 	known, seen bool

@@ -20,10 +20,13 @@ type failing struct {
 	passed atomic.Int64 // time since testNow
 }
 
-func startFailing(t *testing.T) *failing {
+func startFailing(t *testing.T, change func(*Config)) *failing {
 	f := &failing{net: memnet.New(1)}
 	f.running = startOn(t, f.net.Host("127.0.0.1"), func(c *Config) {
 		c.Now = func() time.Time { return testNow.Add(time.Duration(f.passed.Load())) }
+		if change != nil {
+			change(c)
+		}
 	}, nil)
 	return f
 }
@@ -54,7 +57,7 @@ func (f *failing) want(what string, a received, status int) {
 
 func TestWrongSignaturesAreSlowed(t *testing.T) {
 	t.Parallel()
-	f := startFailing(t)
+	f := startFailing(t, nil)
 	for _, key := range []string{"reader", "nobody"} { // it does not reveal which exists
 		for i := range failuresBurst {
 			f.want(fmt.Sprintf("%s, failure %d", key, i), f.health("127.0.0.1", key, true), 403)
@@ -84,7 +87,7 @@ func TestWrongSignaturesAreSlowed(t *testing.T) {
 // has a wrong secret.
 func TestRightSignatureIsServedAmongWrongOnes(t *testing.T) {
 	t.Parallel()
-	f := startFailing(t)
+	f := startFailing(t, nil)
 	f.want("the first request", f.health("127.0.0.1", "reader", false), 200)
 	for range failuresBurst {
 		f.want("a wrong one", f.health("127.0.0.1", "reader", true), 403)

@@ -127,6 +127,11 @@ func TestRequestsInFlightAreBoundedByTenant(t *testing.T) {
 func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := start(t, func(c *Config) { c.Limits.BodiesBytes = 1 << 20 })
+		for _, as := range []string{"biometric", "other"} { // from now on their tenants pay
+			if a := r.send(signed{as: as, method: "GET", target: "/v1.1/health"}); a.status != 200 {
+				t.Fatalf("got %d %s", a.status, a.body)
+			}
+		}
 		raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 700<<10)}.raw(t)
 		held := r.dial() // most of a body, and never its end
 		write(t, held, raw[:len(raw)-300<<10])

@@ -96,7 +96,7 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 
 // giveBack returns the request's share of the common budgets.
 func (c *call) giveBack() {
-	c.server.bodies.Give(c.body.whose, int64(c.body.taken))
+	c.server.giveBody(c.body.payer, c.body.taken)
 	if c.counted {
 		c.server.requests.Give(c.key.Tenant, 1)
 	}
@@ -230,7 +230,7 @@ func (s *Server) open(op *operation) bool {
 	return op.right == anybody || s.rules.Load().Health == HealthOpen && op.pattern == healthPattern
 }
 
-// authenticate reads the body and checks the signature. It first checks what the
+// authenticate checks the signature and reads the body. It first checks what the
 // headers alone tell, and whether the node has room for the request. Reading,
 // hashing and decoding an image that is refused afterwards would take time from
 // other requests. A busy node may therefore answer 429 before the signature is
@@ -256,12 +256,9 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
 	})
 	lookup.End(err)
-	use := keepBody
 	known := router.KindOf(err) != router.NotFound
-	if !known {
-		// A request with an unknown key continues with an empty secret. Its body is
-		// hashed and not kept in memory.
-		key, err, use = router.AccessKey{}, nil, hashBody
+	if !known { // the request continues with an empty secret
+		key, err = router.AccessKey{}, nil
 	}
 	if err != nil {
 		return err
@@ -270,17 +267,10 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
 		return err
 	}
-	_, reading := trace.Start(ctx, trace.Stage{Name: trace.Body})
-	c.body, err = s.readBody(s.bodyOf(rc, &c.head), key.Tenant, use)
-	reading.End(err)
-	if err != nil {
+	a := attempt{claim: claim, key: key, pair: pair, wait: wait, proven: proven, known: known, seen: seen, began: began}
+	if err := s.prove(ctx, rc, c, a); err != nil {
 		return err
 	}
-	c.length = max(c.length, len(c.body.bytes))
-	if refusal := claim.Verify(key.Secret, c.body.hash); refusal != nil {
-		return s.wrong(ctx, rc, attempt{pair: pair, wait: wait, known: known, seen: seen, began: began, refusal: refusal})
-	}
-	s.failures.proved(pair)
 	c.query = claim.Query()
 	c.claim, c.trail.signer, c.trail.source = claim, key, listener.Remote(rc.Conn()).AsSlice()
 	if key.Disabled {

@@ -32,6 +32,8 @@ const (
 	// largest size or about 2,000 usual ones.
 	bodiesBytesDefault = 800 << 20
 	bodyFirstBytes     = 64 << 10 // taken for a body before any of it came
+	// paceBytes is the least of a body that comes in half of Limits.ReadTimeout, 5 s, or its rest.
+	paceBytes = 64 << 10
 	// requestsDefault is the default of Limits.Requests. It limits the work in
 	// progress, not the memory: a waiting request takes little.
 	requestsDefault = 1024
@@ -65,12 +67,9 @@ const (
 	requestTimeout = 30 * time.Second
 	// lookupTimeout is the longest time for the look-up of the access key, before
 	// the body is read.
-	lookupTimeout = 10 * time.Second
-	// readTimeoutDefault is the default of Limits.ReadTimeout. Each MB of body adds
-	// readTimeoutPerMB.
-	readTimeoutDefault = 10 * time.Second
-	readTimeoutPerMB   = time.Second
-	handshakeTime      = 5 * time.Second // for the TLS handshake, or ReadTimeout if that is shorter
+	lookupTimeout      = 10 * time.Second
+	readTimeoutDefault = 10 * time.Second // default of Limits.ReadTimeout
+	handshakeTime      = 5 * time.Second  // for the TLS handshake, or ReadTimeout if that is shorter
 	writeTimeout       = 30 * time.Second
 	idleTimeout        = 75 * time.Second
 )
@@ -93,7 +92,7 @@ type Limits struct {
 	// Connections is the most open connections, ConnectionsPerIP the most from one
 	// IPv4 address or IPv6 /64.
 	Connections, ConnectionsPerIP int
-	// ReadTimeout is the time for the headers of a request, and for its body (10 s). Each MB of body adds 1 s.
+	// ReadTimeout is the time for the headers of a request (10 s). A body has half of it for each paceBytes.
 	ReadTimeout time.Duration
 }
 
@@ -173,11 +172,13 @@ type Config struct {
 
 // Server serves the public port. It is safe for concurrent use.
 type Server struct {
-	cfg      Config
-	http     *fasthttp.Server
-	rules    atomic.Pointer[rules]
-	bodies   *fair.Pool // bytes of bodies; counted for the tenant that a request names, proven or not
-	requests *fair.Pool // counted for tenants whose signature was verified
+	cfg   Config
+	http  *fasthttp.Server
+	rules atomic.Pointer[rules]
+	// bodies has the bytes of bodies by tenant, unproven those of the zero tenant by address and access key.
+	bodies   *fair.Pool[id.Tenant]
+	unproven *unproven
+	requests *fair.Pool[id.Tenant] // counted for tenants whose signature was verified
 	rates    *rates
 	searches inWork
 	inFlight atomic.Int64
@@ -201,8 +202,9 @@ func New(cfg Config) (*Server, error) {
 	defaults(&cfg)
 	s := &Server{
 		cfg:        cfg,
-		bodies:     fair.NewPool(int64(cfg.Limits.BodiesBytes)),
-		requests:   fair.NewPool(int64(cfg.Limits.Requests)),
+		bodies:     fair.NewPool[id.Tenant](int64(cfg.Limits.BodiesBytes)),
+		requests:   fair.NewPool[id.Tenant](int64(cfg.Limits.Requests)),
+		unproven:   newUnproven(int64(cfg.Limits.BodiesBytes) / 2),
 		rates:      newRates(cfg.TenantRate, cfg.ApplicationRate),
 		slow:       slowRequest,
 		slowLines:  requestlog.NewBound(),
@@ -323,8 +325,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return nil
 }
 
-// headerReceived sets the read timeout of a request by the size of its body. It
-// keeps fasthttp from waiting for a body that will not be read: the handler refuses
+// headerReceived keeps fasthttp from waiting for a body that will not be read: the handler refuses
 // these requests by their raw headers. fasthttp takes every body to be beyond the limit, waits
 // for its first byte, and passes the body on as it comes. Otherwise fasthttp would read 8 KiB
 // ahead and keep them. Of a body in chunks it passes on the raw bytes.
@@ -340,9 +341,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	if length == chunked || length > s.cfg.Limits.BodyBytes {
 		h.SetContentLength(0)
 		h.Del(fasthttp.HeaderExpect)
-		length = 0
 	}
-	config.ReadTimeout += time.Duration(max(length, 0)>>20) * readTimeoutPerMB
 	return config
 }
 

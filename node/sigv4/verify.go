@@ -83,6 +83,18 @@ func (c *Claim) Query() string {
 	return c.query
 }
 
+// BodyHash returns the SHA-256 of the body that the request's headers state, and whether they state one. The
+// signature covers these headers, so Verify with this hash checks it before the body has come.
+func (c *Claim) BodyHash() (hash [32]byte, ok bool) {
+	for _, stated := range c.stated {
+		if stated != c.stated[0] || !isHex64(stated) {
+			return [32]byte{}, false
+		}
+		_, _ = hex.Decode(hash[:], []byte(stated)) // isHex64 has checked it
+	}
+	return hash, len(c.stated) > 0
+}
+
 // Parse reads the signature of r and checks everything that needs neither the
 // secret nor the body: grammar, scope, date against now, signed headers. Every
 // error is an *Error.

@@ -65,7 +65,7 @@ type Double struct {
 type Checks struct {
 	table *score.Table
 
-	places, rows *fair.Pool // shared by tenants
+	places, rows *fair.Pool[id.Tenant] // shared by tenants
 
 	// mu guards open and the rows of its checks. Whoever holds a check's mu may take it, not the
 	// other way round.
@@ -90,7 +90,7 @@ type check struct {
 
 // New returns a node's checks. table has the scores of similarities.
 func New(table *score.Table) *Checks {
-	return &Checks{table: table, places: fair.NewPool(nodeChecksMax), rows: fair.NewPool(nodeRowsMax), open: map[id.UUID]*check{}}
+	return &Checks{table: table, places: fair.NewPool[id.Tenant](nodeChecksMax), rows: fair.NewPool[id.Tenant](nodeRowsMax), open: map[id.UUID]*check{}}
 }
 
 // Unknown returns the error for a check that this node does not keep.

@@ -28,6 +28,9 @@ const (
 
 	silentAdmins = 64 // connections to an admin port, as many as an address may have
 
+	unprovenBodies = 45 // halves of unprovenBytes
+	unprovenBytes  = 20 << 20
+
 	// A key may ask a node for health healthBurst times at once and healthRate times a second.
 	healthTries = 400
 	healthBurst = 50
@@ -70,6 +73,7 @@ func (a floods) flood(c *tally) error {
 		work.Go(func() { a.idle(c) })
 		work.Go(func() { a.silent(c, admins[0]) })
 		work.Go(func() { a.health(c) })
+		work.Go(func() { a.unproven(c) })
 		work.Go(func() {
 			a.slow(c, "headers", func(int) []byte { return []byte("POST /v1.1/face/search HTTP/1.1\r\nX-Slow: ") })
 		})
@@ -193,6 +197,41 @@ func (a floods) health(c *tally) {
 	}
 	if most := healthBurst + int(healthRate*time.Since(began).Seconds()) + 1; served > most {
 		c.got("health was answered %d times, want at most %d", served, most)
+	}
+}
+
+// unproven sends halves of large bodies with the id of the victim's key and a wrong signature. The victim's photos
+// are taken nevertheless.
+func (a floods) unproven(c *tally) {
+	v, half := a.victim, make([]byte, unprovenBytes/2)
+	raw := a.sign(0, credentialsOf(v.only.Signer.AccessKey, "wrong"), http.MethodPost, "/v1.1/face/search", strings.Repeat("A", unprovenBytes), apiKey(v.gallery.apiKey)).raw()
+	copy(half, raw)
+	done := make(chan struct{})
+	go func() { // ends when the node has ended all bodies
+		defer close(done)
+		each(unprovenBodies, unprovenBodies, func(int) {
+			c.try()
+			conn, err := a.dial(0, address{6, 52})
+			if err != nil {
+				return // refused
+			}
+			defer func() { _ = conn.NetConn().Close() }()
+			_ = conn.SetDeadline(time.Now().Add(2 * slowMost))
+			_, _ = conn.Write(half) // or it was refused
+			_, _ = io.ReadAll(conn)
+		})
+	}()
+	photo := map[string]any{"probe": encoded(a.photos[another])}
+	for {
+		got, err := a.send(0, address{0, 9}, a.sign(0, v.only, http.MethodPost, "/v1.1/face/search", photo, apiKey(v.gallery.apiKey)))
+		if err != nil || got.status != http.StatusOK {
+			c.got("a photo beside bodies without a right signature: %s, %v", got, err)
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(watchPause):
+		}
 	}
 }
 
