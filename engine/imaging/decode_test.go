@@ -144,6 +144,33 @@ func decode(t testing.TB, data []byte) *imaging.Image {
 	return im
 }
 
+// Some programs write the orientation as a BYTE or a LONG instead of a SHORT.
+func TestOrientationIsReadInEveryWidth(t *testing.T) {
+	t.Parallel()
+	plain := asJPEG(t, drawn(64, 48))
+	type order interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}
+	for _, order := range []order{binary.LittleEndian, binary.BigEndian} {
+		for kind := uint16(1); kind <= 4; kind++ {
+			block := tiff(order, 0)
+			order.PutUint16(block[12:], kind)
+			switch kind {
+			case 1:
+				copy(block[18:], []byte{6, 0, 0, 0})
+			case 3:
+				order.PutUint16(block[18:], 6)
+			case 4:
+				order.PutUint32(block[18:], 6)
+			}
+			if got, turned := decode(t, withEXIF(plain, block)), kind != 2; (got.Width == 48) != turned { // a text is no number
+				t.Errorf("type %d, %v: width %d", kind, order, got.Width)
+			}
+		}
+	}
+}
+
 func TestInvalidOrientationsAreIgnored(t *testing.T) {
 	t.Parallel()
 	plain := asJPEG(t, drawn(64, 48))

@@ -18,6 +18,20 @@ type narrow struct{ *bytes.Reader }
 // Read reads at most narrowBytes bytes.
 func (n narrow) Read(p []byte) (int, error) { return n.Reader.Read(p[:min(len(p), narrowBytes)]) }
 
+// whole returns the number of a tag, or 0 if it is none. EXIF asks for a SHORT; some programs write
+// a LONG or a BYTE.
+func whole(value any) int {
+	switch v := value.(type) {
+	case uint8:
+		return int(v)
+	case uint16:
+		return int(v)
+	case uint32:
+		return int(v)
+	}
+	return 0
+}
+
 // orientationOf returns the orientation, 1 to 8, in an EXIF block, which is a TIFF file. It returns
 // 1 if there is no valid one: a broken EXIF block is no reason to refuse a photo.
 func orientationOf(block []byte) int {
@@ -35,8 +49,8 @@ func orientationOf(block []byte) int {
 			return tag.Tag == "Orientation" && tag.Namespace == "IFD0"
 		},
 		HandleTag: func(tag imagemeta.TagInfo) error {
-			if v, ok := tag.Value.(uint16); ok && v >= 1 && v <= 8 {
-				found = int(v)
+			if v := whole(tag.Value); v >= 1 && v <= 8 {
+				found = v
 			}
 			return imagemeta.ErrStopWalking
 		},

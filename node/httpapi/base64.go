@@ -38,9 +38,10 @@ func decodeBase64(text []byte) (plain []byte, ok bool) {
 	return text[:n], err == nil
 }
 
-// cutDataPrefix cuts off the prefix of a data URL. ok is false when the prefix does
+// cutDataPrefix cuts off the prefix of a data URL, and white space before it. ok is false when the prefix does
 // not announce base64.
 func cutDataPrefix(text []byte) (rest []byte, ok bool) {
+	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) < 5 || !strings.EqualFold(string(text[:5]), "data:") {
 		return text, true
 	}

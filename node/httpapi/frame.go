@@ -13,7 +13,7 @@ import (
 // readers could understand differently, even if fasthttp's parser accepts it.
 type head struct {
 	method string
-	target string // raw
+	target string // raw, in origin form
 	path   string // raw path of target
 	query  string // raw query of target
 	// segments are the parts of the path between slashes, each decoded once.
@@ -26,7 +26,7 @@ type head struct {
 // single lists the headers that may come only once. One reader would use the first
 // copy and another the second.
 var single = map[string]bool{
-	"host": true, "authorization": true, "x-api-key": true, "idempotency-key": true,
+	"host": true, "authorization": true, "x-api-key": true, "idempotency-key": true, "if-match": true,
 	"content-length": true, "transfer-encoding": true, "content-type": true, "expect": true, "origin": true,
 	"x-amz-content-sha256": true, "x-cloud-content-sha256": true,
 }
@@ -42,7 +42,7 @@ func readHead(h *fasthttp.RequestHeader, bodyBytes int) (head, error) {
 func parseHead(method, target, protocol, raw string, bodyBytes int) (head, error) {
 	h := head{method: method, target: target}
 	if protocol != "HTTP/1.1" {
-		return h, badFrame("Only HTTP/1.1 is served.")
+		return h, gateway(fasthttp.StatusHTTPVersionNotSupported, "Only HTTP/1.1 is served. A proxy in between has to speak it: nginx needs \"proxy_http_version 1.1;\".")
 	}
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE":
@@ -56,9 +56,32 @@ func parseHead(method, target, protocol, raw string, bodyBytes int) (head, error
 	if err := h.checkHeaders(bodyBytes); err != nil {
 		return h, err
 	}
-	h.path, h.query, _ = strings.Cut(target, "?")
+	if err := h.originForm(); err != nil {
+		return h, err
+	}
+	h.path, h.query, _ = strings.Cut(h.target, "?")
 	h.segments, err = splitTarget(h.path, h.query)
 	return h, err
+}
+
+// originForm cuts scheme and host off a target in absolute form, as clients send it to a proxy. The
+// signature covers the rest.
+func (h *head) originForm() error {
+	rest, absolute := strings.CutPrefix(h.target, "https://")
+	if !absolute {
+		return nil
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	if host, _ := h.header("host"); !strings.EqualFold(rest[:end], host) {
+		return badFrame("The request target names another host than the Host header.")
+	}
+	if h.target = rest[end:]; !strings.HasPrefix(h.target, "/") {
+		h.target = "/" + h.target
+	}
+	return nil
 }
 
 // parseHeaders splits a raw header block into lines of name and value. Folded
@@ -106,6 +129,10 @@ func (h *head) checkHeaders(bodyBytes int) error {
 				return badFrame("Transfer-Encoding may be chunked only.")
 			}
 			h.chunked = true
+		case "content-encoding":
+			if !strings.EqualFold(line.Value, "identity") {
+				return badFrame("Content-Encoding is not accepted: send the body uncompressed.")
+			}
 		case "trailer":
 			return badFrame("Trailers are not accepted.")
 		case "content-length":

@@ -7,11 +7,37 @@ import (
 	"testing"
 	"time"
 
+	"facet/node/sigv4"
 	"facet/node/transport"
 )
 
 // line joins the lines of a request.
 func line(lines ...string) string { return strings.Join(lines, "\r\n") + "\r\n" }
+
+// A mark before a text, or a target as clients write it to a proxy, leaves no doubt.
+func TestHarmlessSpellingsAreRead(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	for _, body := range []string{`{"face":"aW1nIGFubmE="}`, "\ufeff" + `{"face":"aW1nIGFubmE="}`, "\ufeff" + `{"face":" \n data:image/png;base64,aW1nIGFubmE="}`} {
+		if a := r.send(signed{as: "biometric", method: "POST", target: "/v1.1/subjects", headers: []sigv4.Header{apiKey}, body: body}); a.status != 201 {
+			t.Errorf("%q: %d %s", body, a.status, a.body)
+		}
+	}
+	if items, err := readRegistrations([]byte("\ufeff" + `{"registrations":[{"filename":"a"}]}`)); err != nil || len(items) != 1 {
+		t.Errorf("registrations behind a mark: %v, %v", items, err)
+	}
+	raw := signed{as: "reader", method: "GET", target: "/v1.1/health?x=1"}.raw(t)
+	for _, target := range []string{"https://facet.test/v1.1/health?x=1", "https://FACET.test/v1.1/health?x=1"} {
+		if a := r.exchange(strings.Replace(raw, "/v1.1/health?x=1", target, 1), "GET"); a.status != 200 {
+			t.Errorf("%s: %d %s", target, a.status, a.body)
+		}
+	}
+	for target, want := range map[string]string{"https://facet.test": "/", "https://facet.test?x=1": "/?x=1"} {
+		if h, err := parseHead("GET", target, "HTTP/1.1", "Host: facet.test\r\n\r\n", 0); err != nil || h.target != want {
+			t.Errorf("%s: read as %q, %v", target, h.target, err)
+		}
+	}
+}
 
 // Two HTTP servers could understand every input of this test differently. None has
 // a signature, so a 403 would mean that the input got through the frame.
@@ -72,12 +98,15 @@ func TestAmbiguousRequestIsRefused(t *testing.T) {
 	f("header without name", get("/v1.1/health", ": x"), 400)
 	f("blank in a header's name", get("/v1.1/health", "x api-key: x"), 400)
 	f("absolute form", get("http://evil.test/v1.1/health"), 400)
-	f("absolute form of this host", get("https://facet.test/v1.1/health"), 400)
+	f("absolute form of another host", get("https://evil.test/v1.1/health"), 400)
+	f("absolute form in plain text", get("http://facet.test/v1.1/health"), 400)
+	f("two If-Match", get("/v1.1/health", "If-Match: *", "If-Match: *"), 400)
+	f("Content-Encoding", post("\x1f\x8b", "Content-Encoding: gzip", "Content-Length: 2"), 400)
 	f("asterisk", line("OPTIONS * HTTP/1.1", "Host: facet.test", ""), 400)
 	f("authority form", line("CONNECT facet.test:443 HTTP/1.1", "Host: facet.test", ""), 400)
-	f("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400)
-	f("HTTP/1.0", line("GET /v1.1/health HTTP/1.0", "Host: facet.test", ""), 400)
-	f("HTTP/1.2", line("GET /v1.1/health HTTP/1.2", "Host: facet.test", ""), 400)
+	f("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505)
+	f("HTTP/1.0", line("GET /v1.1/health HTTP/1.0", "Host: facet.test", ""), 505)
+	f("HTTP/1.2", line("GET /v1.1/health HTTP/1.2", "Host: facet.test", ""), 505)
 	f("HTTP/0.9", "GET /v1.1/health\r\n\r\n", 400)
 	f("lower-case method", line("get /v1.1/health HTTP/1.1", "Host: facet.test", ""), 400)
 	f("unknown method", line("BREW /v1.1/health HTTP/1.1", "Host: facet.test", ""), 400)

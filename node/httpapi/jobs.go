@@ -153,6 +153,7 @@ const bulkTokensMax = 16 * router.BulkItemsMax
 
 // readRegistrations reads the body of a job.
 func readRegistrations(text []byte) ([]router.BulkItem, error) {
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	d := &boundedDecoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text)), left: bulkTokensMax}
 	var items []router.BulkItem
 	found := false

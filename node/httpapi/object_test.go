@@ -134,6 +134,7 @@ func TestBase64IsTakenInEveryForm(t *testing.T) {
 	f("data:image/jpeg;base64,Zm9v", "foo", true)
 	f("DATA:;BASE64,Zm9v", "foo", true)
 	f("data:image/png;charset=utf-8;base64, Zm9v", "foo", true)
+	f(" \r\n\tdata:image/png;base64,Zm9v", "foo", true)
 	f("data:,Zm9v", "", false)
 	f("data:image/jpeg,Zm9v", "", false)
 	f("data:"+strings.Repeat("x", dataPrefixMax)+";base64,Zm9v", "", false)

@@ -33,8 +33,12 @@ type outline struct {
 // cut is a string that was left out.
 type cut struct{ start, end int } // its bytes of the body, without the quotation marks
 
-// outlineOf returns the outline of a body.
+// byteOrderMark precedes the texts of some programs.
+const byteOrderMark = "\ufeff"
+
+// outlineOf returns the outline of a body. It leaves out a byte order mark.
 func outlineOf(body []byte) outline {
+	body = bytes.TrimPrefix(body, []byte(byteOrderMark))
 	o := outline{body: body, text: body}
 	if len(body) < outlineMin || bytes.IndexByte(body, '\\') >= 0 {
 		return o

@@ -108,6 +108,12 @@ var (
 	errRepeated = errors.New("query key is repeated")
 )
 
+// repeated is errRepeated with the key, as it was received.
+type repeated struct {
+	error
+	key string
+}
+
 // readPairs splits a raw query. It refuses a key that is repeated in any encoding,
 // because readers would disagree about which value counts.
 func readPairs(raw string) ([]pair, error) {
@@ -127,7 +133,7 @@ func readPairs(raw string) ([]pair, error) {
 			return nil, errQuery
 		}
 		if seen[plain] {
-			return nil, errRepeated
+			return nil, repeated{errRepeated, key}
 		}
 		seen[plain] = true
 		pairs = append(pairs, pair{key, value})

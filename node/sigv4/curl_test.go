@@ -118,6 +118,6 @@ func TestCurlIsRefused(t *testing.T) {
 	f(messageMismatch, "cloud:cloud", "WRONG", url+"/v1.1/health")
 	f("Signature expired: ", "aws:cloud", "SECRET", "-H", "x-cloud-date: "+old, url+"/v1.1/health")
 	f(messageMissing, "aws:other", "SECRET", url+"/v1.1/health") // another date header
-	f(messageMismatch, "aws:cloud", "SECRET", url+"/v1.1/subjects?start=1&start=2")
+	f("the parameter start twice", "aws:cloud", "SECRET", url+"/v1.1/subjects?start=1&start=2")
 	f(messageMismatch, "aws:cloud", "SECRET", url+"/v1.1/tags/100%25") // only the as-received path matches, and it has %25
 }

@@ -14,6 +14,7 @@ const (
 
 	signedHeadersMax = 64  // names in SignedHeaders
 	queryPairsMax    = 64  // parameters of a query
+	queryKeyMax      = 64  // bytes of a parameter that a message names
 	accessKeyMax     = 128 // characters of an access key
 	authorizationMax = 4 << 10
 	// formsMax is the most canonical forms tried for one request: path × query ×
@@ -106,8 +107,8 @@ const (
 
 // Error is a refusal of a signature.
 type Error struct {
-	// Message is for the client: one of the messages of decision D4, or the name of
-	// a header that must be signed. It contains no secret and no canonical string.
+	// Message is for the client: one of the messages of decision D4, the name of a
+	// header that must be signed, or that of a repeated parameter. It contains no secret and no canonical string.
 	Message string
 	// Unsigned is the name of a header that the signature must cover, and does not; or empty.
 	Unsigned string

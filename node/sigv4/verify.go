@@ -196,7 +196,11 @@ func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 	c.query = r.query()
 	var err error
 	if c.forms, err = r.forms(v.cfg, canonicalValue(hosts)); err != nil {
-		return &Error{Message: messageMismatch, cause: err}
+		refused := &Error{Message: messageMismatch, cause: err}
+		if twice, ok := errors.AsType[repeated](err); ok && len(twice.key) <= queryKeyMax {
+			refused.Message = "The query has the parameter " + twice.key + " twice: send it once."
+		}
+		return refused
 	}
 	return nil
 }

@@ -156,11 +156,16 @@ func TestAnyChangeIsRefused(t *testing.T) {
 	for _, target := range []string{
 		"/v1.1/tags/a%20b%2Fd?b=2&a=1", "/v1.1/tags/a%20b/c?b=2&a=1", "/v1.1/tags/a%2520b%252Fc?b=2&a=1",
 		"/v1.1/tags/a%20b%2Fc?b=2&a=2", "/v1.1/tags/a%20b%2Fc?b=2", "/v1.1/tags/a%20b%2Fc", "/v1.1/tags/a%20b%2Fc?b=2&a=1&c=",
-		"/v1.1/tags/a%20b%2Fc?b=2&a=1&a=1", "/v1.1/tags/a%20b%2Fc?b=2&a=1&%61=1", "/v1.1/tags/a%20b%2Fc?b=2&a=%zz", "/V1.1/tags/a%20b%2Fc?b=2&a=1",
+		"/v1.1/tags/a%20b%2Fc?b=2&a=%zz", "/V1.1/tags/a%20b%2Fc?b=2&a=1",
 	} {
 		q = r
 		q.Target = target
 		f(target, q)
+	}
+	for target, key := range map[string]string{"/v1.1/tags/a%20b%2Fc?b=2&a=1&a=1": "a", "/v1.1/tags/a%20b%2Fc?b=2&a=1&%61=1": "%61"} {
+		q = r
+		q.Target = target
+		wantMessage(t, target, verify(verifier, q, "body", signedAt), "The query has the parameter "+key+" twice: send it once.")
 	}
 	f("host", changed(r, "host", func(string) string { return "evil.test:8443" }))
 	f("port", changed(r, "host", func(string) string { return "facet.test:8444" }))

@@ -18,17 +18,21 @@ func isPhoto(name string) bool {
 	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains(suffixes, strings.ToLower(path.Ext(name)))
 }
 
+// synology is the folder of thumbnails that a Synology NAS puts beside photos.
+const synology = "@eaDir"
+
 // errStop ends a walk when the caller wants no more rows.
 var errStop = errors.New("stop")
 
 // walkPhotos yields the photos of a folder and those below it, in the order of their
-// names. It follows no links, and skips names that begin with a dot.
+// names. It follows no links, and skips names that begin with a dot,
+// and folders of thumbnails.
 func walkPhotos(root *os.Root, each func(file string) bool) error {
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+		if d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == synology) {
 			return fs.SkipDir
 		}
 		if d.Type().IsRegular() && isPhoto(name) && !each(name) {

@@ -183,7 +183,7 @@ func TestListNamesNothingOutsideItsFolder(t *testing.T) {
 func TestFoldersAreReadByPersonOrPlain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"Bo/2.HEIC", "Bo/1.jpg", "Ann/x/1.webp", "Ann/notes.txt", ".cache/x.jpg", "Bo/.hidden.jpg", "stray.tif"} {
+	for _, name := range []string{"Bo/2.HEIC", "Bo/1.jpg", "Ann/x/1.webp", "Ann/notes.txt", ".cache/x.jpg", "@eaDir/x.jpg", "Bo/@eaDir/1.jpg/SYNOPHOTO_THUMB_M.jpg", "Bo/.hidden.jpg", "stray.tif"} {
 		write(t, dir, name, "x")
 	}
 	f := func(o Options, want ...string) {
