@@ -239,8 +239,8 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 
 // ifMatch reads the header If-Match. It returns the ETag that the settings must have, or
 // nothing if any will do.
-func (c *call) ifMatch() (string, error) {
-	text, ok := c.header("if-match")
+func (h *head) ifMatch() (string, error) {
+	text, ok := h.header("if-match")
 	if !ok || text == "*" {
 		return "", nil
 	}
@@ -253,9 +253,9 @@ func (c *call) ifMatch() (string, error) {
 }
 
 // unconditional reports whether the request has an If-Match that its operation ignores.
-func (c *call) unconditional() bool {
-	_, given := c.header("if-match")
-	return given && c.method != fasthttp.MethodPatch
+func (h *head) unconditional() bool {
+	_, given := h.header("if-match")
+	return given && h.method != fasthttp.MethodPatch
 }
 
 // deleteApplication serves DELETE applications/{applicationId}.
