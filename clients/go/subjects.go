@@ -308,3 +308,27 @@ func (c *Client) Health(ctx context.Context) error {
 	}
 	return err
 }
+
+// Whoami says what an access key may do.
+type Whoami struct {
+	Role   string `json:"role"`
+	Holder string `json:"holder,omitzero"`
+	// Galleries are the only ones that the key may use. None means all of the tenant.
+	Galleries []string `json:"galleries,omitzero"`
+	Ends      string   `json:"ends,omitzero"` // "" means never
+	// Gallery is that of the client's API key, or nil.
+	Gallery *GalleryRoom `json:"gallery,omitzero"`
+}
+
+// GalleryRoom says how full a gallery is.
+type GalleryRoom struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Size  int    `json:"size"`
+	Count int    `json:"count"` // active events
+}
+
+// Whoami returns what the client's access key may do. The error is ErrForbidden if it can't use the client's API key.
+func (c *Client) Whoami(ctx context.Context) (Whoami, error) {
+	return call[Whoami](ctx, c, request{method: http.MethodGet, path: "/v1.1/whoami"})
+}

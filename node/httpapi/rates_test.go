@@ -314,7 +314,7 @@ func TestApplicationsHaveTheirOwnRates(t *testing.T) {
 func TestRolesPermitWhatD5Says(t *testing.T) {
 	t.Parallel()
 	readOnly := map[string]bool{
-		"GET /openapi.json": true, "GET /v1.1/health": true, "GET /v1.1/subjects": true, "GET /v1.1/subjects/{subjectId}/events": true, "GET /v1.1/tags": true,
+		"GET /openapi.json": true, "GET /v1.1/health": true, "GET /v1.1/whoami": true, "GET /v1.1/subjects": true, "GET /v1.1/subjects/{subjectId}/events": true, "GET /v1.1/tags": true,
 		"GET /v1.1/jobs/bulkregister": true, "GET /v1.1/jobs/bulkregister/{batchId}": true, "GET /v1.1/jobs/bulkregister/{batchId}/{pagingId?}": true,
 		"POST /v1.1/face/extract": true, "POST /v1.1/face/verify": true, "POST /v1.1/face/search": true,
 		"POST /v1.1/face/compare": true, "GET /v1.1/cases/{caseId}": true,

@@ -126,6 +126,9 @@ func TestDoorOnlySearches(t *testing.T) {
 		f("enrol", door, http.MethodPost, "/v1.1/subjects", map[string]any{"face": photo}, 403, "Forbidden")
 		other := *door
 		other.APIKey = guests.APIKey
+		f("ask", door, http.MethodGet, "/v1.1/whoami", nil, 200, fmt.Sprintf(
+			`{"role":"search-only","holder":"door 3","galleries":["%s"],"gallery":{"id":"%[1]s","name":"staff","size":10,"count":1}}`, only))
+		f("ask elsewhere", &other, http.MethodGet, "/v1.1/whoami", nil, 403, "Forbidden")
 		f("search elsewhere", &other, http.MethodPost, "/v1.1/face/search", probe, 403, "Forbidden")
 
 		a := own.admin.Call(t, own.base, http.MethodPost, "/api/applications", map[string]any{
@@ -156,6 +159,7 @@ func TestDoorOnlySearches(t *testing.T) {
 
 		ends := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
 		guest := own.keyed(t, s, staff, router.KeyTerms{Role: router.RoleSearchOnly, Holder: "guest", Ends: ends})
+		f("ask in time", guest, http.MethodGet, "/v1.1/whoami", nil, 200, fmt.Sprintf(`"ends":"%s"`, ends.UTC().Format("2006-01-02T15:04:05.000-07:00")))
 		f("search in time", guest, http.MethodPost, "/v1.1/face/search", probe, 200, `"score":`)
 		time.Sleep(time.Until(ends) + 10*time.Millisecond)
 		f("search too late", guest, http.MethodPost, "/v1.1/face/search", probe, 403, "The access key ended at ")

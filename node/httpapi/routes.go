@@ -14,7 +14,7 @@ import (
 type right uint8
 
 const (
-	mayAsk     right = iota // for health: every role
+	mayAsk     right = iota // for health and about the key: every role
 	maySearch               // a photo in a gallery
 	mayRead                 // list, verify, extract, compare
 	mayFollow               // bulk registrations
@@ -47,6 +47,7 @@ type keyUse uint8
 const (
 	keyIgnored  keyUse = iota
 	keyRequired        // checked before the body is parsed
+	keyOptional        // checked if the request has it
 	keyByBody          // the handler checks it if the body needs it, and counts the request
 )
 
@@ -80,6 +81,7 @@ const healthPattern = "/v1.1/health"
 var operations = []operation{
 	{"GET", "/openapi.json", v11, anybody, keyIgnored, aLittle, getDocument},
 	{"GET", "/v1.1/health", v11, mayAsk, keyIgnored, aLittle, getHealth},
+	{"GET", "/v1.1/whoami", v11, mayAsk, keyOptional, aLittle, getWhoami},
 
 	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, aLittle, getSubjects},
 	{"POST", "/v1.1/subjects", v11, mayEnrol, keyRequired, anImage, postSubjects},

@@ -190,7 +190,7 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 		refusal = invalid("", "If-Match is taken by PATCH of a gallery or an application only: leave it out.")
 	case c.unrecordable():
 		refusal = tooManyRecords()
-	case op.key == keyRequired:
+	case op.key == keyRequired, op.key == keyOptional && c.keyed():
 		refusal = c.authorize(ctx)
 	case op.key == keyByBody:
 		return nil // the handler counts the request
@@ -315,6 +315,12 @@ func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
 		return busy()
 	}
 	return nil
+}
+
+// keyed reports whether the request has an API key.
+func (c *call) keyed() bool {
+	_, ok := c.header("x-api-key")
+	return ok
 }
 
 // authorize finds the gallery and application of the request's API key.

@@ -466,3 +466,18 @@ export const auditPage = object({
 
 /** Whether the service is healthy. */
 export const health = object({ status: string })
+
+/**
+ * What an access key may do.
+ * @typedef {Read<typeof whoami>} Whoami
+ */
+export const whoami = object({
+  role: string,
+  holder: or(string, () => ''),
+  /** The only galleries that the key may use. None means all of the tenant. */
+  galleries: or(list(string), none),
+  /** undefined means never. */
+  ends: optional(date),
+  /** How full the gallery of the client's API key is; undefined without one. */
+  gallery: optional(object({ id: string, name: string, size: integer, count: integer })),
+})

@@ -88,6 +88,8 @@ const EVERYTHING = {
 
 async function subjects(c) {
   await c.health()
+  const { role, ends, gallery } = await c.whoami()
+  assert.deepEqual([role, ends?.getUTCFullYear(), gallery?.size], ['search-only', 2027, 1000])
   assert.equal((await c.subjects({ start: 1, length: 2, order: 'desc' })).subjects[0].status, 'A')
   assert.equal((await c.subjectsWith('a b')).total, 1204)
   assert.equal((await c.expiring(EVERYTHING.expires, { length: 2, after: 'c' })).total, 1204)

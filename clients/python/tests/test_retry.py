@@ -353,6 +353,8 @@ def test_operations_match_the_document(workplace: Path) -> None:
 
     with server(workplace / "dev" / "certificates" / "n1", answer) as s, s.client() as c:
         c.health()
+        key = c.whoami()
+        assert key.role == "search-only" and key.ends and key.gallery == facet_client.GalleryRoom(key.galleries[0], "staff", 1000, 412)
         assert [e.status for e in c.subjects(1, 2, "desc").subjects] == ["A"]
         made = c.register(b"x", ["t"])
         assert made.event_id and made.attributes.face_area.right == 618 and made.attributes.face_roll == -0.818455

@@ -39,7 +39,7 @@ import { escape } from '../sign.js'
 
 const PAGE = 1000 // the longest page of the subject list
 
-/** Health, subjects and events. */
+/** Health, the access key, subjects and events. */
 export class SubjectOperations extends Caller {
   /**
    * Throws unless the service answers that it is healthy.
@@ -48,6 +48,14 @@ export class SubjectOperations extends Caller {
   async health(options) {
     const { status } = read(models.health, await this.call({ method: 'GET', path: '/v1.1/health', options }))
     if (status !== 'OK') throw new FacetError(`health: ${status}`)
+  }
+
+  /**
+   * Returns what the client's access key may do. Throws Forbidden if it can't use the client's API key.
+   * @param {Options} [options]
+   */
+  async whoami(options) {
+    return read(models.whoami, await this.call({ method: 'GET', path: '/v1.1/whoami', options }))
   }
 
   /**

@@ -58,6 +58,7 @@ from ._models import (
     Event,
     FaceError,
     Gallery,
+    GalleryRoom,
     IgnoredFace,
     Job,
     Match,
@@ -79,6 +80,7 @@ from ._models import (
     SubjectList,
     Verdict,
     Verified,
+    Whoami,
 )
 from ._receipts import ReceiptError
 
@@ -111,6 +113,7 @@ __all__ = [
     "Forbidden",
     "Gallery",
     "GalleryFull",
+    "GalleryRoom",
     "IgnoredFace",
     "InvalidRequest",
     "Job",
@@ -147,5 +150,6 @@ __all__ = [
     "UnreadableImage",
     "Verdict",
     "Verified",
+    "Whoami",
     "external",
 ]

@@ -40,6 +40,7 @@ from ._models import (
     Subject,
     SubjectList,
     Verified,
+    Whoami,
     read,
 )
 from ._receipts import Receipts
@@ -174,6 +175,11 @@ class Client:
     def health(self) -> None:
         """Raises an error unless the service answers that it is healthy."""
         self._call(Operation("GET", "/v1.1/health"))
+
+    def whoami(self) -> Whoami:
+        """Returns what the client's access key may do. Raises Forbidden if it can't use the client's
+        API key."""
+        return read(Whoami, self._call(Operation("GET", "/v1.1/whoami")))
 
     def register(
         self,

@@ -415,6 +415,28 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class GalleryRoom:
+    """How full a gallery is. count is its active events."""
+
+    id: str
+    name: str
+    size: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Whoami:
+    """What an access key may do. galleries are the only ones that it may use; none means all of the
+    tenant. gallery is that of the client's API key."""
+
+    role: str
+    holder: str = ""
+    galleries: list[str] = field(default_factory=list)
+    ends: datetime | None = None
+    gallery: GalleryRoom | None = None
+
+
+@dataclass(frozen=True)
 class Case:
     """A verification with a score in the review band of its application. state is "open", "same",
     "different", "disputed", "expired" or "erased". An open case has the caller's own verdict only.
