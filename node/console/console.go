@@ -14,14 +14,16 @@ import (
 	"sync"
 
 	"facet/clients/js"
+	"facet/node/httpapi/openapi"
 )
 
-// Root is the folder of the console's pages, Docs that of the interface's pages. SessionPath is where
-// both learn how they are served.
+// Root is the folder of the console's pages, Docs that of the interface's pages, whose description is at
+// DocumentPath. SessionPath is where both learn how they are served.
 const (
-	Root        = "/console"
-	Docs        = "/docs"
-	SessionPath = Root + "/session"
+	Root         = "/console"
+	Docs         = "/docs"
+	SessionPath  = Root + "/session"
+	DocumentPath = "/openapi.json"
 )
 
 //go:embed web docs
@@ -98,7 +100,7 @@ type Site struct{ files map[string]file } // by path
 var Load = sync.OnceValue(load)
 
 func load() *Site {
-	s := &Site{files: map[string]file{}}
+	s := &Site{files: map[string]file{DocumentPath: newFile(openapi.ContentType, openapi.Document())}}
 	for _, r := range roots {
 		err := fs.WalkDir(r.files, r.folder, func(name string, d fs.DirEntry, err error) error {
 			kind, served := types[path.Ext(name)]
@@ -136,9 +138,12 @@ func newFile(kind string, plain []byte) file {
 }
 
 // Answer returns the answer to r. A folder is its index.html, and its path without a slash at
-// the end leads there.
+// the end leads there. The path / leads to the console.
 func (s *Site) Answer(r Request) Answer {
 	name := r.Path
+	if name == "/" {
+		return s.plain(http.StatusSeeOther, "The console is at "+Root+"/.\n", Header{"Location", Root + "/"})
+	}
 	if strings.HasSuffix(name, "/") {
 		name += indexFile
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"facet/internal/must"
+	"facet/node/httpapi/openapi"
 )
 
 // sizeMax is the most bytes that all files of the console have compressed.
@@ -65,7 +66,11 @@ func TestFilesHaveTheirHeaders(t *testing.T) {
 	if a := f("/console", 308, plainText); a.header("Location") != "/console/" {
 		t.Errorf("/console leads to %q", a.header("Location"))
 	}
-	for _, at := range []string{"/console/nothing", "/console/vendor/", "/console/../doc.go", "/console/vendor/preact.d.ts", "/console/%61pp.js", "/console//app.js", "", "/"} {
+	if a := f("/", 303, plainText); a.header("Location") != "/console/" {
+		t.Errorf("/ leads to %q", a.header("Location"))
+	}
+	f("/openapi.json", 200, openapi.ContentType)
+	for _, at := range []string{"/console/nothing", "/console/vendor/", "/console/../doc.go", "/console/vendor/preact.d.ts", "/console/%61pp.js", "/console//app.js", ""} {
 		f(at, 404, plainText)
 	}
 }
@@ -168,7 +173,7 @@ var otherHost = regexp.MustCompile("://[A-Za-z0-9]")
 func TestPagesNameNoOtherHost(t *testing.T) {
 	t.Parallel()
 	for name, f := range Load().files {
-		if strings.HasPrefix(name, Root+"/vendor/") || strings.HasPrefix(name, Root+"/client/") {
+		if strings.HasPrefix(name, Root+"/vendor/") || strings.HasPrefix(name, Root+"/client/") || name == DocumentPath {
 			continue
 		}
 		text := strings.NewReplacer("http://www.w3.org/2000/svg", "", "https://host:port", "", "https://hr.example/", "").Replace(string(f.plain))

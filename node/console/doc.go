@@ -9,6 +9,6 @@
 // Links are not embedded.
 //
 // Anybody may read the files. They know nothing of a cluster, and the policy in their headers
-// keeps a page from every other host. The package imports the standard library and the JavaScript
-// client's sources only.
+// keeps a page from every other host. The package imports the standard library, the JavaScript
+// client's sources and the interface's description only.
 package console

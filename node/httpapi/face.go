@@ -9,14 +9,8 @@ import (
 
 	"facet/engine"
 	"facet/internal/trace"
-	"facet/node/httpapi/openapi"
 	"facet/router"
 )
-
-// getDocument serves GET openapi.json.
-func getDocument(context.Context, *call) (answer, error) {
-	return answer{fasthttp.StatusOK, rawBody{openapi.Document(), openapi.ContentType}}, nil
-}
 
 // getHealth serves GET health.
 func getHealth(context.Context, *call) (answer, error) {

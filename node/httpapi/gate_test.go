@@ -14,6 +14,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/httpapi/openapi"
+	"facet/node/sigv4"
 	"facet/router"
 )
 
@@ -190,11 +191,24 @@ func TestFloodOfMadeUpKeysDelaysNoClient(t *testing.T) {
 
 func TestDescriptionIsServedUnsigned(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil)
+	r := start(t, func(c *Config) { c.Console, c.Origins = ConsoleOff, []string{"https://page.test"} })
 	a := r.send(signed{method: "GET", target: "/openapi.json"})
 	if a.status != 200 || a.header.Get("Content-Type") != openapi.ContentType || !strings.HasPrefix(a.body, "{") || a.body != string(openapi.Document()) {
 		t.Errorf("%d %s, %d bytes", a.status, a.header.Get("Content-Type"), len(a.body))
 	}
+	f := func(header, value string, status int) received {
+		t.Helper()
+		got := r.send(signed{method: "GET", target: "/openapi.json", headers: []sigv4.Header{{Name: "Origin", Value: "https://page.test"}, {Name: header, Value: value}}})
+		vary := strings.Join(got.header.Values("Vary"), ", ")
+		if got.status != status || len(got.body) > len(a.body)/4 || got.header.Get("Access-Control-Allow-Origin") != "https://page.test" || vary != "Accept-Encoding, Origin" {
+			t.Errorf("%s: %s: got %d with %d bytes of %d, %v", header, value, got.status, len(got.body), len(a.body), got.header)
+		}
+		return got
+	}
+	if zipped := f("Accept-Encoding", "gzip", 200); zipped.header.Get("Content-Encoding") != "gzip" || zipped.header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("compressed: %v", zipped.header)
+	}
+	f("If-None-Match", a.header.Get("ETag"), 304)
 }
 
 func TestKeyLookupWithoutLeaderIs500(t *testing.T) {

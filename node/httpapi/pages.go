@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,22 +21,35 @@ var pages = []operation{
 	{"GET", console.Docs + "/*", v11, anybody, keyIgnored, aLittle, getPage},
 }
 
+// home leads people who type the address of a node to the console.
+var home = operation{"GET", "/", v11, anybody, keyIgnored, aLittle, getPage}
+
 // route is find, and finds pages unless they are switched off. HEAD of a page is its GET without
 // the body, which fasthttp leaves out.
-func (s *Server) route(method string, segments []string) (op *operation, parameters []string, err error) {
-	if s.rules.Load().Console == ConsoleOn && (method == fasthttp.MethodGet || method == fasthttp.MethodHead) {
+func (s *Server) route(h *head) (op *operation, parameters []string, err error) {
+	if s.rules.Load().Console == ConsoleOn && (h.method == fasthttp.MethodGet || h.method == fasthttp.MethodHead) {
+		if h.path == home.pattern && h.typed() {
+			return &home, nil, nil
+		}
 		i := slices.IndexFunc(pages, func(o operation) bool {
-			_, ok := match(o.pattern, segments)
+			_, ok := match(o.pattern, h.segments)
 			return ok
 		})
 		if i >= 0 {
 			return &pages[i], nil, nil
 		}
 	}
-	return find(method, segments)
+	return find(h.method, h.segments)
 }
 
-// getPage serves a file of the console or of the interface's pages.
+// typed reports whether a request wants a page and has no signature, as when a person types its address.
+func (h *head) typed() bool {
+	accepts, _ := h.header("accept")
+	_, signed := h.header("authorization")
+	return !signed && strings.Contains(accepts, "text/html")
+}
+
+// getPage serves a file of the console or of the interface's pages, or the interface's description.
 func getPage(_ context.Context, c *call) (answer, error) {
 	r := console.Request{Path: c.path}
 	r.AcceptEncoding, _ = c.header("accept-encoding")

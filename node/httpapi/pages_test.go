@@ -46,6 +46,17 @@ func TestConsoleNeedsNoSignature(t *testing.T) {
 	if a := f("GET", "/console", 308, ""); a.header.Get("Location") != "/console/" {
 		t.Errorf("/console leads to %q", a.header.Get("Location"))
 	}
+	for header, status := range map[sigv4.Header]int{
+		{Name: "Accept", Value: "text/html,application/xhtml+xml,*/*;q=0.8"}: 303, {Name: "Accept", Value: "*/*"}: 403, {Name: "X", Value: "text/html"}: 403,
+	} {
+		q := signed{method: "GET", target: "/", headers: []sigv4.Header{header}}
+		if a := r.send(q); a.status != status || (a.header.Get("Location") == "/console/") != (status == 303) {
+			t.Errorf("/ with %v: %d, to %q", header, a.status, a.header.Get("Location"))
+		}
+		if q.as = "biometric"; r.send(q).status != 404 {
+			t.Errorf("/ with %v and a signature leads to the console", header)
+		}
+	}
 	again := r.send(signed{method: "GET", target: "/console/", headers: []sigv4.Header{{Name: "If-None-Match", Value: page.header.Get("Etag")}}})
 	if again.status != 304 || again.body != "" {
 		t.Errorf("revalidated: %d, %d bytes", again.status, len(again.body))
@@ -81,6 +92,10 @@ func TestConsoleCanBeOff(t *testing.T) {
 		if a := r.send(signed{method: "GET", target: target}); a.status != want.status || a.body != want.body {
 			t.Errorf("%s: got %d %.80s, want %d %s", target, a.status, a.body, want.status, want.body)
 		}
+	}
+	home := signed{method: "GET", target: "/", headers: []sigv4.Header{{Name: "Accept", Value: "text/html"}}}
+	if a := r.send(home); a.status != want.status || a.body != want.body {
+		t.Errorf("/: got %d %s", a.status, a.body)
 	}
 	if a := r.send(signed{as: "biometric", method: "GET", target: "/console/"}); a.status != 404 {
 		t.Errorf("signed: %d", a.status)

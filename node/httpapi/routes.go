@@ -79,7 +79,7 @@ const healthPattern = "/v1.1/health"
 
 // operations lists every operation that is served.
 var operations = []operation{
-	{"GET", "/openapi.json", v11, anybody, keyIgnored, aLittle, getDocument},
+	{"GET", "/openapi.json", v11, anybody, keyIgnored, aLittle, getPage},
 	{"GET", "/v1.1/health", v11, mayAsk, keyIgnored, aLittle, getHealth},
 	{"GET", "/v1.1/whoami", v11, mayAsk, keyOptional, aLittle, getWhoami},
 

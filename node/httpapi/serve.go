@@ -125,7 +125,7 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	if s.preflight(rc, c) {
 		return answer{status: fasthttp.StatusNoContent}, nil
 	}
-	op, params, routeErr := s.route(c.method, c.segments)
+	op, params, routeErr := s.route(&c.head)
 	c.op = op
 	if op != nil {
 		c.version, c.parameters = op.version, params
@@ -379,15 +379,17 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 		header.Set(fasthttp.HeaderETag, `"`+c.etag+`"`)
 	}
 	rc.Response.SetStatusCode(a.status)
-	if page, ok := a.body.(console.Answer); ok { // for no other origin
+	page, isPage := a.body.(console.Answer)
+	if isPage {
 		for _, h := range page.Headers {
 			header.Set(h.Name, h.Value)
 		}
 		rc.Response.SetBodyRaw(page.Body)
-		return
 	}
-	s.allowOrigin(rc, c)
-	if a.body == nil {
+	if !isPage || c.path == console.DocumentPath { // pages are for no other origin
+		s.allowOrigin(rc, c)
+	}
+	if isPage || a.body == nil {
 		return
 	}
 	if raw, ok := a.body.(rawBody); ok {
@@ -467,7 +469,7 @@ func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
 		return
 	}
 	header := &rc.Response.Header
-	header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+	header.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
 	if origin, ok := c.header("origin"); ok && s.rules.Load().origins[origin] {
 		header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
 		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, etag, facet-search-bound")

@@ -19,7 +19,6 @@ import (
 
 	"facet.internal/client"
 	"facet/node/console"
-	"facet/node/httpapi/openapi"
 	"facet/node/listener"
 	"facet/node/receipt"
 	"facet/node/wire"
@@ -116,13 +115,9 @@ func (s *Server) cookieName() string {
 	return "facet-console-" + port
 }
 
-// documentPath is where a node has the interface's description. Without a tenant it is that of this
-// software.
-const documentPath = "/openapi.json"
-
 // isForwarded reports whether a node answers the path.
 func isForwarded(path string) bool {
-	return path == documentPath || strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1.1/") || strings.HasPrefix(path, "/api/")
+	return path == console.DocumentPath || strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1.1/") || strings.HasPrefix(path, "/api/")
 }
 
 // ServeHTTP answers a request of a browser.
@@ -141,8 +136,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.private(w, r, s.receipt)
 	case isForwarded(path) && s.cfg.Tenant != nil:
 		s.private(w, r, s.forward)
-	case path == documentPath && read:
-		document(w)
 	case read && isPage(path):
 		page(w, r)
 	default:
@@ -163,6 +156,10 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	given := r.URL.Query().Get(tokenName)
 	if given != "" && !s.known(r) {
 		if !s.take(given) {
+			if strings.Contains(r.Header.Get("Accept"), "text/html") { // the page says so in words
+				http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
+				return
+			}
 			say(w, http.StatusForbidden, "TokenUsed", "This address works once, and was opened before. Start facet console again for a new one.")
 			return
 		}
@@ -205,17 +202,12 @@ func (s *Server) private(w http.ResponseWriter, r *http.Request, serve http.Hand
 	}
 }
 
-// isPage reports whether the path is in a folder of pages.
+// isPage reports whether the path is in a folder of pages. Without a tenant the interface's description is
+// that of this software.
 func isPage(path string) bool {
-	return slices.ContainsFunc([]string{console.Root, console.Docs}, func(folder string) bool {
+	return path == console.DocumentPath || slices.ContainsFunc([]string{console.Root, console.Docs}, func(folder string) bool {
 		return path == folder || strings.HasPrefix(path, folder+"/")
 	})
-}
-
-// document serves the interface's description.
-func document(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", openapi.ContentType)
-	_, _ = w.Write(openapi.Document()) // the browser may be gone
 }
 
 // page serves a file of the console.

@@ -110,6 +110,9 @@ func TestAddressWorksOnce(t *testing.T) {
 	if a, _ := b.ask("GET", "/?token=wrong", ""); a.status != 403 {
 		t.Errorf("a wrong token: %d", a.status)
 	}
+	if a, _ := b.ask("GET", "/?token=wrong", "", "Accept: text/html,*/*;q=0.8"); a.status != 303 || a.header.Get("Location") != "/console/" || a.header.Get("Set-Cookie") != "" {
+		t.Errorf("a wrong token typed by a person: %d, %v", a.status, a.header)
+	}
 	b.signIn()
 	if a, text := b.ask("GET", console.SessionPath, ""); a.status != 200 || !strings.Contains(text, `"how":"loopback"`) {
 		t.Errorf("with a session: %d %s", a.status, text)
@@ -204,7 +207,7 @@ func TestSessionSaysWhatPagesCanDo(t *testing.T) {
 		if a.status != 200 || !strings.Contains(text, `"shards":7`) {
 			t.Errorf("status: %d %s", a.status, text)
 		}
-		if a, text = b.ask("GET", documentPath, ""); a.status != 200 || node == nil && !strings.Contains(text, "searchFaces") {
+		if a, text = b.ask("GET", console.DocumentPath, ""); a.status != 200 || node == nil && !strings.Contains(text, "searchFaces") {
 			t.Errorf("%v: description %d", rights, a.status)
 		}
 		if a, text = b.ask("GET", console.Docs+"/", ""); a.status != 200 || !strings.Contains(text, "<title>Interface") {
