@@ -147,8 +147,9 @@ type batch struct {
 	touched int64
 	// records are replaced, never changed, because views share them.
 	records *btree.Map[uint32, *record]
-	// since is the last sequence of any batch's records before this batch began.
-	since uint64
+	// since is the last sequence of any batch's records before this batch began, and last that of its own since it
+	// was loaded.
+	since, last uint64
 }
 
 // record is a Record with the sequence of its write. Sequences are no part of the state.
@@ -250,6 +251,7 @@ func (s *state) over(of Share, total uint32) error {
 // set adds a record to b, or replaces the one with its index.
 func (s *state) set(b *batch, r Record) {
 	s.sequence++
+	b.last = s.sequence
 	b.records.Set(r.Index, &record{r, s.sequence})
 }
 

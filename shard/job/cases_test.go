@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"facet/internal/id"
@@ -74,6 +75,56 @@ func TestErasedCaseNamesNobody(t *testing.T) {
 		again.Reference != "" || again.Verdicts != nil || again.Score != 0 {
 		t.Errorf("%+v, %v", again, err)
 	}
+}
+
+// TestChangesAreReadOnce reads a batch after each of its changes.
+func TestChangesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	k := New()
+	var mark Mark
+	f := func(what string, all bool, want ...uint32) {
+		t.Helper()
+		list, next, whole, err := k.Changes(name(1), mark)
+		var got []uint32
+		for _, r := range list {
+			got = append(got, r.Index)
+		}
+		if err != nil || whole != all || !slices.Equal(got, want) {
+			t.Errorf("%s: items %v, all %v, %v; want %v, %v", what, got, whole, err, want, all)
+		}
+		mark = next
+	}
+	put := func(n byte, index uint32, old, text byte) {
+		t.Helper()
+		p := Put{Name: name(n), Kind: Cases, Index: index, New: []byte{text}, Time: 1000}
+		if old != 0 {
+			p.Old = []byte{old}
+		}
+		_, err := k.Put(p)
+		must.Do(t, err)
+	}
+	if _, _, _, err := k.Changes(name(1), mark); !errors.Is(err, ErrUnknown) {
+		t.Errorf("without a batch: %v", err)
+	}
+	put(1, 0, 0, 1)
+	put(1, 1, 0, 2)
+	f("at first", true, 0, 1)
+	f("again", false)
+	put(2, 0, 0, 9)
+	f("after another batch", false)
+	put(1, 1, 2, 3)
+	put(1, 2, 0, 4)
+	f("after two", false, 1, 2)
+	again, err := read(write(t, k))
+	must.Do(t, err)
+	k.state = again.state
+	f("after a snapshot", true, 0, 1, 2)
+	put(1, 0, 1, 5)
+	f("after one more", false, 0)
+	_, err = k.Drop(name(1))
+	must.Do(t, err)
+	put(1, 0, 0, 1)
+	f("of the next batch with this name", true, 0)
 }
 
 func BenchmarkOpenCases(b *testing.B) {

@@ -32,6 +32,38 @@ func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
 	return page, b.progress(), nil
 }
 
+// Mark is how far a caller of Changes has read a batch. The zero Mark is before its first record.
+type Mark struct {
+	of       *batch
+	sequence uint64
+}
+
+// Changes returns the records of an open batch that were set after a mark, and the mark for the next call. all
+// reports that these are all records of the batch, because it is not the batch of the mark: the mark is zero, or
+// the batch was dropped or restored. A batch that is not open is ErrUnknown.
+func (k *Book) Changes(name Name, after Mark) (list []Record, next Mark, all bool, err error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	b, err := k.state.find(name)
+	if err == nil && !b.open {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return nil, Mark{}, false, err
+	}
+	next, all = Mark{b, k.state.sequence}, b != after.of
+	if !all && b.last <= after.sequence {
+		return nil, next, false, nil
+	}
+	b.records.Scan(func(_ uint32, r *record) bool {
+		if all || r.sequence > after.sequence {
+			list = append(list, r.Record)
+		}
+		return true
+	})
+	return list, next, all, nil
+}
+
 // Find returns the progress of a batch, open or not. The error wraps ErrUnknown.
 func (k *Book) Find(name Name) (Progress, error) {
 	k.mu.RLock()
