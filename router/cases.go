@@ -30,8 +30,6 @@ const (
 	CasesPageMax = 1000
 	// CasesPageDefault is the most cases in a page whose request has no length.
 	CasesPageDefault = 100
-	// ReferenceMax is the most bytes of a reference.
-	ReferenceMax = 256
 
 	// caseWait is how long a verification waits for its case.
 	caseWait    = 2 * time.Second
@@ -93,8 +91,29 @@ func inReview(app *metafsm.Application, score, threshold int) bool {
 	return app.ReviewThreshold > 0 && score >= app.ReviewThreshold && score < threshold
 }
 
+// checkReference returns an error if a reference is an external id of the gallery: both photo links of the case would
+// then show the enrolled photo.
+func checkReference(ctx context.Context, r *cluster, g enrolment, reference string) error {
+	if reference == "" {
+		return nil
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return err
+	}
+	switch _, _, err := (&claims{r}).find(ctx, nameOf(g, key, reference)); {
+	case err == nil:
+		return Errorf(InvalidRequest, "", "the reference is the externalId of a subject; it must name the photo that was sent")
+	case KindOf(err) == NotFound:
+		return nil
+	default:
+		return err
+	}
+}
+
 // doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
-// be opened is counted; the answer stays the same. Without its intent no case is opened.
+// be opened is counted; the answer stays the same. Without its intent no case is opened. The error is InvalidRequest
+// if the reference is an external id.
 func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application, c job.Case, d *Doubt) (opened id.UUID, err error) {
 	refused := &Error{
 		Kind: NotVerified, Reason: ReasonDoubtful, Score: c.Score,
@@ -103,14 +122,21 @@ func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application
 	c.ID = id.Derive(g.IDKey[:], purposeCase, d.Operation, g.shards[0])
 	c.Application, c.Threshold, c.Reference = app.ID, app.VerifyThreshold, d.Reference
 	c.Needed = cmp.Or(app.ReviewVerdicts, ReviewVerdictsDefault)
-	if err := d.Opens(c.ID); err != nil {
-		return id.UUID{}, err
-	}
 	wait, cancel := context.WithTimeout(ctx, caseWait)
 	defer cancel()
-	a, err := calls.CallLeader(wait, r.calls, caseOpen, g.shards[0], openCaseQuery{
-		Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, ReviewDaysDefault), Share: r.jobShare(g.Tenant),
-	})
+	var a openCaseAnswer
+	err = checkReference(wait, r, g, d.Reference)
+	if KindOf(err) == InvalidRequest {
+		return id.UUID{}, err
+	}
+	if err == nil {
+		if err := d.Opens(c.ID); err != nil {
+			return id.UUID{}, err
+		}
+		a, err = calls.CallLeader(wait, r.calls, caseOpen, g.shards[0], openCaseQuery{
+			Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, ReviewDaysDefault), Share: r.jobShare(g.Tenant),
+		})
+	}
 	if err != nil || a.Case.IsZero() {
 		r.cases.dropped.Add(1)
 	}

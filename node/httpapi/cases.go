@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/valyala/fasthttp"
 
@@ -93,18 +95,32 @@ func (c *call) doubt(o object) (*router.Doubt, error) {
 	if c.version == v1 {
 		return nil, nil
 	}
-	reference, _, err := o.text("reference", router.ReferenceMax)
+	reference, _, err := o.text("reference", router.ExternalIDMax)
+	if err == nil && reference != "" {
+		err = checkReference(reference)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(reference) > router.ReferenceMax {
-		return nil, invalid("", fmt.Sprintf("reference must be at most %d bytes.", router.ReferenceMax))
 	}
 	w, err := c.write()
 	return &router.Doubt{Operation: w.Operation, Reference: reference, Opens: func(name id.UUID) error {
 		c.trail.review = name
 		return c.intent()
 	}}, err
+}
+
+// checkReference returns an error when a client may not name a probe so. A reference has the form of an external id,
+// because both get into the gallery's photo link. People see it beside their verdict, so nothing in it may lead
+// elsewhere or change the order of what they read.
+func checkReference(reference string) error {
+	err := checkTagName("reference", reference)
+	if err == nil && strings.ContainsFunc(reference, func(c rune) bool { return unicode.Is(unicode.Bidi_Control, c) }) {
+		err = invalid("", "reference must have no characters that change the direction of text.")
+	}
+	if err == nil && slices.Contains(strings.Split(reference, "/"), "..") {
+		err = invalid("", `reference must have no part "..".`)
+	}
+	return err
 }
 
 // getCases serves GET cases: query state, after and length.

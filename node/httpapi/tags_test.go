@@ -58,6 +58,23 @@ func TestTagNamesFollowD31(t *testing.T) {
 	}
 }
 
+// TestReferenceIsLikeExternalID checks the names of probes that people compare with external ids.
+func TestReferenceIsLikeExternalID(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"visits/12", "a/b", "..a", "a..", "日本語", "עברית", "visit 12", strings.Repeat("n", 128)} {
+		if err := checkReference(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		".", "..", "a/../b", "../a", "a/..", "a\nb", "a\x00", "\u009f", "e\u0301", strings.Repeat("n", 129), "a\u202eb", "\u2066a", "a\u200f", "\u061c",
+	} {
+		if err := checkReference(name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
 // FuzzTagPath checks two promises for raw paths of tags: every legal name has a
 // path that names it, and every accepted path names one legal name, the same in
 // each of its spellings.
