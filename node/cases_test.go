@@ -29,6 +29,7 @@ type reviewCase struct {
 // review is a gallery whose application takes each stranger for a doubt, and people who decide.
 type review struct {
 	promises
+	name  string // of the tenant
 	admin *nodetest.Client
 	// people are the reviewers by name. "" has no holder.
 	people map[string]*nodetest.Client
@@ -46,10 +47,16 @@ func startReview(t *testing.T, verdicts int) *review {
 func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 	t.Helper()
 	o.SlotsPerShard, o.Table = max(o.SlotsPerShard, 100), nodetest.Table()
-	r := &review{promises: promises{nodetest.Start(t, o)}}
-	r.admin = r.cluster.Client("bank")
+	cluster := nodetest.Start(t, o)
+	waitNewest(t, cluster)
+	return reviewOf(t, cluster, "bank", verdicts)
+}
+
+// reviewOf makes a tenant with a review.
+func reviewOf(t *testing.T, cluster *nodetest.Cluster, tenant string, verdicts int) *review {
+	t.Helper()
+	r := &review{promises: promises{cluster}, name: tenant, admin: cluster.Client(tenant)}
 	gallery(t, r.admin, r.url(0), "g", 400)
-	waitNewest(t, r.cluster)
 	r.app = applicationID(t, r.admin, r.url(0))
 	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPatch, "/api/galleries/"+galleryID(t, r.admin, r.url(0)), map[string]any{"photoLink": reviewLink})
 	r.set(t, map[string]any{"reviewThreshold": 1, "reviewVerdicts": verdicts})
@@ -68,7 +75,7 @@ func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 
 func (r *review) tenant(t *testing.T) id.Tenant {
 	t.Helper()
-	tenant, err := r.cluster.Nodes[0].Node.Router().TenantNamed(t.Context(), "bank")
+	tenant, err := r.cluster.Nodes[0].Node.Router().TenantNamed(t.Context(), r.name)
 	must.Do(t, err)
 	return tenant
 }
@@ -82,8 +89,8 @@ func (r *review) set(t *testing.T, settings map[string]any) {
 	}
 }
 
-// stranger returns the text of a photo that has a score of 1 to 6999 with that of person.
-func stranger(t *testing.T, person string) string {
+// stranger returns the text of a photo that has a score of 1 to 6999 with that of person. Each visit has another one.
+func stranger(t *testing.T, person, visit string) string {
 	t.Helper()
 	template := func(text string) engine.Template {
 		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(text))
@@ -91,7 +98,7 @@ func stranger(t *testing.T, person string) string {
 		return faces[0].Template
 	}
 	for i := 0; ; i++ {
-		text := fmt.Sprint("stranger ", i)
+		text := fmt.Sprint("stranger ", visit, i)
 		if s := nodetest.Table().Score(score.Dot(template(text), template(person))); s > 100 && s < 7000 {
 			return text
 		}
@@ -101,7 +108,7 @@ func stranger(t *testing.T, person string) string {
 // doubt verifies a stranger against a subject and returns the case.
 func (r *review) doubt(t *testing.T, external, reference string) (caseID string) {
 	t.Helper()
-	body := map[string]any{"id": r.ids[external], "probe": nodetest.Image(stranger(t, "person "+external[len("staff/"):]))}
+	body := map[string]any{"id": r.ids[external], "probe": nodetest.Image(stranger(t, "person "+external[len("staff/"):], reference))}
 	if reference != "" {
 		body["reference"] = reference
 	}
@@ -343,13 +350,13 @@ func TestDoubtIsNoMatch(t *testing.T) {
 				t.Errorf("doubtful: %+v", d)
 			}
 		}
-		if found, doubtful := search(stranger(t, "person 0"), 7000, http.StatusNotFound); len(found) != 0 || len(doubtful) == 0 {
+		if found, doubtful := search(stranger(t, "person 0", ""), 7000, http.StatusNotFound); len(found) != 0 || len(doubtful) == 0 {
 			t.Errorf("a stranger: %+v, doubtful %+v", found, doubtful)
 		}
 		if _, doubtful := search("person 1", 1, http.StatusOK); len(doubtful) != 0 {
 			t.Errorf("no band is below the threshold 1, doubtful %+v", doubtful)
 		}
-		v1 := expect(t, r.admin, http.StatusNotFound, r.url(0), http.MethodPost, "/v1/face/verify", map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image(stranger(t, "person 0"))})
+		v1 := expect(t, r.admin, http.StatusNotFound, r.url(0), http.MethodPost, "/v1/face/verify", map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image(stranger(t, "person 0", ""))})
 		var refused struct{ Reason, CaseID string }
 		if v1.Decode(t, &refused); refused.Reason != "NotVerified" || refused.CaseID != "" {
 			t.Errorf("version 1 answers %+v", refused)

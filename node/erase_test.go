@@ -80,7 +80,7 @@ func (s *traces) salt(t *testing.T, tenant id.Tenant, apiKey string, subject id.
 const visit = "a visit to the office"
 
 // The numbers of members of a case (job.Case).
-const openCase, closedCase, erasedCase = 9, 12, 5
+const openCase, closedCase, erasedCase = 10, 12, 5
 
 func (s *traces) caseOf(t *testing.T, caseID string, members byte) trace {
 	t.Helper()

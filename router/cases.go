@@ -7,14 +7,17 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"math"
 	"slices"
 	"time"
 
+	"facet/engine"
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard/job"
+	"facet/shard/seal"
 )
 
 // A verification with a score in the review band of its application opens a case, which people close with
@@ -34,6 +37,7 @@ const (
 	// caseWait is how long a verification waits for its case.
 	caseWait    = 2 * time.Second
 	purposeCase = "case"
+	probeLabel  = "facet probe 1"
 )
 
 // caseRequests serves cases.
@@ -89,6 +93,18 @@ type Decision struct {
 // inReview reports whether a score is in the review band of an application.
 func inReview(app *metafsm.Application, score, threshold int) bool {
 	return app.ReviewThreshold > 0 && score >= app.ReviewThreshold && score < threshold
+}
+
+// probeName returns what stands for a probe in a case: part of a MAC of its template with the gallery's key.
+func probeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]byte) {
+	b := append([]byte(probeLabel), g.ID.UUID[:]...)
+	for _, v := range t {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	defer clear(b)
+	mac := key.MAC(b)
+	copy(name[:], mac[:])
+	return name
 }
 
 // checkReference returns an error if a reference is an external id of the gallery: both photo links of the case would

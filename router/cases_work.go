@@ -2,12 +2,12 @@ package router
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
@@ -19,23 +19,18 @@ import (
 // caseKept is how long a closed case stays.
 const caseKept = 30 * 24 * time.Hour
 
-// caseItem is an item of the job: a case and its sealed form, which is empty if the item is free.
-type caseItem struct {
-	job.Case
-	sealed []byte
-}
-
 // caseWork is the work of a node as the leader of homes.
 type caseWork struct {
-	// turn has room for one: the leader changes one case at a time.
-	turn chan struct{}
+	// looks lets one request at a time look at the cases of a gallery.
+	looks *fair.Queue
+	uses  uint64 // counts looks
 	// closed counts cases by the state in which they were closed here, and dropped doubtful verifications of
 	// this node that got no case.
 	closed  [job.CaseErased + 1]atomic.Uint64
 	dropped atomic.Uint64
 
-	mu   sync.Mutex             // guards open
-	open map[id.Batch]openCases // as of the last look or change here
+	mu        sync.Mutex // guards galleries
+	galleries map[id.Batch]*galleryCases
 }
 
 // openCases are how many cases of a gallery are open, and when the oldest one was opened.
@@ -63,7 +58,8 @@ func (r *caseRequests) CaseFigures() CaseFigures {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for batch, o := range w.open {
+	for batch, of := range w.galleries {
+		o := of.open
 		if g, err := r.localGroup(batch.Shard()); err != nil || !g.IsLeader() || o.number == 0 {
 			continue
 		}
@@ -75,43 +71,20 @@ func (r *caseRequests) CaseFigures() CaseFigures {
 	return f
 }
 
-// note remembers how many cases are open, and counts the one that a change has closed.
-func (w *caseWork) note(batch id.Batch, items []caseItem, now int64, closed job.CaseState) {
-	var o openCases
-	for _, i := range items {
-		if len(i.sealed) == 0 || i.At(now).State != job.CaseOpen {
-			continue
-		}
-		if o.number++; o.oldest == 0 || i.Created < o.oldest {
-			o.oldest = i.Created
-		}
-	}
-	if closed != job.CaseOpen {
-		w.closed[closed].Add(1)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.open == nil {
-		w.open = map[id.Batch]openCases{}
-	}
-	if w.open[batch] = o; o.number == 0 {
-		delete(w.open, batch)
-	}
-}
-
 // caseBook is the cases of a gallery on this node, which leads their shard.
 type caseBook struct {
-	r     *cluster
-	group *raftfsm.Group
-	name  shardfsm.JobName
-	key   *seal.Key
-	items []caseItem
-	now   int64
+	r      *cluster
+	group  *raftfsm.Group
+	jobs   *job.Book
+	name   shardfsm.JobName
+	key    *seal.Key
+	tenant id.Tenant
+	now    int64
 }
 
-// readCases returns the cases of a gallery.
+// readCases returns the cases of a gallery. A look at them has every change that was acknowledged before the call.
 func (r *Router) readCases(ctx context.Context, group id.Shard, name shardfsm.JobName) (*caseBook, error) {
-	book, err := r.readJobs(ctx, group)
+	jobs, err := r.readJobs(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -126,33 +99,16 @@ func (r *Router) readCases(ctx context.Context, group id.Shard, name shardfsm.Jo
 	if err != nil {
 		return nil, err
 	}
-	return openBook(r.cluster, g, book, name, key)
+	of, _ := r.groups.Meta().Gallery(name.Gallery) // keyOf has waited for it
+	return &caseBook{r.cluster, g, jobs, name, key, of.Tenant, r.clock.Now().UnixMilli()}, nil
 }
 
-// openBook decrypts the cases in a book.
-func openBook(r *cluster, g *raftfsm.Group, book *job.Book, name shardfsm.JobName, key *seal.Key) (*caseBook, error) {
-	b := &caseBook{r: r, group: g, name: name, key: key, now: r.clock.Now().UnixMilli()}
-	page, _, err := book.Page(jobName(name), 0, CasesMax)
-	if err != nil && !errors.Is(err, job.ErrUnknown) {
-		return nil, err
-	}
-	for _, rec := range page {
-		item := caseItem{sealed: rec.Sealed}
-		if len(rec.Sealed) > 0 {
-			if item.Case, err = job.OpenCase(key, name.Gallery, name.Generation, rec.Sealed); err != nil {
-				return nil, err
-			}
-		}
-		b.items = append(b.items, item)
-	}
-	return b, nil
-}
-
-// changingCases calls change with the cases of a gallery. Meanwhile nobody else changes cases on this node.
+// changingCases calls change with the cases of a gallery. Meanwhile nobody else changes them on this node.
 func changingCases[A any](ctx context.Context, r *Router, group id.Shard, name shardfsm.JobName, change func(*caseBook) (A, error)) (a A, err error) {
+	of := r.cases.of(name.Batch)
 	select {
-	case r.cases.turn <- struct{}{}:
-		defer func() { <-r.cases.turn }()
+	case of.turn <- struct{}{}:
+		defer func() { <-of.turn }()
 	case <-ctx.Done():
 		return a, ctx.Err()
 	}
@@ -160,20 +116,18 @@ func changingCases[A any](ctx context.Context, r *Router, group id.Shard, name s
 	if err != nil {
 		return a, err
 	}
-	return change(b)
+	if a, err = change(b); err == nil {
+		_ = b.look(ctx, func(*caseIndex) {}) // for the figures
+	}
+	return a, err
 }
 
 // errCaseChanged is returned when another leader changed the cases meanwhile.
 var errCaseChanged = &Error{Kind: Unavailable, Message: "the cases of the gallery have changed meanwhile; try again", RetryAfter: calls.RetryLater}
 
 // put replaces an item by a case, or frees it if c is nil.
-func (b *caseBook) put(ctx context.Context, index int, c *job.Case, share shardfsm.JobShare) (shardfsm.Status, error) {
-	put := shardfsm.PutItem{Name: b.name, Kind: job.Cases, Index: uint32(index), Time: b.now, Share: share}
-	var before caseItem
-	if index < len(b.items) {
-		before = b.items[index]
-		put.Old = before.sealed
-	}
+func (b *caseBook) put(ctx context.Context, index int, before caseItem, c *job.Case, share shardfsm.JobShare) (shardfsm.Status, error) {
+	put := shardfsm.PutItem{Name: b.name, Kind: job.Cases, Index: uint32(index), Old: before.sealed, Time: b.now, Share: share}
 	if c != nil {
 		put.New = job.SealCase(b.key, b.name.Gallery, b.name.Generation, c)
 	}
@@ -181,41 +135,13 @@ func (b *caseBook) put(ctx context.Context, index int, c *job.Case, share shardf
 	if err != nil || a.Status != shardfsm.Done {
 		return a.Status, err
 	}
-	if index == len(b.items) {
-		b.items = append(b.items, caseItem{})
-	}
-	b.items[index] = caseItem{sealed: put.New}
-	closed := job.CaseOpen
-	if c != nil {
-		b.items[index].Case = *c
-		if before.State == job.CaseOpen && len(before.sealed) > 0 {
-			closed = c.State
+	if c != nil && c.ID == before.ID && before.State == job.CaseOpen && c.State != job.CaseOpen {
+		b.r.cases.closed[c.State].Add(1)
+		if c.State == job.CaseExpired {
+			caseExpired(b.r, GalleryVersion{b.name.Gallery, b.name.Generation}, c)
 		}
 	}
-	if closed == job.CaseExpired {
-		caseExpired(b.r, GalleryVersion{b.name.Gallery, b.name.Generation}, c)
-	}
-	b.r.cases.note(b.name.Batch, b.items, b.now, closed)
 	return a.Status, nil
-}
-
-// place returns where a new case goes: a free item, one more, or that of the case that was closed first. ok is
-// false if all cases are open.
-func (b *caseBook) place() (index int, ok bool) {
-	free := slices.IndexFunc(b.items, func(i caseItem) bool { return len(i.sealed) == 0 })
-	if free >= 0 {
-		return free, true
-	}
-	if len(b.items) < CasesMax {
-		return len(b.items), true
-	}
-	var first int64
-	for i, item := range b.items {
-		if c := item.At(b.now); c.State != job.CaseOpen && (!ok || c.Closed < first) {
-			index, first, ok = i, c.Closed, true
-		}
-	}
-	return index, ok
 }
 
 // openCaseQuery asks to open a case for Days.
@@ -231,25 +157,37 @@ type openCaseAnswer struct {
 	Case id.UUID `cbor:"1,keyasint,omitzero"`
 }
 
-// caseOpen opens a case, unless the request was here before, or an open case has the same application, subject
-// and reference.
-var caseOpen = method[openCaseQuery, openCaseAnswer]{Name: "case.open", Run: func(ctx context.Context, r *Router, group id.Shard, q openCaseQuery) (openCaseAnswer, error) {
-	return changingCases(ctx, r, group, q.Name, func(b *caseBook) (openCaseAnswer, error) {
-		for _, i := range b.items {
-			c := i.At(b.now)
-			again := c.State == job.CaseOpen && c.Reference != "" && c.Reference == q.Case.Reference &&
-				c.Subject == q.Case.Subject && c.Application == q.Case.Application
-			if len(i.sealed) > 0 && (again || c.ID == q.Case.ID) {
-				return openCaseAnswer{c.ID}, nil
+// caseOpen opens a case, unless the doubt belongs to one that is known (caseIndex.known), or the application has
+// opened its most cases of a minute by the clock of this leader. These doubts, most of a flood, do not wait for the
+// turn to change.
+var caseOpen = method[openCaseQuery, openCaseAnswer]{Name: "case.open", Run: func(ctx context.Context, r *Router, group id.Shard, q openCaseQuery) (a openCaseAnswer, err error) {
+	var index int
+	var before caseItem
+	answered := func(b *caseBook) (done bool, err error) {
+		err = b.look(ctx, func(x *caseIndex) {
+			if a.Case, done = x.known(&q.Case, b.now); done {
+				return
 			}
-		}
-		index, ok := b.place()
-		if !ok {
-			return openCaseAnswer{}, nil
+			room := false
+			index, room = x.place(b.now)
+			before, done = x.at(index), !room || !x.mayOpen(q.Case.Application, b.now)
+		})
+		return done, err
+	}
+	b, err := r.readCases(ctx, group, q.Name)
+	if err != nil {
+		return a, err
+	}
+	if done, err := answered(b); done || err != nil {
+		return a, err
+	}
+	return changingCases(ctx, r, group, q.Name, func(b *caseBook) (openCaseAnswer, error) {
+		if done, err := answered(b); done || err != nil {
+			return a, err
 		}
 		q.Case.Created = b.now
 		q.Case.Expires = b.now + (time.Duration(q.Days) * 24 * time.Hour).Milliseconds()
-		status, err := b.put(ctx, index, &q.Case, q.Share)
+		status, err := b.put(ctx, index, before, &q.Case, q.Share)
 		switch {
 		case err != nil:
 			return openCaseAnswer{}, err
@@ -272,11 +210,20 @@ type decideQuery struct {
 
 var caseDecide = method[decideQuery, job.Case]{Name: "case.decide", Run: func(ctx context.Context, r *Router, group id.Shard, q decideQuery) (job.Case, error) {
 	return changingCases(ctx, r, group, q.Name, func(b *caseBook) (c job.Case, err error) {
-		index := slices.IndexFunc(b.items, func(i caseItem) bool { return len(i.sealed) > 0 && i.ID == q.Case })
-		if index < 0 {
-			return c, caseNotFound()
+		index, known := 0, false
+		var before caseItem
+		err = b.look(ctx, func(x *caseIndex) {
+			if index, known = x.byID[q.Case]; known {
+				before = x.items[index]
+			}
+		})
+		if err == nil && !known {
+			err = caseNotFound()
 		}
-		c = b.items[index].At(b.now)
+		if err != nil {
+			return c, err
+		}
+		c = before.At(b.now)
 		given := slices.IndexFunc(c.Verdicts, func(v job.Verdict) bool { return v.Holder == q.Verdict.Holder })
 		switch {
 		case given >= 0 && c.Verdicts[given].Same == q.Verdict.Same:
@@ -290,7 +237,7 @@ var caseDecide = method[decideQuery, job.Case]{Name: "case.decide", Run: func(ct
 		}
 		q.Verdict.Time = b.now
 		c = c.Decided(q.Verdict)
-		status, err := b.put(ctx, index, &c, q.Share)
+		status, err := b.put(ctx, index, before, &c, q.Share)
 		if err == nil && status != shardfsm.Done {
 			err = errCaseChanged
 		}
@@ -320,20 +267,8 @@ var caseList = method[listCasesQuery, listCasesAnswer]{Name: "case.list", Run: f
 	if err != nil {
 		return a, err
 	}
-	for _, i := range b.items {
-		c := i.At(b.now)
-		if len(i.sealed) == 0 || !q.Filter.admits(c.State) || !q.Only.IsZero() && c.ID != q.Only {
-			continue
-		}
-		if a.Total++; placeOf(c).compare(q.After) > 0 {
-			a.Cases = append(a.Cases, c)
-		}
-	}
-	slices.SortFunc(a.Cases, func(x, y job.Case) int { return placeOf(x).compare(placeOf(y)) })
-	if length := min(q.Length, CasesPageMax); len(a.Cases) > length {
-		a.Cases, a.More = a.Cases[:length], true
-	}
-	return a, nil
+	err = b.look(ctx, func(x *caseIndex) { a = x.page(q, b.now) })
+	return a, err
 }}
 
 // redactCases closes the cases of a gallery whose time is over, erases those of subjects that are gone, and
@@ -347,12 +282,13 @@ func (r *duplicateRequests) redactCases(ctx context.Context, group *raftfsm.Grou
 	if err != nil {
 		return err
 	}
-	b, err := openBook(r.cluster, group, book, name, key)
-	if err != nil {
+	b := &caseBook{r.cluster, group, book, name, key, g.Tenant, r.clock.Now().UnixMilli()}
+	var items []caseItem
+	if err := b.look(ctx, func(x *caseIndex) { items = slices.Clone(x.items) }); err != nil {
 		return err
 	}
 	var subjects []id.Subject
-	for _, i := range b.items {
+	for _, i := range items {
 		if !i.Subject.IsZero() {
 			subjects = append(subjects, i.Subject)
 		}
@@ -361,9 +297,8 @@ func (r *duplicateRequests) redactCases(ctx context.Context, group *raftfsm.Grou
 	if err != nil {
 		return err
 	}
-	r.cases.note(name.Batch, b.items, b.now, job.CaseOpen)
 	share := r.jobShare(g.Tenant)
-	for index, i := range b.items {
+	for index, i := range items {
 		if len(i.sealed) == 0 {
 			continue
 		}
@@ -371,16 +306,16 @@ func (r *duplicateRequests) redactCases(ctx context.Context, group *raftfsm.Grou
 		_, present := there[c.Subject]
 		switch {
 		case c.State != job.CaseOpen && b.now-c.Closed > caseKept.Milliseconds():
-			_, err = b.put(ctx, index, nil, share)
+			_, err = b.put(ctx, index, i, nil, share)
 		case c.State != job.CaseErased && !present:
 			c = c.Erased(b.now)
-			_, err = b.put(ctx, index, &c, share)
+			_, err = b.put(ctx, index, i, &c, share)
 		case c.State != i.State:
-			_, err = b.put(ctx, index, &c, share)
+			_, err = b.put(ctx, index, i, &c, share)
 		}
 		if err != nil { // a case that was changed meanwhile is for the next round
 			return err
 		}
 	}
-	return nil
+	return b.look(ctx, func(*caseIndex) {}) // for the figures
 }

@@ -224,6 +224,7 @@ func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.
 // subjects and the cases, on the shards that this node leads. It also closes cases whose time is over. The next round of erasure of these shards removes them from the disks.
 func (r *duplicateRequests) RedactDuplicates(ctx context.Context) error {
 	var failed []error
+	cases := map[id.Batch]bool{}
 	for _, s := range r.Shards() {
 		m, here := r.groups.Shard(s)
 		g, err := r.localGroup(s)
@@ -232,8 +233,12 @@ func (r *duplicateRequests) RedactDuplicates(ctx context.Context) error {
 		}
 		failed = append(failed, redactAll(m.Jobs(), job.Duplicates, func(n shardfsm.JobName) error { return r.redact(ctx, m.Jobs(), n) })...)
 		failed = append(failed, redactAll(m.Jobs(), job.Different, func(n shardfsm.JobName) error { return r.redactDifferent(ctx, m.Jobs(), n) })...)
-		failed = append(failed, redactAll(m.Jobs(), job.Cases, func(n shardfsm.JobName) error { return r.redactCases(ctx, g, m.Jobs(), n) })...)
+		failed = append(failed, redactAll(m.Jobs(), job.Cases, func(n shardfsm.JobName) error {
+			cases[n.Batch] = true
+			return r.redactCases(ctx, g, m.Jobs(), n)
+		})...)
 	}
+	r.cases.keepOnly(cases)
 	return errors.Join(failed...)
 }
 

@@ -73,7 +73,12 @@ func (r *faceRequests) VerifySubject(ctx context.Context, q SubjectVerification)
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
 	if q.Doubt != nil && inReview(&app, best.Score, app.VerifyThreshold) {
-		v.Case, err = doubt(ctx, r.cluster, g, app, job.Case{Subject: subject, Score: best.Score}, q.Doubt)
+		key, failed := r.dataKey(g.Gallery)
+		if failed != nil {
+			return v, failed
+		}
+		c := job.Case{Subject: subject, Score: best.Score, Probe: probeName(key, g.Gallery, probe.Template)}
+		v.Case, err = doubt(ctx, r.cluster, g, app, c, q.Doubt)
 	}
 	v.Ignored, v.Probes = probe.Ignored, probe.all
 	if len(best.Noted.Note) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"facet/engine"
 	"facet/engine/score"
+	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/internal/trace"
 	"facet/raftfsm"
@@ -220,7 +221,7 @@ type duplicateRequests struct{ *cluster }
 func New(cfg Config) *Router {
 	c := &cluster{
 		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
-		cases: caseWork{turn: make(chan struct{}, 1)},
+		cases: caseWork{looks: fair.NewQueue(1, caseLooksMax), galleries: map[id.Batch]*galleryCases{}},
 	}
 	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, turn: cfg.Turn, table: cfg.Table}
 	if faces.turn == nil {

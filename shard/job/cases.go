@@ -55,12 +55,14 @@ type Case struct {
 	// Needed is how many verdicts close the case, 1 or 2.
 	Needed   int       `cbor:"11,keyasint,omitempty"`
 	Verdicts []Verdict `cbor:"12,keyasint,omitempty"`
+	// Probe stands for the probe of an open case: a MAC of its template, or zero. Nobody can read it back.
+	Probe [16]byte `cbor:"13,keyasint,omitzero"`
 }
 
 // At returns the case as it is at a time: an open one may have expired.
 func (c Case) At(now int64) Case {
 	if c.State == CaseOpen && now >= c.Expires {
-		c.State, c.Closed = CaseExpired, c.Expires
+		c.State, c.Closed, c.Probe = CaseExpired, c.Expires, [16]byte{}
 	}
 	return c
 }
@@ -71,7 +73,7 @@ func (c Case) Decided(v Verdict) Case {
 	if len(c.Verdicts) < c.Needed {
 		return c
 	}
-	c.Closed, c.State = v.Time, CaseDifferent
+	c.Closed, c.State, c.Probe = v.Time, CaseDifferent, [16]byte{}
 	if v.Same {
 		c.State = CaseSame
 	}

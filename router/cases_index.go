@@ -1,0 +1,312 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"facet/internal/fair"
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+	"facet/shard/job"
+	"facet/shard/seal"
+)
+
+// The leader of a gallery's home keeps the cases of the gallery decrypted, so that a request about one case opens
+// no other. This index is a copy of the records in its replica: before each use it takes over the records that
+// were set since the last one (job.Book.Changes). So it is right whoever has set them, an earlier leader, a
+// snapshot, a backup or a round of erasure, and who leads is checked where it always is: by the read index before
+// a look, and by the text that a change replaces.
+
+const (
+	// indexedCasesMax is the most cases that a node keeps decrypted.
+	indexedCasesMax = 10 * CasesMax
+	// caseLooksMax is the most requests that wait for a look at cases.
+	caseLooksMax = 1024
+	// casesPerMinute is the most cases that an application opens in a minute.
+	casesPerMinute = 60
+)
+
+// caseItem is an item of the job: a case and its sealed form, which is empty if the item is free.
+type caseItem struct {
+	job.Case
+	sealed []byte
+}
+
+// caseIndex is the cases of one gallery. It is used during a turn of caseWork.looks.
+type caseIndex struct {
+	mark  job.Mark
+	items []caseItem // by their index in the job
+	byID  map[id.UUID]int
+	open  map[caseSame]int // by what makes another doubt the same case
+	order []int            // the items that are not free, the oldest case first
+}
+
+// caseSame is what two doubts of one case have in common. name is that of the probe, by the client or by facet.
+type caseSame struct {
+	application id.Application
+	subject     id.Subject
+	name        string
+}
+
+// sames returns what further doubts of a case have in common with it.
+func sames(c *job.Case) (list []caseSame) {
+	if c.Probe != [16]byte{} {
+		list = append(list, caseSame{c.Application, c.Subject, "probe " + string(c.Probe[:])})
+	}
+	if c.Reference != "" {
+		list = append(list, caseSame{c.Application, c.Subject, "reference " + c.Reference})
+	}
+	return list
+}
+
+// update takes over what a book has changed since the last call, and reports whether it has.
+func (x *caseIndex) update(book *job.Book, name shardfsm.JobName, key *seal.Key) (changed bool, err error) {
+	list, mark, all, err := book.Changes(jobName(name), x.mark)
+	switch {
+	case errors.Is(err, job.ErrUnknown):
+		all = true // the gallery has no case
+	case err != nil:
+		return false, err
+	}
+	if all {
+		*x = caseIndex{byID: map[id.UUID]int{}, open: map[caseSame]int{}}
+	}
+	for _, rec := range list {
+		item := caseItem{sealed: rec.Sealed}
+		if len(rec.Sealed) > 0 {
+			if item.Case, err = job.OpenCase(key, name.Gallery, name.Generation, rec.Sealed); err != nil {
+				return false, err // the mark stays, so that the next call tries it again
+			}
+		}
+		x.set(int(rec.Index), item)
+	}
+	x.mark = mark
+	return all || len(list) > 0, nil
+}
+
+// set replaces an item, or adds one.
+func (x *caseIndex) set(index int, item caseItem) {
+	for len(x.items) <= index {
+		x.items = append(x.items, caseItem{})
+	}
+	if old := &x.items[index]; len(old.sealed) > 0 {
+		delete(x.byID, old.ID)
+		for _, s := range sames(&old.Case) {
+			if x.open[s] == index { // else it is a later case's
+				delete(x.open, s)
+			}
+		}
+		at := x.find(index)
+		x.order = slices.Delete(x.order, at, at+1)
+	}
+	x.items[index] = item
+	if len(item.sealed) == 0 {
+		return
+	}
+	x.byID[item.ID] = index
+	if item.State == job.CaseOpen {
+		for _, s := range sames(&item.Case) {
+			x.open[s] = index
+		}
+	}
+	x.order = slices.Insert(x.order, x.find(index), index)
+}
+
+// find returns where an item is in the order, or would be.
+func (x *caseIndex) find(index int) (at int) {
+	at, _ = slices.BinarySearchFunc(x.order, index, func(a, b int) int {
+		return cmp.Or(placeOf(x.items[a].Case).compare(placeOf(x.items[b].Case)), cmp.Compare(a, b))
+	})
+	return at
+}
+
+// known returns the case that a doubt belongs to: one of the same request, or an open one of the same application
+// and subject with the same probe or reference.
+func (x *caseIndex) known(c *job.Case, now int64) (id.UUID, bool) {
+	if _, ok := x.byID[c.ID]; ok {
+		return c.ID, true
+	}
+	for _, s := range sames(c) {
+		if index, ok := x.open[s]; ok && x.items[index].At(now).State == job.CaseOpen {
+			return x.items[index].ID, true
+		}
+	}
+	return id.UUID{}, false
+}
+
+// mayOpen reports whether an application has opened fewer than casesPerMinute cases in the last minute.
+func (x *caseIndex) mayOpen(app id.Application, now int64) bool {
+	n := 0
+	for _, index := range slices.Backward(x.order) {
+		c := &x.items[index]
+		if c.Created <= now-time.Minute.Milliseconds() || n == casesPerMinute {
+			break
+		}
+		if c.Application == app {
+			n++
+		}
+	}
+	return n < casesPerMinute
+}
+
+// place returns where a new case goes: a free item, one more, or that of the case that was closed first. ok is
+// false if all cases are open.
+func (x *caseIndex) place(now int64) (index int, ok bool) {
+	if free := slices.IndexFunc(x.items, func(i caseItem) bool { return len(i.sealed) == 0 }); free >= 0 {
+		return free, true
+	}
+	if len(x.items) < CasesMax {
+		return len(x.items), true
+	}
+	var first int64
+	for i := range x.items {
+		if c := x.items[i].At(now); c.State != job.CaseOpen && (!ok || c.Closed < first) {
+			index, first, ok = i, c.Closed, true
+		}
+	}
+	return index, ok
+}
+
+// at returns an item, which is free if there is none.
+func (x *caseIndex) at(index int) caseItem {
+	if index < len(x.items) {
+		return x.items[index]
+	}
+	return caseItem{}
+}
+
+// page returns the cases that a query asks for.
+func (x *caseIndex) page(q listCasesQuery, now int64) (a listCasesAnswer) {
+	if !q.Only.IsZero() {
+		if index, ok := x.byID[q.Only]; ok {
+			a.Cases, a.Total = []job.Case{x.items[index].At(now)}, 1
+		}
+		return a
+	}
+	length := min(q.Length, CasesPageMax)
+	for _, index := range x.order {
+		c := x.items[index].At(now)
+		if !q.Filter.admits(c.State) {
+			continue
+		}
+		a.Total++
+		switch {
+		case placeOf(c).compare(q.After) <= 0:
+		case len(a.Cases) < length:
+			a.Cases = append(a.Cases, c)
+		default:
+			a.More = true
+		}
+	}
+	return a
+}
+
+// figures returns how many cases are open, and when the oldest one was opened.
+func (x *caseIndex) figures(now int64) (o openCases) {
+	for _, index := range x.order {
+		if c := x.items[index].At(now); c.State == job.CaseOpen {
+			if o.number++; o.number == 1 {
+				o.oldest = c.Created
+			}
+		}
+	}
+	return o
+}
+
+// galleryCases is what a node has of the cases of one gallery.
+type galleryCases struct {
+	// turn has room for one: the leader changes one case of a gallery at a time.
+	turn chan struct{}
+	// The index, its tenant and its last use belong to the turns of caseWork.looks.
+	index  caseIndex
+	tenant id.Tenant
+	used   uint64
+	open   openCases // as of the last change or round of erasure here; caseWork.mu guards it
+}
+
+// of returns what this node has of a gallery's cases.
+func (w *caseWork) of(batch id.Batch) *galleryCases {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.galleries[batch]
+	if g == nil {
+		g = &galleryCases{turn: make(chan struct{}, 1)}
+		w.galleries[batch] = g
+	}
+	return g
+}
+
+// look calls f with the cases of a gallery as this node's replica has them. One look at a time runs on a node, so f
+// must not wait. The tenants have them in fair turns, because a first look decrypts all cases of the gallery.
+func (b *caseBook) look(ctx context.Context, f func(*caseIndex)) error {
+	w := &b.r.cases
+	turn, err := w.looks.Enter(ctx, b.tenant)
+	if errors.Is(err, fair.ErrFull) {
+		return &Error{Kind: Busy, Message: "too many requests about cases wait; try again", RetryAfter: calls.RetryLater}
+	}
+	if err != nil {
+		return err
+	}
+	defer turn.End()
+	w.uses++
+	g := w.of(b.name.Batch)
+	g.tenant, g.used = b.tenant, w.uses
+	changed, err := g.index.update(b.jobs, b.name, b.key)
+	if err != nil {
+		return err
+	}
+	if changed {
+		w.makeRoom(g)
+		w.note(g, b.now)
+	}
+	f(&g.index)
+	return nil
+}
+
+// note remembers how many cases of a gallery are open.
+func (w *caseWork) note(g *galleryCases, now int64) {
+	o := g.index.figures(now)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g.open = o
+}
+
+// makeRoom forgets the decrypted cases of galleries until indexedCasesMax are left. The tenant that has the most
+// gives way, with its gallery that was used least recently; never the gallery in use.
+func (w *caseWork) makeRoom(inUse *galleryCases) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		held, all := map[id.Tenant]int{}, 0
+		for _, g := range w.galleries {
+			held[g.tenant] += len(g.index.items)
+			all += len(g.index.items)
+		}
+		if all <= indexedCasesMax {
+			return
+		}
+		var out *galleryCases
+		for _, g := range w.galleries {
+			if g != inUse && len(g.index.items) > 0 && (out == nil ||
+				cmp.Or(cmp.Compare(held[g.tenant], held[out.tenant]), cmp.Compare(out.used, g.used)) > 0) {
+				out = g
+			}
+		}
+		out.index = caseIndex{}
+	}
+}
+
+// keepOnly forgets the galleries whose cases are not among those that this node leads.
+func (w *caseWork) keepOnly(led map[id.Batch]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for batch := range w.galleries {
+		if !led[batch] {
+			delete(w.galleries, batch)
+		}
+	}
+}
