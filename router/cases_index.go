@@ -94,7 +94,9 @@ func (x *caseIndex) set(index int, item caseItem) {
 		x.items = append(x.items, caseItem{})
 	}
 	if old := &x.items[index]; len(old.sealed) > 0 {
-		delete(x.byID, old.ID)
+		if x.byID[old.ID] == index { // else it is at another item now
+			delete(x.byID, old.ID)
+		}
 		for _, s := range sames(&old.Case) {
 			if x.open[s] == index { // else it is a later case's
 				delete(x.open, s)
@@ -110,7 +112,9 @@ func (x *caseIndex) set(index int, item caseItem) {
 	x.byID[item.ID] = index
 	if item.State == job.CaseOpen {
 		for _, s := range sames(&item.Case) {
-			x.open[s] = index
+			if other, ok := x.open[s]; !ok || x.items[other].Expires <= item.Expires { // the other one may have expired
+				x.open[s] = index
+			}
 		}
 	}
 	x.order = slices.Insert(x.order, x.find(index), index)

@@ -163,6 +163,32 @@ func compareIndex(t *testing.T, x *caseIndex, plain []caseItem, now int64) {
 	}
 }
 
+// TestIndexFollowsMovedCases looks after several changes at once, which the index takes over in the order of items.
+func TestIndexFollowsMovedCases(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	b := s.of(1, 1)
+	moved := &job.Case{ID: id.UUID{7}, Expires: 90}
+	at0 := s.put(b, 0, nil, &job.Case{ID: id.UUID{1}, Expires: 90})
+	at1 := s.put(b, 1, nil, moved)
+	s.look(b, func(*caseIndex) {})
+	s.put(b, 1, at1, nil)
+	s.put(b, 0, at0, nil)
+	s.put(b, 0, nil, moved)
+	s.look(b, func(x *caseIndex) {
+		if got := x.page(listCasesQuery{Only: moved.ID}, 1); len(got.Cases) != 1 {
+			t.Error("a case that moved to an earlier item is not found by its id")
+		}
+	})
+	s.put(b, 2, nil, &job.Case{ID: id.UUID{2}, Created: 20, Expires: 90, Reference: "r"})
+	s.put(b, 3, nil, &job.Case{ID: id.UUID{3}, Expires: 10, Reference: "r"})
+	s.look(b, func(x *caseIndex) {
+		if got, _ := x.known(&job.Case{ID: id.UUID{4}, Reference: "r"}, 30); got != (id.UUID{2}) {
+			t.Errorf("the open case is %v; an expired one at a later item hides it", got)
+		}
+	})
+}
+
 // TestUnknownCaseOpensNoOther asks with a key that opens nothing, so that an answer is proof.
 func TestUnknownCaseOpensNoOther(t *testing.T) {
 	t.Parallel()
