@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"slices"
+	"path"
 	"strings"
 	"time"
 	"unicode"
@@ -117,8 +117,8 @@ func checkReference(reference string) error {
 	if err == nil && strings.ContainsFunc(reference, func(c rune) bool { return unicode.Is(unicode.Bidi_Control, c) }) {
 		err = invalid("", "reference must have no characters that change the direction of text.")
 	}
-	if err == nil && slices.Contains(strings.Split(reference, "/"), "..") {
-		err = invalid("", `reference must have no part "..".`)
+	if err == nil && path.Clean("/"+reference) != "/"+reference {
+		err = invalid("", `reference must have no part that is empty, "." or "..".`)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func TestReferenceIsLikeExternalID(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		".", "..", "a/../b", "../a", "a/..", "a\nb", "a\x00", "\u009f", "e\u0301", strings.Repeat("n", 129), "a\u202eb", "\u2066a", "a\u200f", "\u061c",
+		".", "..", "a/../b", "../a", "a/..", "a/./b", "./a", "a//b", "/a", "a/", "a\nb", "a\x00", "\u009f", "e\u0301", strings.Repeat("n", 129), "a\u202eb", "\u2066a", "a\u200f", "\u061c",
 	} {
 		if err := checkReference(name); err == nil {
 			t.Errorf("%q is taken", name)
