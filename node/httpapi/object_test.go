@@ -76,7 +76,8 @@ func TestBodiesAreBoundedAndStrict(t *testing.T) {
 	f(`{"a"`, false)
 	f(`null`, false)
 	f(`"a"`, false)
-	f("\xef\xbb\xbf{}", false)
+	f("\xef\xbb\xbf{}", true)
+	f("{\xef\xbb\xbf}", false)
 	f(``, false)
 }
 

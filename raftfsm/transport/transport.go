@@ -213,48 +213,6 @@ func (t *Transport) pump() {
 	}
 }
 
-// deliver hands rpc to raft's main goroutine. A message that is dropped needs no answer,
-// because its stream is closed.
-func (t *Transport) deliver(rpc raft.RPC) {
-	raises := t.raisesTerm(rpc.Command)
-	if t.health.Failed() != nil { // after the term: raft takes one that is not on the disk only after Fail
-		rpc.Respond(nil, health.ErrClosed)
-		return
-	}
-	if raises {
-		rpc = t.vetted(rpc)
-	}
-	select {
-	case t.out <- rpc:
-	case <-t.done:
-	}
-}
-
-// raisesTerm reports whether raft writes the term of a message before it answers.
-func (t *Transport) raisesTerm(command any) bool {
-	q, ok := command.(*raft.AppendEntriesRequest)
-	r := t.raft.Load()
-	return ok && r != nil && q.Term > r.CurrentTerm()
-}
-
-// vetted returns rpc with an answer that the sender gets only if the term is on the disk. raft answers in a
-// term that it could not write, too (logstore.Stable).
-func (t *Transport) vetted(rpc raft.RPC) raft.RPC {
-	answers, answer := rpc.RespChan, make(chan raft.RPCResponse, 1)
-	t.wg.Go(func() {
-		select {
-		case a := <-answer:
-			if t.health.Failed() != nil {
-				a = raft.RPCResponse{Error: health.ErrClosed}
-			}
-			answers <- a
-		case <-t.done:
-		}
-	})
-	rpc.RespChan = answer
-	return rpc
-}
-
 // Point is an entry that a leader knows to be committed.
 type Point struct {
 	Index  uint64
