@@ -194,7 +194,12 @@ func takesBody(method string) bool {
 
 // bodyOf returns the reader of the body of the request in rc.
 func (s *Server) bodyOf(rc *fasthttp.RequestCtx, h *head) *bodyReader {
+	last := time.Now().Add(bodyTimeMax)
 	return newBodyReader(rc.RequestBodyStream(), h, s.cfg.Limits.BodyBytes, func() error {
-		return rc.Conn().SetReadDeadline(time.Now().Add(s.cfg.Limits.ReadTimeout / 2))
+		until := time.Now().Add(s.cfg.Limits.ReadTimeout / 2)
+		if until.After(last) {
+			until = last
+		}
+		return rc.Conn().SetReadDeadline(until)
 	})
 }

@@ -130,7 +130,7 @@ type attempt struct {
 }
 
 // wrong counts an attempt, and returns its refusal.
-func (s *Server) wrong(ctx context.Context, rc *fasthttp.RequestCtx, a attempt) error {
+func (s *Server) wrong(ctx context.Context, rc *fasthttp.RequestCtx, a *attempt) error {
 	why := audit.WrongSignature
 	if !a.known {
 		why = audit.UnknownKey

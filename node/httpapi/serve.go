@@ -241,49 +241,54 @@ func (s *Server) authenticate(ctx context.Context, rc *fasthttp.RequestCtx, c *c
 		s.refused(rc, audit.NoSignature)
 		return err
 	}
-	pair := pairOf(claim.AccessKey, clientOf(rc))
-	wait, proven := s.failures.blocked(s.cfg.Now(), pair)
-	if wait > 0 && !proven {
+	a := attempt{claim: claim, pair: pairOf(claim.AccessKey, clientOf(rc))}
+	a.wait, a.proven = s.failures.blocked(s.cfg.Now(), a.pair)
+	if a.wait > 0 && !a.proven {
 		s.refused(rc, audit.TooOften)
 		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
-		return wrongTooOften(wait)
+		return wrongTooOften(a.wait)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	began, seen := time.Now(), s.accessKeys.knows(claim.AccessKey)
-	ctx, lookup := trace.Start(ctx, trace.Stage{Name: trace.Key})
-	key, err := through(ctx, &s.accessKeys, claim.AccessKey, func() (router.AccessKey, error) {
-		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
-	})
-	lookup.End(err)
-	known := router.KindOf(err) != router.NotFound
-	if !known { // the request continues with an empty secret
-		key, err = router.AccessKey{}, nil
-	}
-	if err != nil {
+	if err := s.lookUp(ctx, &a); err != nil {
 		return err
 	}
-	if err := s.hopeless(c.op, key.Tenant); err != nil {
+	if err := s.hopeless(c.op, a.key.Tenant); err != nil {
 		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
 		return err
 	}
-	a := attempt{claim: claim, key: key, pair: pair, wait: wait, proven: proven, known: known, seen: seen, began: began}
-	if err := s.prove(ctx, rc, c, a); err != nil {
+	if err := s.prove(ctx, rc, c, &a); err != nil {
 		return err
 	}
 	c.query = claim.Query()
-	c.claim, c.trail.signer, c.trail.source = claim, key, listener.Remote(rc.Conn()).AsSlice()
-	if key.Disabled {
+	c.claim, c.trail.signer, c.trail.source = claim, a.key, listener.Remote(rc.Conn()).AsSlice()
+	if a.key.Disabled {
 		return disabled()
 	}
-	if refusal := key.Allows(listener.Remote(rc.Conn()), s.cfg.Now()); refusal != "" {
+	if refusal := a.key.Allows(listener.Remote(rc.Conn()), s.cfg.Now()); refusal != "" {
 		return outsideTerms(refusal)
 	}
-	c.key = key
+	c.key = a.key
 	if s.cfg.Used != nil {
-		s.cfg.Used(key.ID)
+		s.cfg.Used(c.key.ID)
 	}
-	return nil
+	return s.charge(&c.body, c.key.Tenant)
+}
+
+// lookUp finds the access key of an attempt. An unknown one gets an empty secret.
+func (s *Server) lookUp(ctx context.Context, a *attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	name := a.claim.AccessKey
+	a.began, a.seen = time.Now(), s.accessKeys.knows(name)
+	ctx, lookup := trace.Start(ctx, trace.Stage{Name: trace.Key})
+	var err error
+	a.key, err = through(ctx, &s.accessKeys, name, func() (router.AccessKey, error) {
+		return s.cfg.Service.AccessKey(ctx, name)
+	})
+	lookup.End(err)
+	if a.known = router.KindOf(err) != router.NotFound; !a.known {
+		a.key, err = router.AccessKey{}, nil
+	}
+	return err
 }
 
 // clientOf returns the address under which the client is counted.

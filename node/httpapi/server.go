@@ -69,9 +69,15 @@ const (
 	// the body is read.
 	lookupTimeout      = 10 * time.Second
 	readTimeoutDefault = 10 * time.Second // default of Limits.ReadTimeout
-	handshakeTime      = 5 * time.Second  // for the TLS handshake, or ReadTimeout if that is shorter
-	writeTimeout       = 30 * time.Second
-	idleTimeout        = 75 * time.Second
+	// bodyTimeMax is the time for a whole body. It is shorter than the time for which a
+	// signature is valid.
+	bodyTimeMax = 4 * time.Minute
+	// keyAge is how long after its look-up an access key may serve a request without
+	// another one.
+	keyAge        = time.Second
+	handshakeTime = 5 * time.Second // for the TLS handshake, or ReadTimeout if that is shorter
+	writeTimeout  = 30 * time.Second
+	idleTimeout   = 75 * time.Second
 )
 
 // region and service are the credential scope (interface, §5).
@@ -327,10 +333,10 @@ func (s *Server) Close(ctx context.Context) error {
 
 // headerReceived keeps fasthttp from waiting for a body that will not be read: the handler refuses
 // these requests by their raw headers. fasthttp takes every body to be beyond the limit, waits
-// for its first byte, and passes the body on as it comes. Otherwise fasthttp would read 8 KiB
+// for its first byte as long as for paceBytes, and passes the body on as it comes. Otherwise fasthttp would read 8 KiB
 // ahead and keep them. Of a body in chunks it passes on the raw bytes.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	config := fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout, MaxRequestBodySize: 1}
+	config := fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout / 2, MaxRequestBodySize: 1}
 	length := h.ContentLength()
 	if length == chunked {
 		if _, err := readHead(h, s.cfg.Limits.BodyBytes); err == nil {

@@ -91,9 +91,8 @@ func noRoom() *failure {
 	return f
 }
 
-// prove reads the body into c and checks the signature of a, before the body if the request states its hash. The
-// body is the tenant's afterwards.
-func (s *Server) prove(ctx context.Context, rc *fasthttp.RequestCtx, c *call, a attempt) error {
+// prove reads the body into c and checks the signature of a, before the body if the request states its hash.
+func (s *Server) prove(ctx context.Context, rc *fasthttp.RequestCtx, c *call, a *attempt) error {
 	stated, early := a.claim.BodyHash()
 	if early {
 		if a.refusal = a.claim.Verify(a.key.Secret, stated); a.refusal != nil {
@@ -119,14 +118,16 @@ func (s *Server) prove(ctx context.Context, rc *fasthttp.RequestCtx, c *call, a 
 		return err
 	}
 	c.length = max(c.length, len(c.body.bytes))
-	if !early || c.body.hash != stated {
-		a.refusal = a.claim.Verify(a.key.Secret, c.body.hash)
+	if time.Since(a.began) > keyAge { // the key may have been revoked while the body came
+		if err := s.lookUp(ctx, a); err != nil {
+			return err
+		}
 	}
-	if a.refusal != nil {
+	if a.refusal = a.claim.Verify(a.key.Secret, c.body.hash); a.refusal != nil {
 		return s.wrong(ctx, rc, a)
 	}
 	s.failures.proved(a.pair)
-	return s.charge(&c.body, a.key.Tenant)
+	return nil
 }
 
 // charge makes the memory of a body its tenant's.

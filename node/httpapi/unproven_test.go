@@ -88,7 +88,28 @@ func TestEndlessBodyCountsAsWrongSignature(t *testing.T) {
 	})
 }
 
-// A body needs 64 KiB in each five seconds, and no more.
+// An access key that is revoked while a body comes is revoked for it.
+func TestRevocationHoldsForSlowBody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFailing(t, nil)
+		q := extraction("img alice")
+		hash := sha256.Sum256([]byte(q.body))
+		for _, headers := range [][]sigv4.Header{nil, {{Name: "x-amz-content-sha256", Value: hex.EncodeToString(hash[:])}}} {
+			q.headers = headers
+			raw := q.raw(t)
+			c := f.dial()
+			write(t, c, raw[:len(raw)-1])
+			time.Sleep(2 * time.Second)
+			key := f.service.keys["biometric"]
+			delete(f.service.keys, "biometric")
+			write(t, c, raw[len(raw)-1:])
+			f.want("the request", read(t, bufio.NewReader(c), "POST"), 403)
+			f.service.keys["biometric"] = key
+		}
+	})
+}
+
+// A body needs 64 KiB in each five seconds, and comes in four minutes.
 func TestSteadyBodyIsTakenAndDripIsNot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := func(what string, size, piece, status int) {
@@ -113,6 +134,7 @@ func TestSteadyBodyIsTakenAndDripIsNot(t *testing.T) {
 		}
 		f("3 MB with 120 kB/s", 3_000_000*3/4, 12_000, 200)
 		f("300 kB with 12 kB/s", 300_000, 1200, 408)
+		f("6 MB with 20 kB/s, after four minutes", 6_000_000*3/4, 2000, 408)
 	})
 }
 
