@@ -104,7 +104,7 @@ func (s *Server) prove(ctx context.Context, rc *fasthttp.RequestCtx, c *call, a 
 	switch {
 	case !a.known:
 		use = hashBody // nothing of it is kept in memory
-	case early || a.proven:
+	case early || a.proven && a.wait == 0:
 		pays = payer{tenant: a.key.Tenant}
 	}
 	var err error
@@ -112,7 +112,7 @@ func (s *Server) prove(ctx context.Context, rc *fasthttp.RequestCtx, c *call, a 
 	c.body, err = s.readBody(s.bodyOf(rc, &c.head), pays, use)
 	reading.End(err)
 	if err != nil {
-		if f, ok := errors.AsType[*failure](err); ok && f.status == fasthttp.StatusRequestTimeout && !early && a.wait == 0 {
+		if f, ok := errors.AsType[*failure](err); ok && f.status != fasthttp.StatusTooManyRequests && !early {
 			s.failures.failed(s.cfg.Now(), a.pair) // or a body that never ends would be a free try
 		}
 		return err

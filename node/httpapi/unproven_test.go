@@ -3,10 +3,10 @@ package httpapi
 import (
 	"bufio"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"io"
-	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +26,7 @@ func unsure(t testing.TB, as string, size int) string {
 }
 
 // hold sends most of an image request with a wrong signature, and keeps the connection.
-func (f *failing) hold(from, as string) net.Conn {
+func (f *failing) hold(from, as string) *tls.Conn {
 	f.t.Helper()
 	const size = 700 << 10
 	raw := unsure(f.t, as, size)
@@ -77,14 +77,34 @@ func TestUnprovenBodiesBelongToTheirAddress(t *testing.T) {
 func TestEndlessBodyCountsAsWrongSignature(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFailing(t, nil)
-		for range failuresBurst {
-			c := f.hold("10.0.0.9", "biometric")
-			if a := read(t, bufio.NewReader(c), "POST"); a.status != 408 || !a.closed {
-				t.Fatalf("got %d, closed %v, want 408, closed", a.status, a.closed)
+		for i := range failuresBurst {
+			c, want := f.hold("10.0.0.9", "biometric"), 408
+			if i%2 == 0 { // the connection ends instead
+				synctest.Wait()
+				must.Do(t, c.CloseWrite())
+				want = 400
+			}
+			if a := read(t, bufio.NewReader(c), "POST"); a.status != want || !a.closed {
+				t.Fatalf("got %d, closed %v, want %d, closed", a.status, a.closed, want)
 			}
 		}
 		f.want("one more", f.health("10.0.0.9", "biometric", true), 429)
 		f.want("another address", f.health("10.0.0.1", "biometric", false), 200)
+	})
+}
+
+// Where a right signature was seen lately, wrong ones can't take the tenant's memory for long.
+func TestTooManyWrongSignaturesEndTheTenantsPart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFailing(t, func(c *Config) { c.Limits.BodiesBytes = 8 << 20 })
+		f.want("a right one", f.health("10.0.0.9", "biometric", false), 200)
+		for range failuresBurst {
+			f.want("a wrong one", f.health("10.0.0.9", "biometric", true), 403)
+		}
+		f.hold("10.0.0.9", "biometric")
+		if synctest.Wait(); f.server.unproven.addresses.Used() == 0 || f.server.bodies.Used() != f.server.unproven.addresses.Used() {
+			t.Errorf("%d bytes are the address's, want all %d", f.server.unproven.addresses.Used(), f.server.bodies.Used())
+		}
 	})
 }
 
