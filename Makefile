@@ -240,6 +240,10 @@ bench-import: setup build ## facet import beside what the same three nodes regis
 bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
 	@$(GO) run $(BENCH) overload $(ARGS)
 
+.PHONY: bench-reviews
+bench-reviews: ## a tenant's doubtful verifications beside a flood of another's that has 9,000 cases, and the read of one case, with goals (2 minutes)
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Reviews -benchtime 1x ./node
+
 .PHONY: bench-scale
 bench-scale: ## what a large cluster takes beside its events: messages, the map, links, groups at rest, a rebuild (10 minutes)
 	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Scale -timeout 20m ./router ./raftfsm/metafsm ./node/links ./node/rollback ./node

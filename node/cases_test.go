@@ -44,7 +44,7 @@ func startReview(t *testing.T, verdicts int) *review {
 	return startReviewOn(t, nodetest.Options{}, verdicts)
 }
 
-func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
+func startReviewOn(t testing.TB, o nodetest.Options, verdicts int) *review {
 	t.Helper()
 	o.SlotsPerShard, o.Table = max(o.SlotsPerShard, 100), nodetest.Table()
 	cluster := nodetest.Start(t, o)
@@ -53,7 +53,7 @@ func startReviewOn(t *testing.T, o nodetest.Options, verdicts int) *review {
 }
 
 // reviewOf makes a tenant with a review.
-func reviewOf(t *testing.T, cluster *nodetest.Cluster, tenant string, verdicts int) *review {
+func reviewOf(t testing.TB, cluster *nodetest.Cluster, tenant string, verdicts int) *review {
 	t.Helper()
 	r := &review{promises: promises{cluster}, name: tenant, admin: cluster.Client(tenant)}
 	gallery(t, r.admin, r.url(0), "g", 400)
@@ -73,7 +73,7 @@ func reviewOf(t *testing.T, cluster *nodetest.Cluster, tenant string, verdicts i
 	return r
 }
 
-func (r *review) tenant(t *testing.T) id.Tenant {
+func (r *review) tenant(t testing.TB) id.Tenant {
 	t.Helper()
 	tenant, err := r.cluster.Nodes[0].Node.Router().TenantNamed(t.Context(), r.name)
 	must.Do(t, err)
@@ -81,7 +81,7 @@ func (r *review) tenant(t *testing.T) id.Tenant {
 }
 
 // set changes the settings of the application.
-func (r *review) set(t *testing.T, settings map[string]any) {
+func (r *review) set(t testing.TB, settings map[string]any) {
 	t.Helper()
 	expect(t, r.admin, http.StatusOK, r.url(0), http.MethodPatch, "/api/applications/"+r.app, settings)
 	for i := range 3 { // each catches up with meta
@@ -90,7 +90,7 @@ func (r *review) set(t *testing.T, settings map[string]any) {
 }
 
 // stranger returns the text of a photo that has a score of 1 to 6999 with that of person. Each visit has another one.
-func stranger(t *testing.T, person, visit string) string {
+func stranger(t testing.TB, person, visit string) string {
 	t.Helper()
 	template := func(text string) engine.Template {
 		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(text))

@@ -44,7 +44,7 @@ func (b busyExtractor) Waiting() int {
 }
 
 // enrolled registers people under external ids and returns the ids of the subjects.
-func enrolled(t *testing.T, c *nodetest.Client, base string, people map[string]string) map[string]string {
+func enrolled(t testing.TB, c *nodetest.Client, base string, people map[string]string) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
 	for _, external := range slices.Sorted(maps.Keys(people)) {

@@ -14,7 +14,7 @@ import (
 )
 
 // expect calls and demands a status.
-func expect(t *testing.T, c *nodetest.Client, want int, base, method, target string, body any) nodetest.Answer {
+func expect(t testing.TB, c *nodetest.Client, want int, base, method, target string, body any) nodetest.Answer {
 	t.Helper()
 	a := c.Call(t, base, method, target, body)
 	if a.Status != want {

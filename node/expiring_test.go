@@ -21,7 +21,7 @@ import (
 const expiredWithin = 5 * time.Second
 
 // waitNewest waits until all nodes know that the cluster has its level.
-func waitNewest(t *testing.T, cluster *nodetest.Cluster) {
+func waitNewest(t testing.TB, cluster *nodetest.Cluster) {
 	t.Helper()
 	for _, n := range cluster.Nodes {
 		waitLevel(t, n.Node, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })

@@ -322,3 +322,35 @@ func (n *Node) AccessTo(tenant id.Tenant, gallery string) (a router.Access, ok b
 	}
 	return a, false
 }
+
+// FillCases gives a gallery without cases a number of cases like c, if this node leads its home.
+func (n *Node) FillCases(t testing.TB, gallery id.Gallery, number int, c job.Case) {
+	t.Helper()
+	g, _ := n.replicas.Meta().Gallery(gallery)
+	cluster, _ := n.replicas.Meta().Cluster()
+	home := metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)[0]
+	group, ok := n.replicas.Group(home)
+	if !ok || !group.IsLeader() {
+		return
+	}
+	key, generation, err := n.DataKey(gallery)
+	must.Do(t, err)
+	name := router.ItemsName(g, job.Cases, home)
+	propose := func(command []byte) {
+		raw, err := group.Propose(t.Context(), command)
+		must.Do(t, err)
+		if a, err := shardfsm.BeginJobOp.Answer(raw); err != nil || a.Status != shardfsm.Done {
+			t.Fatalf("fill cases: %v, %v", a.Status, err)
+		}
+	}
+	propose(shardfsm.BeginJobOp.Encode(shardfsm.BeginJob{Name: name, Total: uint32(number), Kind: job.Cases, Time: c.Created}))
+	for i := 0; i < number; {
+		add := shardfsm.AddJob{Name: name, First: uint32(i), Time: c.Created}
+		for ; i < number && len(add.Items) < 1000; i++ {
+			c.ID = id.UUID{1, byte(i >> 8), byte(i)}
+			add.Items = append(add.Items, job.SealCase(key, gallery, generation, &c))
+		}
+		propose(shardfsm.AddJobOp.Encode(add))
+	}
+	propose(shardfsm.OpenJobOp.Encode(shardfsm.OpenJob{Name: name, Time: c.Created}))
+}

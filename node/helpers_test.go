@@ -25,7 +25,7 @@ func parsed(t testing.TB, text string) id.UUID {
 	return u
 }
 
-func subjectID(t *testing.T, text string) id.Subject {
+func subjectID(t testing.TB, text string) id.Subject {
 	t.Helper()
 	return id.Subject{UUID: parsed(t, text)}
 }
@@ -91,7 +91,7 @@ func setAudit(t *testing.T, cluster *nodetest.Cluster, tenant id.Tenant, mode me
 }
 
 // newKey creates an access key.
-func newKey(t *testing.T, cluster *nodetest.Cluster, tenant id.Tenant, terms router.KeyTerms) router.AccessKey {
+func newKey(t testing.TB, cluster *nodetest.Cluster, tenant id.Tenant, terms router.KeyTerms) router.AccessKey {
 	t.Helper()
 	key, err := cluster.Nodes[0].Node.Router().CreateAccessKey(t.Context(), tenant, terms)
 	must.Do(t, err)
@@ -111,7 +111,7 @@ func leaderOf(t *testing.T, cluster *nodetest.Cluster, group id.Shard) int {
 }
 
 // galleryID returns the id of the first gallery of c's tenant.
-func galleryID(t *testing.T, c *nodetest.Client, base string) string {
+func galleryID(t testing.TB, c *nodetest.Client, base string) string {
 	t.Helper()
 	var list struct{ Galleries []struct{ ID string } }
 	expect(t, c, http.StatusOK, base, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
@@ -119,7 +119,7 @@ func galleryID(t *testing.T, c *nodetest.Client, base string) string {
 }
 
 // applicationID returns the id of the first application of c's tenant.
-func applicationID(t *testing.T, c *nodetest.Client, base string) string {
+func applicationID(t testing.TB, c *nodetest.Client, base string) string {
 	t.Helper()
 	var list struct{ Applications []struct{ ID string } }
 	expect(t, c, http.StatusOK, base, http.MethodGet, "/api/applications", nil).Decode(t, &list)

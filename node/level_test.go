@@ -25,7 +25,7 @@ func upgraded(t *testing.T, c *nodetest.Cluster, i int, level uint32) {
 }
 
 // waitLevel waits until a node sees the cluster's level, or its records' levels.
-func waitLevel(t *testing.T, n *node.Node, what string, want uint32, of func(*node.Node) uint32) {
+func waitLevel(t testing.TB, n *node.Node, what string, want uint32, of func(*node.Node) uint32) {
 	t.Helper()
 	within(t, 20*time.Second, fmt.Sprintf("%s is %d", what, want), func() bool { return of(n) == want })
 }

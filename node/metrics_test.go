@@ -72,7 +72,7 @@ func sum(samples map[string]float64, name string, with ...string) (total float64
 }
 
 // within waits until ok is.
-func within(t *testing.T, most time.Duration, what string, ok func() bool) {
+func within(t testing.TB, most time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(most); !ok(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
