@@ -138,8 +138,8 @@ func TestGalleriesChangeCasesApart(t *testing.T) {
 	})
 }
 
-// TestReferenceIsNoExternalID names a probe like a subject of the gallery.
-func TestReferenceIsNoExternalID(t *testing.T) {
+// TestReferenceNamesNoSubject names a probe like a subject of the gallery.
+func TestReferenceNamesNoSubject(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		r := startReview(t, 1)
 		body := map[string]any{"id": r.ids["staff/0"], "probe": nodetest.Image(stranger(t, "person 0", ""))}

@@ -71,7 +71,7 @@ type Cases struct{ c *Client }
 // CasesOf returns the cases of the gallery of c.
 func CasesOf(c *Client) Cases { return Cases{c} }
 
-// Verify does what Client.Verify does, and names the probe, in at most 256 bytes, for people who review a
+// Verify does what Client.Verify does, and names the probe, like no external id, for people who review a
 // doubtful score.
 func (k Cases) Verify(ctx context.Context, subjectID string, probe []byte, reference string) (Verified, error) {
 	return call[Verified](ctx, k.c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{ID: subjectID, Probe: notNil(probe), Reference: reference}})

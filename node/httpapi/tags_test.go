@@ -58,8 +58,8 @@ func TestTagNamesFollowD31(t *testing.T) {
 	}
 }
 
-// TestReferenceIsLikeExternalID checks the names of probes that people compare with external ids.
-func TestReferenceIsLikeExternalID(t *testing.T) {
+// TestReferenceLeadsNowhereElse checks the names of probes that people compare with external ids.
+func TestReferenceLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"visits/12", "a/b", "..a", "a..", "日本語", "עברית", "visit 12", strings.Repeat("n", 128)} {
 		if err := checkReference(name); err != nil {

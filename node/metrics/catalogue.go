@@ -153,5 +153,5 @@ var (
 	CasesOpen    = reviews.gauge("facet_review_cases_open", "Open cases of the galleries whose home this node leads, as of the last change, or look within five minutes.")
 	CaseOldest   = reviews.gauge("facet_review_oldest_case_timestamp_seconds", "When the oldest of these cases was opened, in seconds since 1970; 0 is none.")
 	CasesClosed  = reviews.counter("facet_review_cases_closed_total", "Cases that this node closed, as leader of their gallery's home, by state: same, different, disputed, expired, erased.", "state")
-	CasesDropped = reviews.counter("facet_review_dropped_total", "Doubtful verifications of this node that opened no case: too many were open, a quota was used up, or the gallery's home did not answer. Their answers were given.")
+	CasesDropped = reviews.counter("facet_review_dropped_total", "Doubtful verifications of this node that opened no case: too many were open, the application had opened 60 within a minute, a quota was used up, or the gallery's home did not answer. Their answers were given.")
 )
