@@ -53,6 +53,7 @@ var kinds = []kind{
 	{"replays", "captured requests sent again, changed, late", func(a *attack, c *tally) error { return replays{a}.replay(c) }},
 	{"bodies", "hostile JSON, base64 and image files", func(a *attack, c *tally) error { return hostile{a}.hostileBodies(c) }},
 	{"floods", "connections, slow headers and bodies, garbage on each port", func(a *attack, c *tally) error { return floods{a}.flood(c) }},
+	{"reviews", "one tenant's doubtful verifications beside another's", func(a *attack, c *tally) error { return doubts{a}.flood(c) }},
 	{"certificates", "the ports of nodes and operators with wrong certificates", func(a *attack, c *tally) error { return intrusion{a}.certificates(c) }},
 	{"removed", "the certificates of a node that was removed", func(a *attack, c *tally) error { return intrusion{a}.removedNode(c) }},
 	{"guesses", "wrong signatures beside good clients at one address", func(a *attack, c *tally) error { return guessing{a}.guess(c) }},
