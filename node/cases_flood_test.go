@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -16,9 +17,7 @@ import (
 func (r *review) visit(t *testing.T, i int, external, visit string, more map[string]any) (caseID string) {
 	t.Helper()
 	body := map[string]any{"id": r.ids[external], "probe": nodetest.Image(stranger(t, "person "+external[len("staff/"):], visit))}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	var a struct{ Reason, CaseID string }
 	answer := r.admin.Call(t, r.url(i%3), http.MethodPost, "/v1.1/face/verify", body)
 	if answer.Decode(t, &a); answer.Status != http.StatusNotFound || a.Reason != "Doubtful" {

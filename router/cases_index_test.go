@@ -80,11 +80,11 @@ func TestIndexEqualsItsRecords(t *testing.T) {
 			next = nil
 		case 1, 2:
 			if len(old.sealed) > 0 {
-				*next = old.Case.Decided(job.Verdict{Time: old.Created})
+				*next = old.Decided(job.Verdict{Time: old.Created})
 			}
 		case 3:
 			if len(old.sealed) > 0 {
-				*next = old.Case.Erased(90_000)
+				*next = old.Erased(90_000)
 			}
 		}
 		if next != nil && next.ID != old.ID && slices.ContainsFunc(plain, func(i caseItem) bool { // it is the same case

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,9 +20,7 @@ func TestKeysOfNoUseAreRefused(t *testing.T) {
 		order := func(want int, text string, terms map[string]any) {
 			t.Helper()
 			in := map[string]any{"tenant": "bank", "role": "search-only"}
-			for name, value := range terms {
-				in[name] = value
-			}
+			maps.Copy(in, terms)
 			if status, body := o.call(t, 0, http.MethodPost, wire.PathKeys, in); status != want || !strings.Contains(string(body), text) {
 				t.Errorf("%v: %d %s, want %d and %q", terms, status, body, want, text)
 			}

@@ -90,12 +90,6 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 	})
 }
 
-// isTimeout reports whether err is a deadline of a connection.
-func isTimeout(err error) bool {
-	var n net.Error
-	return errors.As(err, &n) && n.Timeout()
-}
-
 // This test is not parallel: it measures the heap.
 func TestDeclaredBodiesPinNoMemory(t *testing.T) {
 	alone(t, func(t *testing.T) {
