@@ -147,7 +147,7 @@ func TestSwitchesReachThePublicPort(t *testing.T) {
 			m.Config.MustSign, m.Config.BodyBytes = []string{"x-api-key"}, 1<<20
 			m.Config.TenantRate = httpapi.Rate{PerSecond: .001, Burst: 7} // none comes back during the test
 		})
-		if want := [6]int{200, 403, 403, 200, 413, 429}; got != want {
+		if want := [6]int{200, 403, 400, 200, 413, 429}; got != want {
 			t.Errorf("strict settings: got %v, want %v", got, want)
 		}
 	})
