@@ -6,7 +6,8 @@ import { useEffect, useRef } from './vendor/hooks.js'
 import { signal } from './vendor/signals.js'
 import { Notice, Problem } from './parts.js'
 import { SignedOut } from './session.js'
-import { accessKey, audits, begin, client, lacksApplication, manages, operates, reviews, session, signOut, works } from './state.js'
+import { watchPresence, working } from './presence.js'
+import { accessKey, audits, begin, client, enrols, key, lacksApplication, lock, manages, operates, reads, reviews, searches, session, signOut, wasAway } from './state.js'
 import { texts } from './texts.js'
 import { SignIn } from './pages/signin.js'
 import { Try } from './pages/try.js'
@@ -26,20 +27,29 @@ const t = texts.frame
  * @type {{path: string, name: string, page: import('./vendor/preact.js').ComponentType<{rest: string[]}>, shown: () => boolean}[]}
  */
 const pages = [
-  { path: 'try', name: t.try, page: Try, shown: () => works.value },
-  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => works.value && !lacksApplication.value },
+  { path: 'try', name: t.try, page: Try, shown: () => searches.value },
+  { path: 'galleries', name: t.galleries, page: Galleries, shown: () => reads.value && !lacksApplication.value },
   { path: 'cluster', name: t.cluster, page: Cluster, shown: () => operates.value },
-  { path: 'import', name: t.import, page: Import, shown: () => works.value && !lacksApplication.value },
+  { path: 'import', name: t.import, page: Import, shown: () => enrols.value && !lacksApplication.value },
   { path: 'duplicates', name: t.duplicates, page: Duplicates, shown: () => manages.value },
-  { path: 'review', name: t.review, page: Review, shown: () => reviews.value },
+  { path: 'review', name: t.review, page: Review, shown: () => reviews.value && !lacksApplication.value },
   { path: 'erase', name: t.erase, page: Erase, shown: () => manages.value },
-  { path: 'lab', name: t.lab, page: Lab, shown: () => works.value },
+  { path: 'lab', name: t.lab, page: Lab, shown: () => reads.value },
   { path: 'audit', name: t.audit, page: Audit, shown: () => audits.value },
 ]
 
 /** The parts of the address after #/. */
 const address = signal(parse())
-addEventListener('hashchange', () => (address.value = parse()))
+addEventListener('hashchange', (e) => {
+  const to = parse()
+  if (to[0] !== address.value[0] && !mayLeave()) return history.replaceState(null, '', e.oldURL)
+  address.value = to
+})
+
+addEventListener('beforeunload', (e) => working.value && e.preventDefault())
+
+/** Asks before work that is under way is stopped. */
+const mayLeave = () => !working.value || confirm(t.leave)
 
 function parse() {
   try {
@@ -97,7 +107,7 @@ function Body({ here, rest }) {
   }
   if (!ready.value) return html`<p role="status" class="busy">${t.loading}</p>`
   if (here) return html`<${here.page} key=${here.path} rest=${rest} />`
-  return html`<${SignIn} />`
+  return client.value ? '' : html`<${SignIn} />`
 }
 
 function Who() {
@@ -105,8 +115,8 @@ function Who() {
   if (!client.value) return html`<p class="who"><span>${s ? t.version(s.version) : ''}</span> <a href="../docs/">${t.interface}</a></p>`
   return html`<div class="who">
     <a href="../docs/">${t.interface}</a>
-    <span>${t.signedIn} <code>${accessKey.value}</code></span>
-    ${s?.how === 'node' && html`<button type="button" class="link" onClick=${signOut}>${t.signOut}</button>`}
+    <span>${t.signedIn} <code>${accessKey.value}</code> ${key.value?.role} ${key.value?.holder}</span>
+    ${s?.how === 'node' && html`<button type="button" class="link" onClick=${() => mayLeave() && signOut()}>${t.signOut}</button>`}
   </div>`
 }
 
@@ -133,3 +143,10 @@ try {
 }
 ready.value = true
 void watch()
+if (session.value?.how === 'node') {
+  watchPresence(() => {
+    if (!client.value) return
+    wasAway.value = true
+    void lock()
+  })
+}

@@ -1,14 +1,17 @@
 // Who is signed in, and what that person may do.
 
 import { computed, signal } from './vendor/signals.js'
-import { Client, Credentials, FetchTransport, Forbidden } from './client/index.js'
+import { Client, Credentials, FetchTransport, Forbidden, NotFound } from './client/index.js'
 import { forget, keep, kept } from './keep.js'
+import { away, leave, touch } from './presence.js'
 import { readSession } from './session.js'
+import { texts } from './texts.js'
 
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('./client/transport.js').Transport} Transport */
 /** @typedef {import('./client/models.js').Application} Application */
 /** @typedef {import('./client/models.js').Gallery} Gallery */
+/** @typedef {import('./client/models.js').Whoami} Whoami */
 
 /** @type {import('./vendor/signals.js').Signal<Session | undefined>} */
 export const session = signal(undefined)
@@ -25,20 +28,33 @@ export const accessKey = signal('')
  */
 export const applications = signal([])
 
+/** What the key may do, or undefined before the sign-in. @type {import('./vendor/signals.js').Signal<Whoami | undefined>} */
+export const key = signal(undefined)
+
+/** Reports whether the key has one of the roles. @param {string[]} roles */
+const has = (...roles) => computed(() => roles.includes(key.value?.role ?? ''))
+
 /** Whether the key may manage the tenant. */
-export const manages = signal(false)
+export const manages = has('admin')
 
 /** Whether the key may review doubtful matches. */
-export const reviews = signal(false)
+export const reviews = has('admin', 'reviewer')
 
 /** Whether the key may read the audit log. */
-export const audits = signal(false)
+export const audits = has('admin', 'auditor')
 
-/** Whether the key is for work with faces: a reviewer's or an auditor's is not. */
-export const works = computed(() => !!client.value && (manages.value || !(reviews.value || audits.value)))
+/** Whether the key may list subjects, and look at photos and compare them. */
+export const reads = has('admin', 'biometric', 'read-only')
+
+/** Whether the key may search. */
+export const searches = has('admin', 'biometric', 'read-only', 'search-only')
+
+/** Whether the key may enrol, and change what is enrolled. */
+export const enrols = has('admin', 'biometric', 'enrol-only')
+export const changes = has('admin', 'biometric')
 
 /** Whether the key needs an application key for its work, and there is none. */
-export const lacksApplication = computed(() => works.value && !manages.value && applications.value.length === 0)
+export const lacksApplication = computed(() => !!client.value && key.value?.role !== 'auditor' && !manages.value && applications.value.length === 0)
 
 /** Whether facet console asks the nodes as an operator. */
 export const operates = computed(() => session.value?.rights.includes('operator') ?? false)
@@ -87,8 +103,9 @@ export async function begin() {
   }
   const stored = /** @type {{credentials: Credentials, apiKey: string} | undefined} */ (await kept(KEPT))
   if (!stored) return
+  if (away()) return forget(KEPT)
   await use(stored.credentials, stored.apiKey).catch(async (e) => {
-    if (!(e instanceof Forbidden)) throw e // the service may know the key in a moment
+    if (!(e instanceof Forbidden || e instanceof WrongApplication)) throw e // the service may know the key in a moment
     await signOut()
   })
 }
@@ -99,19 +116,34 @@ export async function begin() {
  */
 export async function signIn(form) {
   const credentials = await Credentials.fromSecret(form.accessKey, form.secretKey, { region: session.value?.region })
+  touch()
   await use(credentials, form.apiKey)
   if (form.stay) await keep(KEPT, { credentials, apiKey: form.apiKey })
 }
 
-/** Forgets the key, here and in what the browser keeps. */
+/** Whether nobody was here for so long that the console signed out. */
+export const wasAway = signal(false)
+
+/** Forgets the key, here, in the other tabs and in what the browser keeps, and who was erased. */
 export async function signOut() {
+  await Promise.all([lock(), forget('erased'), forget('receipt')])
+}
+
+/** Forgets the key alone. */
+export async function lock() {
   client.value = undefined
   applications.value = []
-  manages.value = false
-  reviews.value = false
-  audits.value = false
+  key.value = undefined
   accessKey.value = ''
+  leave()
   await forget(KEPT)
+}
+
+/** Thrown where the access key is right, and the application key is not. */
+class WrongApplication extends Error {
+  constructor() {
+    super(texts.signIn.refusedApplication)
+  }
 }
 
 /**
@@ -120,33 +152,29 @@ export async function signOut() {
  */
 async function use(credentials, apiKey) {
   const c = new Client({ baseUrls: [`https://${location.host}`], credentials, transport: new Here() })
-  await c.health()
-  try {
-    applications.value = await c.applications()
-    manages.value = true
-  } catch (e) {
-    if (!(e instanceof Forbidden)) throw e
-    manages.value = false
-    applications.value = apiKey ? [{ id: apiKey, name: '', apiKey }] : []
-  }
+  const found = await ask(c, apiKey)
+  applications.value = found.role === 'admin' ? await c.applications() : apiKey ? [{ id: apiKey, name: '', apiKey }] : []
   // The signals change at once, with the client: a page that they show asks it for something.
-  const may = manages.value ? [true, true] : await Promise.all([apiKey !== '' && permitted(c.withApiKey(apiKey).casePage({ length: 1 })), permitted(c.auditFile('key'))])
-  const [review = false, audit = false] = may
-  reviews.value = review
-  audits.value = audit
+  key.value = found
   accessKey.value = credentials.accessKey
+  wasAway.value = false
   client.value = c
 }
 
-/** Reports whether the key's role permits a call. @param {Promise<unknown>} answer */
-async function permitted(answer) {
+/**
+ * Returns what a key may do.
+ * @param {Client} c
+ * @param {string} apiKey
+ */
+async function ask(c, apiKey) {
   try {
-    await answer
-    return true
+    return await (apiKey ? c.withApiKey(apiKey) : c).whoami()
   } catch (e) {
-    if (!(e instanceof Forbidden)) throw e
-    return false
+    if (e instanceof NotFound) throw new Error(texts.signIn.olderNode) // facet console is newer
+    if (!(e instanceof Forbidden) || !apiKey) throw e
   }
+  await c.whoami() // throws if the access key is wrong
+  throw new WrongApplication()
 }
 
 /** Reads the applications again, after one was made or removed. */

@@ -28,6 +28,7 @@ export const texts = {
     lacksApplication: 'This key does not manage the tenant. Reviews, searches and enrolments need an application key, too: an administrator sees it with “facet application list”.',
     startWithApplication: 'Start facet console again with --api-key and that key.',
     signInWithApplication: 'Sign out, and sign in with both.',
+    leave: 'The work on this page is not done yet. Leave the page and stop it?',
   },
 
   parts: {
@@ -59,10 +60,13 @@ export const texts = {
     secretHint: 'It signs requests in this browser, is never sent, and can’t be read again.',
     apiKey: 'Application key',
     apiKeyHint: 'Only for keys that don’t manage the tenant: the x-api-key of the application to use.',
-    stay: 'Stay signed in on this browser',
+    stay: 'Stay signed in when I reload the page, and in other tabs',
     signIn: 'Sign in',
     signingIn: 'Signing in',
     refused: 'The service does not accept this key. Check both parts of it; if they are right, it was revoked.',
+    refusedApplication: 'The access key is right, but it can’t use this application key. Check the application key: an administrator sees it with “facet application list”.',
+    olderNode: 'The nodes have older software than this console, and can’t say what the key may do. Open the console of a node, or upgrade the nodes.',
+    wasAway: 'Somebody signed out in another tab, or nobody used the console for ten minutes.',
     noTenant: 'facet console has no key of a tenant, so it shows the cluster only. Start it with --profile and the tenant’s profile, too.',
   },
 

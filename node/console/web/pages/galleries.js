@@ -3,7 +3,7 @@ import { useState } from '../vendor/hooks.js'
 import { NotFound } from '../client/index.js'
 import { count, percent, when } from '../format.js'
 import { Copy, Dialog, Empty, Field, Heading, Notice, Problem, useAction, useLoaded } from '../parts.js'
-import { applications, chosen, client, inGallery, manages, refresh } from '../state.js'
+import { applications, changes, chosen, client, inGallery, manages, refresh } from '../state.js'
 import { texts } from '../texts.js'
 import { Applications } from './try.js'
 
@@ -251,10 +251,10 @@ function Subjects() {
               ${value.subjects.map(
                 (s) => html`<tr key=${s.eventId}>
                   <td>${s.externalId && html`<strong>${s.externalId}</strong><br />`}<span class="id">${s.id}</span></td>
-                  <td>${when(s.lastUpdated)}</td>
-                  <td>${when(s.expires)}</td>
+                  <td class="short">${when(s.lastUpdated)}</td>
+                  <td class="short">${when(s.expires)}</td>
                   <td>${s.status === 'A' ? t.active : t.deleted}</td>
-                  <td>${s.status === 'A' && html`<button type="button" class="link" onClick=${() => setRemoving(s)}>${t.remove}</button>`}</td>
+                  <td>${changes.value && s.status === 'A' && html`<button type="button" class="link" onClick=${() => setRemoving(s)}>${t.remove}</button>`}</td>
                 </tr>`,
               )}
             </tbody>

@@ -1,7 +1,7 @@
 import { html } from '../html.js'
 import { useRef, useState } from '../vendor/hooks.js'
 import { Field, Files, Heading, Notice, Problem, useAction } from '../parts.js'
-import { session, signIn } from '../state.js'
+import { session, signIn, wasAway } from '../state.js'
 import { texts } from '../texts.js'
 
 const t = texts.signIn
@@ -36,6 +36,7 @@ export function SignIn() {
     void run()
   }
   return html`<${Heading} title=${t.title} intro=${t.intro} />
+    ${wasAway.value && html`<${Notice} kind="warn"><p>${t.wasAway}</p><//>`}
     <form class="card" onSubmit=${submit}>
       <${Files} label=${t.profile} hint=${t.profileHint} button=${t.chooseProfile} accept=".json,.yaml,.yml" onFiles=${readProfile} />
       <${Field} label=${t.accessKey}><input required autocomplete="username" spellcheck="false" ...${bound('accessKey')} /><//>

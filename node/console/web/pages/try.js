@@ -4,7 +4,7 @@ import { NotVerified } from '../client/index.js'
 import { count, percent } from '../format.js'
 import { Copy, Drop, Empty, Field, Heading, Notice, Photo, Problem, Score, useAction, useLoaded } from '../parts.js'
 import { requests } from '../requests.js'
-import { application, applications, chosen, client, inGallery, manages } from '../state.js'
+import { application, applications, chosen, client, inGallery, manages, reads } from '../state.js'
 import { texts } from '../texts.js'
 
 const t = texts.try
@@ -17,10 +17,9 @@ export function Try() {
   const [photo, setPhoto] = useState(/** @type {Blob | undefined} */ (undefined))
   return html`<${Heading} title=${t.title} intro=${t.intro} />
     ${photo
-      ? html`<div class="columns">
-            <${Seen} photo=${photo} onOther=${() => setPhoto(undefined)} />
-            <${Compare} photo=${photo} />
-          </div>
+      ? html`${reads.value
+            ? html`<div class="columns"><${Seen} photo=${photo} onOther=${() => setPhoto(undefined)} /><${Compare} photo=${photo} /></div>`
+            : html`<div class="card"><${Photo} photo=${photo} alt=${t.yourPhoto} /><div class="row"><button type="button" class="plain" onClick=${() => setPhoto(undefined)}>${t.other}</button></div></div>`}
           <${Search} photo=${photo} />`
       : html`<${Drop} label=${t.choose} onPhoto=${setPhoto} />`}`
 }
