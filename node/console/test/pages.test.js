@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { texts } from "../web/texts.js";
 import { choosePhoto, launch, photo, visit } from "./browser.js";
-import { startCluster } from "./cluster.js";
+import { startCluster, startConsole } from "./cluster.js";
 import { createTags, fact, folderOf, go, importFolder, makeGallery, pages, saved, sound } from "./steps.js";
 
 /** @type {Awaited<ReturnType<typeof startCluster>>} */
@@ -104,7 +104,7 @@ test("a folder is imported, and what fails is named", async () => {
   assert.equal(report.match(/,failed,./g)?.length, 2);
 });
 
-test("a list is imported with its tags and times, and goes on in another page", async () => {
+test("a list is imported with its tags and times, and goes on in another browser", async (t) => {
   /** @type {Record<string, string | Buffer>} */
   const files = {};
   for (let i = 1; i <= 6; i++) files[`${i}.jpg`] = `face-api/sample${i}.jpg`;
@@ -120,20 +120,30 @@ test("a list is imported with its tags and times, and goes on in another page", 
   await first.locator('input[accept*="csv"]').setInputFiles(list);
   await first.getByRole("button", { name: texts.import.import, exact: true }).click();
   await first.waitForFunction(() => (document.querySelector("progress")?.value ?? 0) >= 10);
-  await first.waitForTimeout(2500); // some are noted as done, others are not
   await first.close();
+  const elsewhere = await otherBrowser(); // nothing is kept there
+  t.after(elsewhere.close);
+  await importFolder(elsewhere.page, dir, list);
+  const registered = Number(await fact(elsewhere.page, texts.import.outcomes.registered ?? ""));
+  const already = Number(await fact(elsewhere.page, texts.import.outcomes.already ?? ""));
+  assert.ok(already >= 10, `${already} were known to be in`);
+  assert.equal(await fact(elsewhere.page, texts.import.outcomes.skipped ?? ""), "");
+  await elsewhere.page.getByText(texts.import.partIn(String(registered + already), "25"), { exact: true }).waitFor();
   await v.page.reload();
-  await importFolder(v.page, dir, list);
-  const registered = Number(await fact(v.page, texts.import.outcomes.registered ?? ""));
-  const already = Number(await fact(v.page, texts.import.outcomes.already ?? ""));
-  assert.ok(already > 0, "nothing was known to be in");
-  assert.equal(await fact(v.page, texts.import.outcomes.skipped ?? ""), "", "a row was registered twice");
   await go(v.page, "galleries", texts.galleries.title);
   await v.page.getByText(texts.galleries.used(String(3 + registered + already), "1,000")).waitFor();
   await v.page.getByRole("link", { name: texts.galleries.showSubjects }).click();
   await v.page.getByText(/Dec 31, 2099/).first().waitFor();
   await sound(v, "the subjects");
 });
+
+/** otherBrowser opens facet console in a browser that keeps nothing of the first one. */
+async function otherBrowser() {
+  const { address, stop } = await startConsole("--dir", cluster.dir);
+  const other = await visit(browser, address, { viewport: { width: 1200, height: 800 } });
+  other.page.setDefaultTimeout(15_000);
+  return { ...other, close: () => other.close().then(stop) };
+}
 
 test("a subject is found by its external id, and removed", async () => {
   await v.page.getByLabel(texts.galleries.externalId).fill("biden");
@@ -145,6 +155,55 @@ test("a subject is found by its external id, and removed", async () => {
   await v.page.getByText(texts.galleries.noSuch).waitFor();
   await v.page.getByRole("button", { name: texts.galleries.all }).click();
   await v.page.getByText(/^1 to /).waitFor();
+});
+
+test("known persons are skipped, added to or replaced, as the page asks", async () => {
+  const [first, second] = [folder({ "known/1.png": "scikit-image/astronaut.png" }), folder({ "known/1.jpg": "face_recognition/biden.jpg" })];
+  const outcomes = texts.import.outcomes;
+  /** @type {(dir: string, known: "skip" | "replace" | "add", outcome: string, notice: string) => Promise<void>} */
+  const f = async (dir, known, outcome, notice) => {
+    await go(v.page, "import", texts.import.title);
+    await v.page.getByLabel(texts.import.knowns[known] ?? "").check();
+    await importFolder(v.page, dir);
+    const what = `${known}, ${outcome}`;
+    assert.equal(await fact(v.page, outcomes[outcome] ?? ""), "1", what);
+    await v.page.locator(".notice").getByText(notice, { exact: true }).waitFor();
+    assert.equal(await v.page.locator(".notice.good").count(), notice === texts.import.allIn ? 1 : 0, what);
+  };
+  await f(first, "skip", "registered", texts.import.allIn);
+  await f(first, "skip", "already", texts.import.allIn);
+  await f(second, "skip", "skipped", texts.import.partIn("0", "1"));
+  await sound(v, "an import that skipped all");
+  await f(second, "add", "added", texts.import.allIn);
+  await f(second, "add", "already", texts.import.allIn);
+  await f(first, "replace", "replaced", texts.import.allIn);
+  await f(second, "skip", "already", texts.import.allIn);
+});
+
+test("an import that runs is not left without a question", async () => {
+  /** @type {() => void} */
+  let release = () => {};
+  const held = new Promise((resolve) => (release = () => resolve(undefined)));
+  await v.page.route("**/v1.1/subjects", (route) => held.then(() => route.continue()));
+  /** @type {string[]} */
+  const asked = [];
+  v.page.on("dialog", (d) => void (asked.push(`${d.type()} ${d.message()}`), d.dismiss()));
+  await go(v.page, "import", texts.import.title);
+  await v.page.locator("input[webkitdirectory]").setInputFiles(folder({ "q-1/1.png": "scikit-image/astronaut.png", "q-2/1.png": "scikit-image/astronaut.png" }));
+  await v.page.getByRole("button", { name: texts.import.import, exact: true }).click();
+  await v.page.getByRole("button", { name: texts.import.stop }).waitFor();
+  await v.page.getByRole("link", { name: texts.frame.galleries, exact: true }).click();
+  await v.page.getByRole("button", { name: texts.import.stop }).waitFor();
+  assert.deepEqual(asked, [`confirm ${texts.frame.leave}`]);
+  await v.page.close({ runBeforeUnload: true });
+  for (let i = 0; i < 100 && asked.length < 2; i++) await v.page.waitForTimeout(50);
+  assert.match(asked[1] ?? "", /^beforeunload/);
+  release();
+  await v.page.getByRole("button", { name: texts.import.report }).waitFor();
+  assert.equal(await fact(v.page, texts.import.outcomes.registered ?? ""), "2", "the question stopped the import");
+  await v.page.unroute("**/v1.1/subjects");
+  await go(v.page, "galleries", texts.galleries.title);
+  assert.equal(asked.length, 2, "a question after the end of the import");
 });
 
 test("a photo is searched, and its faces are shown", async () => {

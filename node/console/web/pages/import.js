@@ -2,9 +2,10 @@ import { html } from '../html.js'
 import { useState } from '../vendor/hooks.js'
 import { count } from '../format.js'
 import { Empty, Files, Heading, Notice, Problem, csv, save, useAction } from '../parts.js'
-import { application, applications, inGallery, manages } from '../state.js'
-import { forgetImports, importRows } from '../importing.js'
+import { applications, inGallery, manages, reads } from '../state.js'
+import { importRows } from '../importing.js'
 import { rowsOfFolder, rowsOfList } from '../list.js'
+import { useWork } from '../presence.js'
 import { texts } from '../texts.js'
 import { Applications } from './try.js'
 
@@ -12,6 +13,7 @@ const t = texts.import
 
 /** @typedef {import('../list.js').Row} Row */
 /** @typedef {import('../importing.js').Outcome} Outcome */
+/** @typedef {import('../importing.js').Known} Known */
 /** @typedef {Event & {currentTarget: HTMLInputElement}} Changed */
 
 /** Registers a folder or a list of photos. */
@@ -19,34 +21,26 @@ export function Import() {
   const [files, setFiles] = useState(/** @type {File[]} */ ([]))
   const [list, setList] = useState(/** @type {File | undefined} */ (undefined))
   const [perPerson, setPerPerson] = useState(true)
+  const [known, setKnown] = useState(/** @type {Known} */ ('skip'))
   const [done, setDone] = useState(/** @type {Map<Row, Outcome>} */ (new Map()))
   const [total, setTotal] = useState(0)
   const { run, busy, error, stop } = useAction(async (signal) => {
-    const [c, a] = [inGallery.value, application.value]
-    if (!c || !a) return
+    const c = inGallery.value
+    if (!c) return
     const rows = list ? await rowsOfList(list, files) : rowsOfFolder(files, perPerson)
     setTotal(rows.length)
     const outcomes = new Map()
     setDone(outcomes)
     let drawn = 0
-    await importRows(
-      c,
-      a.id,
-      rows,
-      (row, outcome) => {
-        outcomes.set(row, outcome)
-        if (Date.now() - drawn < 200) return
-        drawn = Date.now()
-        setDone(new Map(outcomes))
-      },
-      signal,
-    )
+    await importRows({ client: c, known, reads: reads.value, signal }, rows, (row, outcome) => {
+      outcomes.set(row, outcome)
+      if (Date.now() - drawn < 200) return
+      drawn = Date.now()
+      setDone(new Map(outcomes))
+    })
     setDone(new Map(outcomes))
   })
-  const again = async () => {
-    if (application.value) await forgetImports(application.value.id)
-    void run()
-  }
+  useWork(busy)
   if (applications.value.length === 0) {
     return html`<${Heading} title=${t.title} intro=${t.intro} />
       <div class="card"><${Empty}><p>${texts.try.noGallery}</p>${manages.value && html`<a href="#/galleries">${texts.try.makeGallery}</a>`}<//></div>`
@@ -58,17 +52,22 @@ export function Import() {
       <${Files} label=${t.list} hint=${t.listHint} button=${t.chooseList} accept=".csv,.tsv,text/csv" onFiles=${(/** @type {File[]} */ list) => setList(list[0])} />
       ${!list &&
       html`<label class="check"><input type="checkbox" checked=${perPerson} onChange=${(/** @type {Changed} */ e) => setPerPerson(e.currentTarget.checked)} /><span>${t.perPerson}</span></label>`}
+      ${reads.value &&
+      html`<fieldset class="stack">
+        <legend>${t.known}</legend>
+        ${Object.entries(t.knowns).map(([value, text]) => html`<label class="check"><input type="radio" name="known" checked=${known === value} disabled=${busy} onChange=${() => setKnown(/** @type {Known} */ (value))} /><span>${text}</span></label>`)}
+      </fieldset>`}
       <div class="row">
         <button disabled=${busy || files.length === 0}>${busy ? t.importing : t.import}</button>
         ${busy && html`<button type="button" class="plain" onClick=${stop}>${t.stop}</button>`}
       </div>
       ${error !== undefined && html`<${Problem} error=${error} />`}
     </form>
-    ${total > 0 && html`<${Progress} done=${done} total=${total} busy=${busy} onAgain=${again} />`}`
+    ${total > 0 && html`<${Progress} done=${done} total=${total} busy=${busy} />`}`
 }
 
-/** @param {{done: Map<Row, Outcome>, total: number, busy: boolean, onAgain: () => void}} props */
-function Progress({ done, total, busy, onAgain }) {
+/** @param {{done: Map<Row, Outcome>, total: number, busy: boolean}} props */
+function Progress({ done, total, busy }) {
   /** @type {Map<string, number>} */
   const reasons = new Map()
   /** @type {Record<string, number>} */
@@ -77,7 +76,8 @@ function Progress({ done, total, busy, onAgain }) {
     counts[outcome] = (counts[outcome] ?? 0) + 1
     if (outcome === 'failed') reasons.set(reason ?? '', (reasons.get(reason ?? '') ?? 0) + 1)
   }
-  const finished = !busy && done.size === total
+  const { skipped = 0, failed = 0 } = counts
+  const out = skipped + failed
   return html`<section class="card" aria-labelledby="progress">
     <h2 id="progress">${t.progress}</h2>
     <progress max=${total} value=${done.size} aria-label=${t.progress}></progress>
@@ -85,7 +85,7 @@ function Progress({ done, total, busy, onAgain }) {
     <dl class="facts">
       ${Object.entries(counts).map(([outcome, n]) => html`<dt>${t.outcomes[outcome] ?? outcome}</dt><dd>${count(n)}</dd>`)}
     </dl>
-    ${finished && !counts['failed'] && html`<${Notice} kind="good"><p>${t.allIn}</p><//>`}
+    ${!busy && done.size === total && html`<${Notice} kind=${out > 0 ? 'warn' : 'good'}><p>${out > 0 ? t.partIn(count(total - out), count(total)) : t.allIn}</p>${skipped > 0 && html`<p>${t.skippedMeans}</p>`}<//>`}
     ${!busy && done.size < total && html`<${Notice} kind="warn"><p>${t.stopped}</p><//>`}
     ${reasons.size > 0 &&
     html`<div class="scroll" tabindex="0">
@@ -97,8 +97,7 @@ function Progress({ done, total, busy, onAgain }) {
         </tbody>
       </table>
     </div>`}
-    ${!busy && done.size > 0 && html`<div class="row"><button type="button" class="plain" onClick=${() => save('import.report.csv', 'text/csv', report(done))}>${t.report}</button>
-      ${counts['already'] && html`<button type="button" class="plain" onClick=${onAgain}>${t.again}</button>`}</div>`}
+    ${!busy && done.size > 0 && html`<div class="row"><button type="button" class="plain" onClick=${() => save('import.report.csv', 'text/csv', report(done))}>${t.report}</button></div>`}
   </section>`
 }
 

@@ -5,6 +5,7 @@ import { count, rate } from '../format.js'
 import { Field, Files, Heading, Notice, Problem, useAction } from '../parts.js'
 import { compareAll, PHOTOS_MAX } from '../comparing.js'
 import { rowsOfFolder } from '../list.js'
+import { useWork } from '../presence.js'
 import { alarms, BINS, EVENTS_MIN, histogram, rates } from '../rates.js'
 import { application, applications, client, manages } from '../state.js'
 import { texts } from '../texts.js'
@@ -29,6 +30,7 @@ export function Lab() {
     setCompared(undefined)
     setCompared(await compareAll(c, rows, (n, of) => setDone([n, of]), signal))
   })
+  useWork(busy)
   const persons = new Set(rows.map((r) => r.externalId)).size
   return html`<${Heading} title=${t.title} intro=${t.intro} />
     <form class="card no-print" onSubmit=${(/** @type {Event} */ e) => (e.preventDefault(), void run())}>
