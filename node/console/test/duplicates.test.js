@@ -5,11 +5,11 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { photoAddress } from "../web/pages/duplicates.js";
+import { photoAddress, standardThreshold } from "../web/pages/duplicates.js";
 import { texts } from "../web/texts.js";
 import { launch, photo, visit } from "./browser.js";
 import { createKey, startCluster } from "./cluster.js";
-import { folderOf, go, importFolder, makeGallery, saved, signIn, sound } from "./steps.js";
+import { areEqual, folderOf, go, importFolder, makeGallery, saved, signIn, sound } from "./steps.js";
 
 const t = texts.duplicates;
 const copies = 60; // of one photo: each is a pair with each other one
@@ -82,12 +82,17 @@ async function look(a, b) {
     await tab.close();
   }
   await of.getByRole("button", { name: t.same, exact: true }).waitFor();
+  await of.getByText(t.unseen).waitFor();
+  await of.getByText(texts.review.scoreAfter, { exact: true }).waitFor();
+  await areEqual(of, 3);
   return of;
 }
 
 test("without a photo link there are pairs and a table, and no verdict", async () => {
   await compare();
   await v.page.getByRole("heading", { name: t.found(4, 2) }).waitFor();
+  await v.page.getByText(t.thresholdHint("6", 7000)).waitFor();
+  await v.page.getByText(t.caution(7000)).waitFor();
   await v.page.getByText(t.noLink).waitFor();
   await v.page.getByText(t.setLink("staff")).waitFor();
   assert.equal(await v.page.locator("tbody tr").count(), 4);
@@ -113,6 +118,7 @@ test("whoever has opened both photos says that they differ, and takes it back", 
   await sound(v, "duplicates with verdicts");
   await of.getByRole("button", { name: t.different, exact: true }).press("Enter");
   await of.getByText(t.areDifferent).waitFor();
+  await of.getByText("9999", { exact: true }).waitFor();
   await compare();
   await v.page.getByRole("heading", { name: t.found(3, 1) }).waitFor();
   await v.page.getByText(t.leftOut(1)).waitFor();
@@ -212,6 +218,15 @@ test("thousands of pairs come page by page", async () => {
   const text = await saved(v.page, () => v.page.getByRole("button", { name: t.export }).click());
   assert.equal(text.trim().split("\r\n").length, 1 + pairs);
   assert.deepEqual(v.faults, []);
+});
+
+test("the threshold begins where one pair of strangers is found for each 100 photos", () => {
+  for (const [photos, want] of /** @type {const} */ ([[0, 7000], [1, 7000], [2000, 7000], [5000, 7400], [10_000, 7700], [20_000, 8000], [1_000_000, 8000]])) {
+    const got = standardThreshold(photos);
+    assert.equal(got, want, String(photos));
+    const found = (photos * (photos - 1)) / 2 / 10 ** (got / 1000 - 2);
+    assert.ok(photos > 20_001 || found <= photos / 100, `${found} of ${photos}`);
+  }
 });
 
 test("a photo link is filled in by nothing but text", () => {

@@ -227,24 +227,40 @@ test("a photo is searched, and its faces are shown", async () => {
 test("a person is erased by a photo, and by an external id", async () => {
   await go(v.page, "erase", texts.erase.title);
   await choosePhoto(v.page, texts.erase.choose, photo("face_recognition/obama3.jpg"));
+  await v.page.getByRole("slider").fill("9950");
   await v.page.getByRole("button", { name: texts.erase.find }).click();
+  await v.page.getByRole("heading", { name: texts.erase.nobodyReaches(9950) }).waitFor();
+  const near = v.page.getByRole("row").filter({ hasText: "obama" });
+  await near.getByText(texts.erase.below(9950)).waitFor();
+  await v.page.getByText(/by chance/).waitFor();
+  assert.equal(await v.page.getByRole("button", { name: texts.erase.tickAll }).count(), 0, "all of those below are ticked at once");
+  await sound(v, "the nearest");
   await v.page.getByLabel(texts.erase.tickOne("obama")).check();
-  await sound(v, "the review");
   await v.page.getByRole("button", { name: texts.erase.erase(1) }).click();
   await v.page.locator("dialog").getByRole("button", { name: texts.erase.erase(1) }).click();
   await v.page.getByText(texts.erase.done(1)).waitFor();
+  await v.page.getByRole("button", { name: texts.erase.saveReceipt }).waitFor();
   await sound(v, "the erasure");
+  const receipt = () => saved(v.page, () => v.page.getByRole("button", { name: texts.erase.saveReceipt }).click());
+  const before = await receipt();
+  await v.page.reload();
+  await v.page.getByText(texts.erase.done(1)).waitFor();
   const list = await saved(v.page, () => v.page.getByRole("button", { name: texts.erase.list }).click());
   assert.match(list, /^subject_id,external_id,gallery\r\n[-0-9a-f]{36},obama,staff\r\n$/);
-  await v.page.getByRole("button", { name: texts.erase.noPhoto }).click();
+  const of = (/** @type {string} */ text) => JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1)).subjects;
+  assert.deepEqual(of(await receipt()), of(before), "another receipt after the reload");
   await v.page.getByLabel(texts.erase.externalId).fill("p-10");
   await v.page.getByRole("button", { name: texts.erase.find }).click();
   await v.page.getByText(texts.erase.found("1")).waitFor();
   await v.page.getByRole("button", { name: texts.erase.erase(1) }).click();
   await v.page.locator("dialog").getByRole("button", { name: texts.erase.erase(1) }).click();
-  await v.page.getByText(texts.erase.done(1)).waitFor();
+  await v.page.getByText(texts.erase.done(2)).waitFor();
+  await v.page.getByRole("button", { name: texts.erase.forget }).click();
   await v.page.getByRole("button", { name: texts.erase.find }).click();
   await v.page.getByText(texts.erase.nobody).waitFor();
+  await v.page.reload();
+  await v.page.getByLabel(texts.erase.externalId).waitFor();
+  assert.equal(await v.page.getByText(texts.erase.done(2)).count(), 0, "the list is there though it was forgotten");
 });
 
 test("the lab compares photos and sets a threshold", async () => {

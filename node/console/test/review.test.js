@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { texts } from "../web/texts.js";
 import { launch, photo, visit } from "./browser.js";
 import { createKey, saveProfile, setTenant, startCluster, startConsole } from "./cluster.js";
-import { folderOf, go, importFolder, makeGallery, signIn, sound } from "./steps.js";
+import { areEqual, folderOf, go, importFolder, makeGallery, signIn, sound } from "./steps.js";
 
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {import("playwright-core").Locator} Locator */
@@ -141,6 +141,10 @@ async function look(page, reference) {
     await tab.close();
   }
   await button(of, t.same).waitFor();
+  await of.getByText(texts.duplicates.unseen).waitFor();
+  await of.getByText(t.scoreAfter, { exact: true }).waitFor();
+  assert.equal(await of.getByText(t.below(9990)).count(), 0, "the score before the verdict");
+  await areEqual(of, 2);
   return of;
 }
 
@@ -176,8 +180,13 @@ test("a reviewer sees this page only, and closes a case by the keyboard", async 
   const of = await look(anna.page, "visit 1");
   assert.deepEqual(asked, [{ path: "/photos/M-1041.jpg", referrer: undefined }, { path: "/photos/visit%201.jpg", referrer: undefined }]);
   await sound(anna, "a case with its verdict");
+  await anna.page.setViewportSize({ width: 360, height: 800 });
+  const box = await anna.page.getByRole("button", { name: t.different, exact: true }).boundingBox();
+  assert.ok(box && box.x >= 0 && box.x + box.width <= 360, `a verdict is cut off: ${JSON.stringify(box)}`);
+  await anna.page.setViewportSize({ width: 1000, height: 800 });
   await button(of, t.different).press("Enter");
   await of.getByText(t.states.different ?? "", { exact: true }).waitFor();
+  await of.getByText(t.below(9990)).waitFor();
   await of.getByRole("button").first().waitFor({ state: "detached" });
   await show(anna.page, "closed");
   await anna.page.getByRole("heading", { name: t.found(1, "closed") }).waitFor();

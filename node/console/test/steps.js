@@ -136,3 +136,14 @@ export function folderOf(files) {
   }
   return dir;
 }
+
+/**
+ * areEqual fails unless the buttons of a row look alike: none is the one that the page would press.
+ * @param {import("playwright-core").Locator} row
+ * @param {number} n how many there are
+ */
+export async function areEqual(row, n) {
+  const looks = await row.getByRole("button").evaluateAll((all) => all.map((b) => ["color", "backgroundColor", "borderColor", "fontWeight"].map((name) => getComputedStyle(b)[/** @type {any} */ (name)]).join()));
+  assert.equal(looks.length, n);
+  assert.equal(new Set(looks).size, 1, looks.join("\n"));
+}

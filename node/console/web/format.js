@@ -6,6 +6,9 @@ const time = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'sh
 /** @param {number} n */
 export const count = (n) => whole.format(n)
 
+/** A number with two significant digits. @param {number} n */
+export const about = (n) => whole.format(Number(n.toPrecision(2)))
+
 /** @param {Date | undefined} at */
 export const when = (at) => (at ? time.format(at) : '')
 

@@ -198,6 +198,16 @@ export function wilson(events, trials) {
  */
 export const alarms = (fmr, people, searches) => searches * -Math.expm1(people * Math.log1p(-Math.min(fmr, 1 - 1e-12)))
 
+/** The highest score with a false match rate in the packs' tables (docs/accuracy.md): 4000 is 1 in 100, and 1,000 more a tenth. */
+export const STRANGERS_END = 8000
+
+/**
+ * Returns how many comparisons of strangers there are for each that reaches a score of 4000 or more, by the packs' tables. Above
+ * their end there are more.
+ * @param {number} score
+ */
+export const strangers = (score) => 10 ** (Math.min(score, STRANGERS_END) / 1000 - 2)
+
 /**
  * Returns a generator of numbers from 0 to below 1 with a fixed seed, so that the same photos have the same intervals (mulberry32).
  * @param {number} seed

@@ -13,7 +13,7 @@ import { texts } from './texts.js'
 /**
  * Returns a receipt of erased subjects, or an earlier one that the cluster has brought up to date.
  * @param {readonly {galleryId: string, id: string, externalId?: string | undefined, score?: number | undefined}[]} erased
- * @param {Receipt | undefined} before
+ * @param {Pick<Receipt, 'signed'> | undefined} before
  * @param {boolean} now orders rounds of erasure
  * @param {AbortSignal} signal
  * @returns {Promise<Receipt>}

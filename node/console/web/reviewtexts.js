@@ -13,6 +13,7 @@ export const review = {
   none: 'There is no such case.',
   noLink: 'To decide here, say where people see the photos; facet keeps none. The link gets a subject’s external id, or the reference of a request:',
   score: 'Score',
+  scoreAfter: 'after your verdict',
   below: (/** @type {number | undefined} */ threshold) => `of ${threshold ?? ''} needed`,
   subject: 'Subject',
   gone: 'The subject is gone.',

@@ -1,7 +1,8 @@
 import { html } from '../html.js'
 import { useEffect, useState } from '../vendor/hooks.js'
 import { NotFound, Refusal } from '../client/index.js'
-import { count } from '../format.js'
+import { about, count } from '../format.js'
+import { strangers, STRANGERS_END } from '../rates.js'
 import { Dialog, Empty, Field, Heading, Notice, Problem, Score, csv, save, useAction, useLoaded } from '../parts.js'
 import { client } from '../state.js'
 import { texts } from '../texts.js'
@@ -16,7 +17,7 @@ const PAGE = 50 // pairs on the page
 /** @typedef {import('../client/models.js').Pair} Pair */
 /** @typedef {{id: string, externalId?: string | undefined}} Subject */
 /** @typedef {Event & {currentTarget: HTMLInputElement}} Changed */
-/** @typedef {{id: string, name: string, photoLink: string, inside: import('../client/index.js').Client}} Place the gallery */
+/** @typedef {{id: string, name: string, photos: number, photoLink: string, inside: import('../client/index.js').Client}} Place the gallery */
 
 /** Finds subjects of a gallery that may be one person. Whoever has looked at both photos decides. */
 export function Duplicates() {
@@ -36,13 +37,30 @@ export function Duplicates() {
       <${Gallery} key=${id} id=${id} />`}`
 }
 
+const THRESHOLD_MIN = 7000 // the service takes no lower one
+const pairsOf = (/** @type {number} */ photos) => (photos * (photos - 1)) / 2
+
+/**
+ * Returns the threshold at which about one pair of strangers is found for each 100 photos, as far as the table of
+ * false match rates goes.
+ * @param {number} photos
+ */
+export function standardThreshold(photos) {
+  const score = 1000 * (2 + Math.log10(50 * Math.max(1, photos - 1)))
+  return Math.min(STRANGERS_END, Math.max(THRESHOLD_MIN, 50 * Math.ceil(score / 50)))
+}
+
 /**
  * The comparison of one gallery: how it begins, how far it is, and what it found.
  * @param {{id: string}} props
  */
 function Gallery({ id }) {
-  const [threshold, setThreshold] = useState(9000)
+  const [set, setThreshold] = useState(/** @type {number | undefined} */ (undefined))
   const { value, error, reload } = useLoaded((signal) => look(id, signal), [id])
+  const photos = value?.place?.photos ?? 0
+  const standard = standardThreshold(photos)
+  const threshold = set ?? standard
+  const expected = pairsOf(photos) / strangers(threshold)
   const change = useAction(async (signal, /** @type {'begin' | 'end'} */ what) => {
     if (what === 'begin') await value?.place?.inside.beginDuplicates({ threshold, signal })
     else await value?.place?.inside.endDuplicates({ signal })
@@ -57,8 +75,9 @@ function Gallery({ id }) {
   }, [value])
   if (value && !value.place) return html`<${Notice} kind="warn"><p>${t.noApplication}</p><//>`
   return html`<form class="card" onSubmit=${(/** @type {Event} */ e) => (e.preventDefault(), void change.run('begin'))}>
-      <${Field} label=${t.threshold(threshold)} hint=${t.thresholdHint}
-        ><input type="range" min="7000" max="9999" step="50" value=${threshold} onInput=${(/** @type {Changed} */ e) => setThreshold(Number(e.currentTarget.value))}
+      <p class="faint">${t.thresholdHint(count(photos), standard)}</p>
+      <${Field} label=${t.threshold(threshold)} hint=${t.expected(threshold, about(strangers(threshold)), texts.erase.chance(expected, about(expected)))}
+        ><input type="range" min=${THRESHOLD_MIN} max="9999" step="50" value=${threshold} onInput=${(/** @type {Changed} */ e) => setThreshold(Number(e.currentTarget.value))}
       /><//>
       <div class="row"><button disabled=${!value || change.busy || running}>${report ? t.again : t.begin}</button>${report && html`<span class="faint">${t.againHint}</span>`}</div>
       ${(change.error ?? error) !== undefined && html`<${Problem} error=${change.error ?? error} />`}
@@ -84,7 +103,7 @@ async function look(id, signal) {
   const apiKey = gallery?.applications[0]?.apiKey
   if (!c || !gallery || !apiKey) return {}
   const inside = c.withApiKey(apiKey)
-  const place = { id, name: gallery.name, photoLink: gallery.photoLink, inside }
+  const place = { id, name: gallery.name, photos: gallery.count ?? 0, photoLink: gallery.photoLink, inside }
   try {
     return { place, report: await inside.duplicates({ length: 1, signal }) }
   } catch (e) {
@@ -174,8 +193,8 @@ function Pairs({ pairs, place }) {
   }
   if (pairs.length === 0) return html``
   return html`<div class="scroll" tabindex="0">
-      <table>
-        <thead><tr><th scope="col" class="number">${t.group}</th><th scope="col">${t.score}</th><th scope="col">${t.first}</th><th scope="col">${t.second}</th><th scope="col">${t.verdict}</th></tr></thead>
+      <table class="cards">
+        <thead><tr><th scope="col" class="number">${t.group}</th><th scope="col">${t.first}</th><th scope="col">${t.second}</th><th scope="col">${t.verdict}</th><th scope="col">${t.score}</th></tr></thead>
         <tbody>
           ${pairs.map((p) => html`<${Row} key=${p.subjects.map((s) => s.id).join()} pair=${p} place=${place} gone=${gone} onMerged=${(/** @type {Subject} */ s) => went([s], t.merged)} onErased=${onErased} />`)}
         </tbody>
@@ -211,17 +230,17 @@ function Row({ pair, place, gone, onMerged, onErased }) {
   })
   if (!a || !b) return html``
   const addresses = [a, b].map((s) => photoAddress(place.photoLink, s))
-  const subject = (/** @type {Subject} */ s, /** @type {string | undefined} */ address) => html`<td>
+  const subject = (/** @type {Subject} */ s, /** @type {string | undefined} */ address, /** @type {string} */ label) => html`<td data-label=${label}>
     ${s.externalId && html`<strong>${s.externalId}</strong><br />`}<span class="id">${s.id}</span>
     ${address && !gone.has(s.id) && html`<br /><${PhotoLink} address=${address} name=${nameOf(s)} onOpen=${() => setOpened((now) => new Set([...now, s.id]))} />`}
   </td>`
   const over = [a, b].find((s) => gone.has(s.id))
+  const asks = !over && !different && !addresses.includes('')
   const close = () => setAsking('')
   return html`<tr>
-    <td class="number">${pair.group}</td>
-    <td><${Score} score=${pair.score} /></td>
-    ${subject(a, addresses[0])}${subject(b, addresses[1])}
-    <td>
+    <td class="number" data-label=${t.group}>${pair.group}</td>
+    ${subject(a, addresses[0], t.first)}${subject(b, addresses[1], t.second)}
+    <td data-label=${t.verdict}>
       <div class="stack">
         ${over
           ? html`<span role="status">${t.isGone(nameOf(over), gone.get(over.id) ?? '')}</span>`
@@ -233,16 +252,17 @@ function Row({ pair, place, gone, onMerged, onErased }) {
                 ? html`<span class="faint">${t.noPhoto}</span>`
                 : opened.size < 2
                   ? html`<span class="faint">${t.openBoth}</span>`
-                  : html`<div class="row" role="group" aria-label=${t.decide(nameOf(a), nameOf(b))}>
-                      <button type="button" disabled=${busy} onClick=${() => setAsking('merge')}>${t.same}</button>
+                  : html`<span class="faint small">${t.unseen}</span><div class="row" role="group" aria-label=${t.decide(nameOf(a), nameOf(b))}>
+                      <button type="button" class="plain" disabled=${busy} onClick=${() => setAsking('merge')}>${t.same}</button>
                       <button type="button" class="plain" disabled=${busy} onClick=${() => run(true)}>${t.different}</button>
-                      <button type="button" class="danger" disabled=${busy} onClick=${() => setAsking('erase')}>${t.erase}</button>
+                      <button type="button" class="plain" disabled=${busy} onClick=${() => setAsking('erase')}>${t.erase}</button>
                     </div>`}
         ${error !== undefined && html`<${Problem} error=${error} />`}
       </div>
       ${asking === 'merge' && html`<${Merge} subjects=${[a, b]} place=${place} onDone=${(/** @type {Subject} */ s) => (close(), onMerged(s))} onClose=${close} />`}
       ${asking === 'erase' && html`<${Erase} subjects=${[a, b]} place=${place} onDone=${(/** @type {Subject[]} */ list) => (close(), onErased(list))} onClose=${close} />`}
     </td>
+    <td data-label=${t.score}>${asks ? html`<span class="faint small">${texts.review.scoreAfter}</span>` : html`<${Score} score=${pair.score} />`}</td>
   </tr>`
 }
 

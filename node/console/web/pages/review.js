@@ -50,8 +50,8 @@ function Cases({ state }) {
     ${value &&
     value.cases.length > 0 &&
     html`<div class="scroll" tabindex="0">
-      <table>
-        <thead><tr><th scope="col">${t.score}</th><th scope="col">${t.subject}</th><th scope="col">${t.reference}</th><th scope="col">${t.times}</th><th scope="col">${t.verdict}</th></tr></thead>
+      <table class="cards">
+        <thead><tr><th scope="col">${t.subject}</th><th scope="col">${t.reference}</th><th scope="col">${t.times}</th><th scope="col">${t.verdict}</th><th scope="col">${t.score}</th></tr></thead>
         <tbody>${value.cases.map((c) => html`<${Row} key=${c.id} first=${c} link=${value.photoLink ?? ''} />`)}</tbody>
       </table>
     </div>`}
@@ -76,19 +76,25 @@ function Row({ first, link }) {
   }
   const [subject, probe] = [photo('subject', c.externalId), photo('probe', c.reference)]
   const open = c.state === 'open'
+  const can = !!subject && !!probe
+  const asks = open && c.verdicts.length === 0
   return html`<tr>
-    <td>${c.score !== undefined && html`<${Score} score=${c.score} /><span class="faint small">${t.below(c.threshold)}</span>`}</td>
-    <td>${c.externalId && html`<strong>${c.externalId}</strong><br />`}<span class="id">${c.subjectId ?? t.gone}</span>${subject}</td>
-    <td>${c.reference ?? html`<span class="faint">${t.noReference}</span>`}${probe}</td>
-    <td>${t.opened(when(c.created))}<br />${open ? t.expires(when(c.expires)) : t.ended(when(c.closed))}</td>
-    <td>
+    <td data-label=${t.subject}>${c.externalId && html`<strong>${c.externalId}</strong><br />`}<span class="id">${c.subjectId ?? t.gone}</span>${subject}</td>
+    <td data-label=${t.reference}>${c.reference ?? html`<span class="faint">${t.noReference}</span>`}${probe}</td>
+    <td data-label=${t.times}>${t.opened(when(c.created))}<br />${open ? t.expires(when(c.expires)) : t.ended(when(c.closed))}</td>
+    <td data-label=${t.verdict}>
       <div class="stack">
         ${!open && html`<strong role="status">${t.states[c.state] ?? c.state}</strong>`}
         ${c.verdicts.map((v) => html`<span>${t.by(v.verdict === 'same', v.holder ?? t.nobody, when(v.time))}</span>`)}
         ${open && c.verdicts.length > 0 && html`<span role="status">${t.waits}</span>`}
-        ${open && c.verdicts.length === 0 && html`<${Decide} asked=${c} can=${!!subject && !!probe} looked=${opened.size === 2} busy=${busy} onVerdict=${run} />`}
+        ${asks && html`<${Decide} asked=${c} can=${can} looked=${opened.size === 2} busy=${busy} onVerdict=${run} />`}
         ${error !== undefined && html`<${Problem} error=${error} />`}
       </div>
+    </td>
+    <td data-label=${t.score}>
+      ${asks && can
+        ? html`<span class="faint small">${t.scoreAfter}</span>`
+        : c.score !== undefined && html`<${Score} score=${c.score} /><span class="faint small">${t.below(c.threshold)}</span>`}
     </td>
   </tr>`
 }
@@ -104,8 +110,8 @@ function Decide({ asked, can, looked, busy, onVerdict }) {
       ? html`<span class="faint">${t.noPhoto}</span>`
       : !looked
         ? html`<span class="faint">${texts.duplicates.openBoth}</span>`
-        : html`<div class="row" role="group" aria-label=${t.decide(asked.externalId ?? '', asked.reference ?? '')}>
-            <button type="button" disabled=${busy} onClick=${() => onVerdict('same')}>${t.same}</button>
+        : html`<span class="faint small">${texts.duplicates.unseen}</span><div class="row" role="group" aria-label=${t.decide(asked.externalId ?? '', asked.reference ?? '')}>
+            <button type="button" class="plain" disabled=${busy} onClick=${() => onVerdict('same')}>${t.same}</button>
             <button type="button" class="plain" disabled=${busy} onClick=${() => onVerdict('different')}>${t.different}</button>
           </div>`}`
 }

@@ -1,8 +1,9 @@
 import { html } from '../html.js'
 import { useState } from '../vendor/hooks.js'
 import { NotVerified } from '../client/index.js'
-import { count, percent } from '../format.js'
+import { about, count, percent } from '../format.js'
 import { Copy, Drop, Empty, Field, Heading, Notice, Photo, Problem, Score, useAction, useLoaded } from '../parts.js'
+import { strangers } from '../rates.js'
 import { requests } from '../requests.js'
 import { application, applications, chosen, client, inGallery, manages, reads } from '../state.js'
 import { texts } from '../texts.js'
@@ -159,7 +160,7 @@ function Search({ photo }) {
     <div class="columns">
       <div class="stack">
         <${Applications} />
-        <${Field} label=${t.threshold(threshold)} hint=${t.thresholdMeans(threshold)}>
+        <${Field} label=${t.threshold(threshold)} hint=${t.thresholdMeans(threshold, about(strangers(threshold)))}>
           <input
             type="range"
             min="4000"
