@@ -99,7 +99,11 @@ test("searches of others are shown, filtered and proven", async () => {
   await v.page.getByText(`${t.proven(1)} ${t.continues}`).waitFor();
   const cells = await rows().first().locator("td").allTextContents();
   assert.match(cells.join("|"), /POST \/v1\.1\/face\/search.*\|200.*\|[0-9a-f]{8}…\|1\|[0-9a-f]{8}…\|proven/);
-  await rows().first().getByRole("button", { name: t.record }).press("Enter");
+  const number = rows().first().getByRole("button", { name: t.record });
+  await v.page.emulateMedia({ media: "print" });
+  assert.ok(await number.isVisible(), "paper lacks the number of a record");
+  await v.page.emulateMedia({ media: null });
+  await number.press("Enter");
   await v.page.getByText(t.fields["threshold"] ?? "", { exact: true }).waitFor();
   await sound(v, "an open record");
 });

@@ -277,9 +277,31 @@ test("the lab compares photos and sets a threshold", async () => {
   await v.page.getByRole("button", { name: texts.lab.useAs(7500) }).click();
   await v.page.getByText(texts.lab.isSet(7500, "staff")).waitFor();
   await sound(v, "the report");
+  await v.page.emulateMedia({ colorScheme: "light" });
+  const [light, dark, paper] = [await inks(), await inks({ colorScheme: "dark" }), await inks({ colorScheme: "dark", media: "print" })];
+  assert.notDeepEqual(dark, light, "the chart keeps the other scheme's colours");
+  assert.deepEqual(paper, light, "the chart on paper");
+  await v.page.emulateMedia({ media: null, colorScheme: null });
   await go(v.page, "galleries", texts.galleries.title);
   await v.page.getByRole("cell", { name: "7500" }).waitFor();
 });
+
+/** inks returns the lightest and the darkest colour of the first chart. @param {Parameters<import("playwright-core").Page["emulateMedia"]>[0]} [media] */
+async function inks(media) {
+  if (media) await v.page.emulateMedia(media);
+  await v.page.waitForTimeout(200); // the next frames
+  return v.page.locator("canvas").first().evaluate((canvas) => {
+    const c = /** @type {HTMLCanvasElement} */ (canvas);
+    const { data } = /** @type {CanvasRenderingContext2D} */ (c.getContext("2d")).getImageData(0, 0, c.width, c.height);
+    let [least, most] = [999, 0];
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] !== 255) continue;
+      const sum = (data[i] ?? 0) + (data[i + 1] ?? 0) + (data[i + 2] ?? 0);
+      [least, most] = [Math.min(least, sum), Math.max(most, sum)];
+    }
+    return [least, most];
+  });
+}
 
 test("the cluster page shows each node", async () => {
   await go(v.page, "cluster", texts.cluster.title);

@@ -173,8 +173,8 @@ const moment = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: '
 /** @param {{record: Proven, onOpen: () => void}} props */
 function Row({ record: { number, fields: f, fault }, onOpen }) {
   return html`<tr>
-    <td class="number"><button type="button" class="link" onClick=${onOpen}><span class="hidden-text">${t.record} </span>${number}</button></td>
-    <td>${f ? html`<time datetime=${f.time}>${moment.format(new Date(f.time))}</time>` : html`<span class="faint">${fault ? '' : t.expired}</span>`}</td>
+    <td class="number"><button type="button" class="link text" onClick=${onOpen}><span class="hidden-text">${t.record} </span>${number}</button></td>
+    <td class="short">${f ? html`<time datetime=${f.time}>${moment.format(new Date(f.time))}</time>` : html`<span class="faint">${fault ? '' : t.expired}</span>`}</td>
     <td>${f?.holder || f?.key}</td>
     <td>${f?.operation} ${f && f.kind !== 'request' && html`<span class="badge">${t.kinds[f.kind] ?? f.kind}</span>`}</td>
     <td>${f?.status && html`<span class=${f.status < 400 ? '' : 'bad'}>${f.status}</span>`} ${f?.reason}</td>

@@ -131,11 +131,24 @@ function usePlot(make, on) {
   useEffect(() => {
     if (!place.current) return
     const at = place.current
-    const { options, data } = make(at.clientWidth)
-    const plot = new uPlot(options, data, at)
-    const sizes = new ResizeObserver(() => plot.setSize({ width: at.clientWidth, height: options.height }))
+    /** @type {uPlot | undefined} */
+    let plot
+    const draw = () => {
+      const { options, data } = make(at.clientWidth)
+      plot?.destroy()
+      plot = new uPlot(options, data, at)
+    }
+    draw()
+    const sizes = new ResizeObserver(() => plot?.setSize({ width: at.clientWidth, height: plot.height }))
     sizes.observe(at)
-    return () => (sizes.disconnect(), plot.destroy())
+    // A canvas keeps its colours. Paper has those of the light scheme.
+    const media = ['(prefers-color-scheme: dark)', 'print'].map((query) => matchMedia(query))
+    for (const m of media) m.addEventListener('change', draw)
+    return () => {
+      for (const m of media) m.removeEventListener('change', draw)
+      sizes.disconnect()
+      plot?.destroy()
+    }
   }, on)
   return place
 }
