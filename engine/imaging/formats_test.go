@@ -33,7 +33,7 @@ func fixtures(t testing.TB) []string {
 	var names []string
 	for _, e := range entries {
 		switch name := e.Name(); name {
-		case "README.md", "animated.webp", "slices.heic", "judge", "judged":
+		case "README.md", "slices.heic", "judge", "judged":
 		default:
 			names = append(names, name)
 		}
@@ -255,6 +255,26 @@ func quickest(enough time.Duration, f func()) time.Duration {
 
 // whole tells that the first frame of an animation is in i sixteenths of it.
 func whole(name string, i int) bool { return name == "animated.gif" && i >= 8 }
+
+func TestFrameIsPlacedOnWhite(t *testing.T) {
+	t.Parallel()
+	const left, top, right, bottom = 2, 4, 2, 2
+	data := fixture(t, "animated.webp")
+	frame := decode(t, data)
+	data[24], data[27] = data[24]+left+right, data[27]+top+bottom // the canvas
+	at := bytes.Index(data, []byte("ANMF")) + 8
+	data[at], data[at+3] = left/2, top/2
+	got, want := decode(t, data), imaging.NewImage(frame.Width+left+right, frame.Height+top+bottom)
+	for i := range want.Pix {
+		want.Pix[i] = 255
+	}
+	for y := range frame.Height {
+		copy(want.Pix[3*((y+top)*want.Width+left):], frame.Pix[3*y*frame.Width:][:3*frame.Width])
+	}
+	if got.Width != want.Width || !bytes.Equal(got.Pix, want.Pix) {
+		t.Errorf("a frame of %d × %d at %d, %d is shown elsewhere", frame.Width, frame.Height, left, top)
+	}
+}
 
 func TestRefusalNamesAllFormats(t *testing.T) {
 	t.Parallel()

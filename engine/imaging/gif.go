@@ -19,16 +19,16 @@ func configGIF(c *Config, data []byte) error {
 	}
 	c.Width, c.Height = head.Width, head.Height
 	c.fixedBytes = gifTables + gifPixelBytes*int64(head.Width)*int64(head.Height)
-	c.source = firstFrame{}
+	c.source = firstFrame(func(data []byte) (image.Image, error) { return gif.Decode(bytes.NewReader(data)) })
 	return nil
 }
 
-// firstFrame is the source of a GIF: it decodes the first frame only. The decoder guarantees that
-// the frame lies within the announced size.
-type firstFrame struct{}
+// firstFrame is the source of a format with animations: it decodes the first frame only, whose bounds
+// are within the announced size.
+type firstFrame func(data []byte) (image.Image, error)
 
-func (firstFrame) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {
-	frame, err := gif.Decode(bytes.NewReader(data))
+func (f firstFrame) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {
+	frame, err := f(data)
 	if err != nil {
 		return err
 	}

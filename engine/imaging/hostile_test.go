@@ -151,7 +151,9 @@ func TestRefusalSaysWhy(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrDecode that says %q", name, err, want)
 		}
 	}
-	f("animated.webp", "animated", func([]byte) {})
+	f("animated.webp", "beyond its edge", func(data []byte) { data[bytes.Index(data, []byte("ANMF"))+8] = 1 })
+	f("animated.webp", "beside its frames", func(data []byte) { copy(data[bytes.Index(data, []byte("ANIM")):], "VP8L") })
+	f("animated.webp", "not start with a picture", func(data []byte) { copy(data[bytes.Index(data, []byte("ANMF"))+24:], "abcd") })
 	f("cmyk.jpg", "Adobe", func(data []byte) { data[bytes.Index(data, []byte("Adobe"))] = 'a' })
 	at := func(n int, to byte) func([]byte) { return func(data []byte) { data[n] = to } }
 	f("24.bmp", "its header of 41 bytes", at(14, 41))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"image"
+	"io"
 
 	"golang.org/x/image/webp"
 )
@@ -13,9 +14,12 @@ const (
 	webpChunksMax = 1000
 	webpHead      = 12 // RIFF, length, WEBP
 	webpFrame     = 8  // a chunk's name and length
+	webpExtended  = 10 // the body of VP8X
+	webpFrameHead = 16 // of an animation's frame
 	webpAnimated  = 1 << 1
 	webpEXIF      = 1 << 3
-	webpFlags     = 0x3e // that there are
+	webpClear     = 1 << 4 // transparency beside a lossy picture
+	webpFlags     = 0x3e   // that there are
 	// The alpha flag in the head of a lossless picture (RFC 9649, 3.4).
 	webpAlphaAt = 4
 	webpAlpha   = 1 << 4
@@ -44,16 +48,90 @@ const (
 	webpTables     = 256 << 10
 )
 
-// configWebP fills c from the head of a WebP. It refuses an animated WebP, because the
-// decoder does not read it.
+var (
+	errNoPicture = errors.New("it does not start with a picture")
+	errWebPHead  = errors.New("its head is broken")
+)
+
+// webpPicture is a picture of a WebP: the only one, or the first frame of an animation.
+type webpPicture struct {
+	file func() io.Reader // a WebP that has this picture alone
+	at   image.Point      // of its left upper corner, on the canvas
+
+	lossless, opaque bool
+	codes            []byte // of the picture or its transparency, from the first transform
+}
+
+// configWebP fills c from the head of a WebP. Of an animated WebP it reads the first frame.
 func configWebP(c *Config, data []byte) error {
-	rest, err := webpChunks(data)
+	chunks, err := webpChunks(data)
 	if err != nil {
 		return err
 	}
-	lossless, opaque, turned := false, false, false
-	var codes []byte // of the picture or its transparency, from the first transform
-	for parts := 0; len(rest) > 0; parts++ {
+	p := webpPicture{file: func() io.Reader { return bytes.NewReader(data) }}
+	animated, turned := false, false
+	var first []byte // frame of an animation
+	err = walkWebP(chunks, func(i int, kind string, body []byte) error {
+		switch {
+		case i == 0 && kind != "VP8X" && kind != "VP8 " && kind != "VP8L":
+			return errNoPicture
+		case kind == "VP8X" && (i > 0 || len(body) == 0 || body[0]&^webpFlags != 0):
+			return errWebPHead
+		case kind == "VP8X":
+			turned, animated = body[0]&webpEXIF != 0, body[0]&webpAnimated != 0
+		case kind == "EXIF" && turned: // the first one counts
+			c.orientation = orientationOf(bytes.TrimPrefix(body, []byte(jpegExifHead)))
+			turned = false
+		case animated && (kind == "VP8 " || kind == "VP8L" || kind == "ALPH"):
+			return errors.New("it has a picture beside its frames")
+		case animated && kind == "ANMF" && first == nil:
+			first = body
+			return p.readFrame(body)
+		case !animated:
+			return p.read(kind, body)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	canvas, err := webp.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	frame, err := webp.DecodeConfig(p.file())
+	switch {
+	case err != nil:
+		return err
+	case animated && first == nil:
+		return errNoPicture
+	case p.at.X+frame.Width > canvas.Width || p.at.Y+frame.Height > canvas.Height:
+		return errors.New("its first frame is beyond its edge")
+	}
+	c.Width, c.Height = canvas.Width, canvas.Height
+	pixels := int64(c.Width) * int64(c.Height)
+	c.fixedBytes = webpTables + int64(len(data)) + webpLossyBytes*pixels
+	if p.lossless {
+		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
+		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
+	}
+	decode := func([]byte) (image.Image, error) {
+		if p.codes != nil {
+			if err := checkCodes(p.codes, frame.Width, frame.Height); err != nil {
+				return nil, err
+			}
+		}
+		return p.decode()
+	}
+	if c.source = plain(decode); animated {
+		c.source = firstFrame(decode)
+	}
+	return nil
+}
+
+// walkWebP calls each for all chunks.
+func walkWebP(rest []byte, each func(i int, kind string, body []byte) error) error {
+	for i := 0; len(rest) > 0; i++ {
 		if len(rest) < webpFrame {
 			return errTruncated
 		}
@@ -63,51 +141,67 @@ func configWebP(c *Config, data []byte) error {
 		if n > int64(len(rest)-webpFrame) {
 			return errTruncated
 		}
-		kind, body := string(rest[:4]), rest[webpFrame:webpFrame+n]
-		switch {
-		case parts == webpChunksMax:
+		if i == webpChunksMax {
 			return errors.New("it has too many parts")
-		case parts == 0 && kind != "VP8X" && kind != "VP8 " && kind != "VP8L":
-			return errors.New("it does not start with a picture")
-		case kind == "VP8X" && (parts > 0 || n == 0 || body[0]&^webpFlags != 0):
-			return errors.New("its head is broken")
-		case kind == "VP8X" && body[0]&webpAnimated != 0:
-			return errors.New("it is animated")
-		case kind == "VP8X":
-			turned = body[0]&webpEXIF != 0
-		case kind == "VP8 " && n > 0 && (body[0]&webpShown == 0 || body[0]&webpVersion > webpVersionMax):
-			return errors.New("its picture is of a kind that is not shown")
-		case kind == "VP8L" || kind == "ALPH":
-			if !lossless { // the first picture counts
-				opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
-				codes = webpCodes(kind, body)
-			}
-			lossless = true
-		case kind == "EXIF" && turned: // the first one counts
-			c.orientation = orientationOf(bytes.TrimPrefix(body, []byte(jpegExifHead)))
-			turned = false
+		}
+		if err := each(i, string(rest[:4]), rest[webpFrame:webpFrame+n]); err != nil {
+			return err
 		}
 		rest = rest[min(int64(len(rest)), webpFrame+n+n&1):]
 	}
-	head, err := webp.DecodeConfig(bytes.NewReader(data))
+	return nil
+}
+
+// read reads a chunk of the picture.
+func (p *webpPicture) read(kind string, body []byte) error {
+	switch {
+	case kind == "VP8 " && len(body) > 0 && (body[0]&webpShown == 0 || body[0]&webpVersion > webpVersionMax):
+		return errors.New("its picture is of a kind that is not shown")
+	case kind == "VP8L" || kind == "ALPH":
+		if !p.lossless { // the first picture counts
+			p.opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
+			p.codes = webpCodes(kind, body)
+		}
+		p.lossless = true
+	}
+	return nil
+}
+
+// readFrame reads a frame of an animation: position, size and duration, and the chunks of its
+// picture. The head of a file has the size in the same form.
+func (p *webpPicture) readFrame(body []byte) error {
+	if len(body) < webpFrameHead {
+		return errTruncated
+	}
+	three := func(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+	p.at = image.Pt(2*three(body), 2*three(body[3:]))
+	chunks := body[webpFrameHead:]
+	head := make([]byte, webpHead+webpFrame, webpHead+webpFrame+webpExtended)
+	copy(head, "RIFF")
+	binary.LittleEndian.PutUint32(head[4:], uint32(cap(head)-webpFrame+len(chunks)))
+	copy(head[8:], "WEBPVP8X")
+	head[webpHead+4] = webpExtended
+	err := walkWebP(chunks, func(i int, kind string, body []byte) error {
+		switch {
+		case i == 0 && kind == "ALPH":
+			head = append(head, webpClear)
+		case i == 0 && (kind == "VP8 " || kind == "VP8L"):
+			head = append(head, 0)
+		case i == 0:
+			return errNoPicture
+		case kind == "VP8X":
+			return errWebPHead
+		}
+		return p.read(kind, body)
+	})
 	if err != nil {
 		return err
 	}
-	c.Width, c.Height = head.Width, head.Height
-	pixels := int64(head.Width) * int64(head.Height)
-	c.fixedBytes = webpTables + int64(len(data)) + webpLossyBytes*pixels
-	if lossless {
-		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
-		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
+	if len(chunks) == 0 {
+		return errNoPicture
 	}
-	c.source = plain(func(data []byte) (image.Image, error) {
-		if codes != nil {
-			if err := checkCodes(codes, head.Width, head.Height); err != nil {
-				return nil, err
-			}
-		}
-		return decodeWebP(data, opaque)
-	})
+	head = append(append(head, 0, 0, 0), body[6:12]...)
+	p.file = func() io.Reader { return io.MultiReader(bytes.NewReader(head), bytes.NewReader(chunks)) }
 	return nil
 }
 
@@ -135,21 +229,24 @@ func webpChunks(data []byte) ([]byte, error) {
 	return data[webpHead:end], nil
 }
 
-// decodeWebP decodes a picture. If opaque is set it ignores transparency: damage may
-// have added some, and the library does not compare it with the head.
-func decodeWebP(data []byte, opaque bool) (image.Image, error) {
-	im, err := webp.Decode(bytes.NewReader(data))
+// decode decodes the picture, with its place on the canvas in its bounds. It ignores the transparency
+// of an opaque picture: damage may have added some, and the library does not compare it with the head.
+func (p *webpPicture) decode() (image.Image, error) {
+	im, err := webp.Decode(p.file())
 	if err != nil {
 		return nil, err
 	}
 	switch m := im.(type) {
 	case *image.NRGBA:
-		for i := 3; opaque && i < len(m.Pix); i += 4 {
+		for i := 3; p.opaque && i < len(m.Pix); i += 4 {
 			m.Pix[i] = 255
 		}
+		m.Rect = m.Rect.Add(p.at)
 	case *image.YCbCr:
+		m.Rect = m.Rect.Add(p.at)
 		return video{YCbCr: m}, nil
 	case *image.NYCbCrA:
+		m.Rect = m.Rect.Add(p.at)
 		return video{YCbCr: &m.YCbCr, alpha: m.A, stride: m.AStride}, nil
 	}
 	return im, nil

@@ -128,6 +128,10 @@ def webp(m):
     m.saved("WEBP lossless exact", m.picture("RGBA"), lossless=True, exact=True)
     m.saved("WEBP few colours", m.picture("P", 8).convert("RGB"), lossless=True)
     m.saved("WEBP with ICC", m.picture(), icc_profile=bytes(999))
+    for mode in ("RGB", "RGBA"):
+        for lossless in (False, True):
+            first = m.picture(mode)
+            m.saved(f"WEBP animated {mode} {lossless=}", first, save_all=True, append_images=[ImageOps.mirror(first)], lossless=lossless)
     for orientation in range(1, 9):
         m.saved(f"WEBP orientation={orientation}", m.picture(), orientation=orientation)
 
