@@ -65,7 +65,7 @@ func (a doubts) watch(c *tally, door string, stop <-chan struct{}) (times []time
 		case <-time.After(watchPause):
 		}
 		got, caseID, err := a.verify(node, address{0, 9}, a.victim.only, door, a.victim.subjects[0].ID, a.photos[another])
-		if err != nil || caseID == "" || got.took > watchMost {
+		if err != nil || caseID == "" { // a home that takes two seconds opens none
 			c.got("the victim's doubtful verification at node %d: %s after %v, %v", node, got, got.took, err)
 		}
 		times = append(times, got.took)
