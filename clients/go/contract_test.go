@@ -260,7 +260,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	v1 := c.V1()
 	return append([]func() (any, error){
 		func() (any, error) { return object{"status": "OK"}, c.Health(ctx) },
-		func() (any, error) { return c.Whoami(ctx) },
+		func() (any, error) { return client.WhoamiOf(ctx, c) },
 		func() (any, error) { return c.Subjects(ctx, page) },
 		func() (any, error) { return c.SubjectsWith(ctx, "staff/4711") },
 		func() (any, error) { return c.Expiring(ctx, photo.Expires, client.Page{Length: 2, After: "c"}) },

@@ -328,7 +328,7 @@ type GalleryRoom struct {
 	Count int    `json:"count"` // active events
 }
 
-// Whoami returns what the client's access key may do. The error is ErrForbidden if it can't use the client's API key.
-func (c *Client) Whoami(ctx context.Context) (Whoami, error) {
+// WhoamiOf returns what the access key of c may do. The error is ErrForbidden if it can't use the API key of c.
+func WhoamiOf(ctx context.Context, c *Client) (Whoami, error) {
 	return call[Whoami](ctx, c, request{method: http.MethodGet, path: "/v1.1/whoami"})
 }

@@ -4,7 +4,7 @@ import { html } from './html.js'
 import { render } from './vendor/preact.js'
 import { useEffect, useRef } from './vendor/hooks.js'
 import { signal } from './vendor/signals.js'
-import { Notice, Problem } from './parts.js'
+import { Heading, Notice, Problem } from './parts.js'
 import { SignedOut } from './session.js'
 import { watchPresence, working } from './presence.js'
 import { accessKey, audits, begin, client, enrols, key, lacksApplication, lock, manages, operates, reads, reviews, searches, session, signOut, wasAway } from './state.js'
@@ -27,7 +27,7 @@ const t = texts.frame
  * @type {{path: string, name: string, page: import('./vendor/preact.js').ComponentType<{rest: string[]}>, shown: () => boolean}[]}
  */
 const pages = [
-  { path: 'try', name: t.try, page: Try, shown: () => searches.value },
+  { path: 'try', name: t.try, page: Try, shown: () => reads.value || (searches.value && !lacksApplication.value) },
   { path: 'galleries', name: t.galleries, page: Galleries, shown: () => reads.value && !lacksApplication.value },
   { path: 'cluster', name: t.cluster, page: Cluster, shown: () => operates.value },
   { path: 'import', name: t.import, page: Import, shown: () => enrols.value && !lacksApplication.value },
@@ -107,7 +107,7 @@ function Body({ here, rest }) {
   }
   if (!ready.value) return html`<p role="status" class="busy">${t.loading}</p>`
   if (here) return html`<${here.page} key=${here.path} rest=${rest} />`
-  return client.value ? '' : html`<${SignIn} />`
+  return client.value ? html`<${Heading} title=${t.noPage} intro="" />` : html`<${SignIn} />`
 }
 
 function Who() {

@@ -28,6 +28,7 @@ export const texts = {
     lacksApplication: 'This key does not manage the tenant. Reviews, searches and enrolments need an application key, too: an administrator sees it with “facet application list”.',
     startWithApplication: 'Start facet console again with --api-key and that key.',
     signInWithApplication: 'Sign out, and sign in with both.',
+    noPage: 'No page for this key alone',
     leave: 'The work on this page is not done yet. Leave the page and stop it?',
   },
 
