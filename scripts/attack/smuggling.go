@@ -60,7 +60,7 @@ func (a smuggling) smuggle(c *tally) error {
 			return
 		case first.status/100 == 2 && !s.framed:
 			c.got("%s: served: %s", s.what, first)
-		case first.status >= 500:
+		case first.status >= 500 && first.status != http.StatusHTTPVersionNotSupported:
 			c.got("%s: %s", s.what, first)
 		}
 		answered.Add(1)

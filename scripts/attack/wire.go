@@ -114,7 +114,7 @@ func (a answer) refusedSignature() bool {
 	case http.StatusTooManyRequests:
 		return a.body == "" || strings.Contains(a.body, "WrongSignatures") // HEAD has no body
 	}
-	return a.closes && a.status/100 == 4
+	return a.closes && (a.status/100 == 4 || a.status == http.StatusHTTPVersionNotSupported)
 }
 
 // isTimeout reports whether err is the end of a wait: the other end has neither answered nor
