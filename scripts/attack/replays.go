@@ -126,7 +126,7 @@ func (a replays) repeatOldWrites(c *tally) error {
 	}
 	for _, w := range []struct{ old, now, look request }{
 		{application(6000), application(8000), a.sign(0, v.admin, http.MethodGet, "/api/applications/"+v.sibling.id, nil)},
-		{comparison(6000), comparison(8000), a.sign(0, v.admin, http.MethodGet, "/v1.1/jobs/duplicates", nil, key)},
+		{comparison(7000), comparison(8000), a.sign(0, v.admin, http.MethodGet, "/v1.1/jobs/duplicates", nil, key)},
 	} {
 		for _, q := range []request{w.old, w.now} {
 			if got, err := a.send(0, address{4, 1}, q); err != nil || got.status != http.StatusOK {
