@@ -45,7 +45,8 @@ type caseIndex struct {
 	order []int            // the items that are not free, the oldest case first
 }
 
-// caseSame is what two doubts of one case have in common. name is that of the probe, by the client or by facet.
+// caseSame makes another doubt the same case: its application and subject, and the name of its probe, which is the
+// reference or a MAC.
 type caseSame struct {
 	application id.Application
 	subject     id.Subject
@@ -221,7 +222,7 @@ func (x *caseIndex) figures(now int64) (o openCases) {
 	return o
 }
 
-// galleryCases is what a node has of the cases of one gallery.
+// galleryCases holds the decrypted cases of one gallery, and what its leader needs to change them.
 type galleryCases struct {
 	// turn has room for one: the leader changes one case of a gallery at a time.
 	turn chan struct{}

@@ -98,7 +98,7 @@ func (p *Port) note(c net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
-	listener.Note(conn, state)
+	listener.Track(conn, state)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch state {

@@ -217,13 +217,13 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.Guard, errs[4] = present(o, "enrolmentGuard", o.guard)
 	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
 	w, errs[6] = c.write()
-	p.IfMatch, errs[13] = c.ifMatch()
 	p.MultipleFaces, errs[7] = present(o, "multipleFaces", o.multipleFaces)
 	p.ReviewThreshold, errs[8] = present(o, "reviewThreshold", o.reviewThreshold)
 	p.ReviewVerdicts, errs[9] = present(o, "reviewVerdicts", o.reviewVerdicts)
 	p.ReviewDays, errs[10] = present(o, "reviewDays", o.reviewDays)
 	p.SearchThresholdMin, errs[11] = present(o, "searchThresholdMin", o.searchThresholdMin)
 	p.SearchLimitMax, errs[12] = present(o, "searchLimitMax", o.searchLimitMax)
+	p.IfMatch, errs[13] = c.ifMatch()
 	if err := firstOf(errs[:]...); err != nil {
 		return answer{}, err
 	}

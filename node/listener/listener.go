@@ -251,8 +251,8 @@ func (c *Conn) Rests() {
 	}
 }
 
-// Note tells the Conn below c of the state that an http.Server sees it in (http.Server.ConnState).
-func Note(c net.Conn, state http.ConnState) {
+// Track records in the Conn below c whether an http.Server serves a request on it. It is an http.Server.ConnState.
+func Track(c net.Conn, state http.ConnState) {
 	b := Below(c)
 	if b == nil {
 		return

@@ -230,7 +230,9 @@ func otherHosts(host string, ports []string) []string {
 	}
 	hosts := []string{host + ":443"}
 	for _, port := range ports {
-		hosts = append(hosts, host+":"+port)
+		if port != "" {
+			hosts = append(hosts, host+":"+port)
+		}
 	}
 	return hosts
 }

@@ -28,7 +28,7 @@ type Config struct {
 	Region, Service string
 	Canonical       Canonical
 	// Ports lists the ports besides 443 at which clients reach the service. A Host
-	// header without a port is tried with each.
+	// header without a port is tried with each that is not empty.
 	Ports []string
 	// MustSign names further headers, in lower case, that have to be signed
 	// when they are present. The host and the date header always have to be.

@@ -82,8 +82,6 @@ type Summary struct {
 	Done  uint32   `cbor:"3,keyasint"`
 	// Touched is the time of the last change, in milliseconds since 1970.
 	Touched int64 `cbor:"4,keyasint"`
-	// Holder is that of Begin.
-	Holder id.UUID `cbor:"5,keyasint,omitzero"`
 }
 
 // Newest orders summaries by their last change, the newest first.
@@ -98,7 +96,7 @@ func (k *Book) List(g id.Gallery, generation uint32, kind Kind, holder id.UUID, 
 	var list []Summary
 	for _, b := range k.state.batches {
 		if b.open && b.kind == kind && b.name.Gallery == g && b.name.Generation == generation && (holder.IsZero() || b.holder == holder) {
-			list = append(list, Summary{b.name.Batch, b.total, b.done, b.touched, b.holder})
+			list = append(list, Summary{b.name.Batch, b.total, b.done, b.touched})
 		}
 	}
 	k.mu.RUnlock()

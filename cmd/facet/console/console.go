@@ -80,7 +80,7 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler: s, MaxHeaderBytes: headerBytesMax, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
-		ConnState: listener.Note,
+		ConnState: listener.Track,
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it tells what browsers do
 	}
 	bounded := listener.New(ln, listener.Limits{Connections: connectionsMax, PerIP: connectionsMax})
