@@ -174,7 +174,7 @@ func searched(a client.Application) string {
 		bounds = append(bounds, fmt.Sprintf("scores from %d", a.SearchThresholdMin))
 	}
 	if a.SearchLimitMax > 0 {
-		bounds = append(bounds, fmt.Sprintf("at most %d candidates", a.SearchLimitMax))
+		bounds = append(bounds, fmt.Sprintf("candidates: at most %d", a.SearchLimitMax))
 	}
 	return strings.Join(bounds, "; ")
 }
