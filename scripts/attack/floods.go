@@ -28,8 +28,10 @@ const (
 
 	silentAdmins = 64 // connections to an admin port, as many as an address may have
 
-	unprovenBodies = 45 // halves of unprovenBytes
+	// Bodies that do not end: so many of each size, the largest first, so that the smaller ones fill what these leave.
+	unprovenBodies = 45
 	unprovenBytes  = 20 << 20
+	unprovenRounds = 5
 
 	// A key may ask a node for health healthBurst times at once and healthRate times a second.
 	healthTries = 400
@@ -200,37 +202,39 @@ func (a floods) health(c *tally) {
 	}
 }
 
-// unproven sends halves of large bodies with the id of the victim's key and a wrong signature. The victim's photos
-// are taken nevertheless.
+// unproven sends bodies that do not end, with the id of the victim's key and a wrong signature, until its node takes no
+// more. The victim's photos are taken nevertheless.
 func (a floods) unproven(c *tally) {
-	v, half := a.victim, make([]byte, unprovenBytes/2)
+	v, from := a.victim, address{6, 52}
 	raw := a.sign(0, credentialsOf(v.only.Signer.AccessKey, "wrong"), http.MethodPost, "/v1.1/face/search", strings.Repeat("A", unprovenBytes), apiKey(v.gallery.apiKey)).raw()
-	copy(half, raw)
-	done := make(chan struct{})
-	go func() { // ends when the node has ended all bodies
-		defer close(done)
-		each(unprovenBodies, unprovenBodies, func(int) {
-			c.try()
-			conn, err := a.dial(0, address{6, 52})
-			if err != nil {
-				return // refused
-			}
-			defer func() { _ = conn.NetConn().Close() }()
-			_ = conn.SetDeadline(time.Now().Add(2 * slowMost))
-			_, _ = conn.Write(half) // or it was refused
-			_, _ = io.ReadAll(conn)
-		})
-	}()
+	var bodies sync.WaitGroup
+	defer bodies.Wait() // they end when the node has ended all bodies
+	for round := range unprovenRounds {
+		part := raw[:unprovenBytes*3/4>>(2*round)]
+		var sent sync.WaitGroup
+		sent.Add(unprovenBodies)
+		for range unprovenBodies {
+			bodies.Go(func() {
+				c.try()
+				conn, err := a.dial(0, from)
+				if err == nil {
+					defer func() { _ = conn.NetConn().Close() }()
+					_ = conn.SetDeadline(time.Now().Add(2 * slowMost))
+					_, _ = conn.Write(part) // or it was refused
+				}
+				sent.Done()
+				if err == nil {
+					_, _ = io.ReadAll(conn)
+				}
+			})
+		}
+		sent.Wait()
+	}
 	photo := map[string]any{"probe": encoded(a.photos[another])}
-	for {
+	for range unprovenRounds {
 		got, err := a.send(0, address{0, 9}, a.sign(0, v.only, http.MethodPost, "/v1.1/face/search", photo, apiKey(v.gallery.apiKey)))
 		if err != nil || got.status != http.StatusOK {
 			c.got("a photo beside bodies without a right signature: %s, %v", got, err)
-		}
-		select {
-		case <-done:
-			return
-		case <-time.After(watchPause):
 		}
 	}
 }
