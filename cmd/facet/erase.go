@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -198,21 +197,14 @@ func ask(ctx context.Context, question string) error {
 	if !process.IsTerminal(os.Stdin) {
 		return cli.Misuse(errors.New("nobody can be asked here: give --yes"))
 	}
-	fmt.Fprint(os.Stderr, question)
-	answers := make(chan string, 1)
-	go func() { // ends with the process at the latest
-		line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // a line without end is an answer, too
-		answers <- strings.TrimSpace(line)
-	}()
-	select {
-	case a := <-answers:
-		if strings.EqualFold(a, "y") || strings.EqualFold(a, "yes") {
-			return nil
-		}
-		return errors.New("nothing was erased")
-	case <-ctx.Done():
-		return ctx.Err()
+	answer, err := process.Ask(ctx, question)
+	if err != nil {
+		return err
 	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was erased")
+	}
+	return nil
 }
 
 func newEraseContinue() *cobra.Command {

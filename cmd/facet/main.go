@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/printable"
 	"facet/cmd/facet/serve"
 	"facet/cmd/facet/tenant"
 )
@@ -31,6 +32,8 @@ func run(args []string) int {
 	defer context.AfterFunc(ctx, stop)() // afterwards signals have their default effect
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetOut(printable.Writer{W: os.Stdout})
+	root.SetErr(printable.Writer{W: os.Stderr})
 	cmd, err := unknownCommand(args)
 	if err == nil {
 		cmd, err = root.ExecuteContextC(ctx)
@@ -42,12 +45,12 @@ func run(args []string) int {
 	if hasStatus && exit.Err == nil {
 		return exit.Status
 	}
-	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
+	fmt.Fprintf(root.ErrOrStderr(), "facet: %v\n", err)
 	if _, usage := errors.AsType[*cli.UsageError](err); usage {
 		if !cmd.HasSubCommands() {
-			fmt.Fprintf(os.Stderr, "usage: %s\n", cmd.UseLine())
+			fmt.Fprintf(root.ErrOrStderr(), "usage: %s\n", cmd.UseLine())
 		}
-		fmt.Fprintf(os.Stderr, "more:  %s --help\n", cmd.CommandPath())
+		fmt.Fprintf(root.ErrOrStderr(), "more:  %s --help\n", cmd.CommandPath())
 		return cli.ExitUsage
 	}
 	if hasStatus {

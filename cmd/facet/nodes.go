@@ -15,6 +15,7 @@ import (
 	"facet/cmd/facet/console"
 	"facet/cmd/facet/demo"
 	"facet/cmd/facet/dev"
+	"facet/cmd/facet/printable"
 	"facet/cmd/facet/serve"
 	"facet/node/wire"
 )
@@ -93,7 +94,7 @@ func runDev(ctx context.Context, cfg dev.Config) error {
 	if cfg.Binary, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	cfg.Out = os.Stdout
+	cfg.Out = printable.Writer{W: os.Stdout}
 	cluster, err := dev.Open(ctx, cfg)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -15,6 +15,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/printable"
 	"facet/cmd/facet/process"
 )
 
@@ -81,11 +82,11 @@ type screen struct {
 
 // screenOf returns the screen of w.
 func screenOf(w io.Writer) screen {
-	f, ok := w.(*os.File)
+	f, ok := printable.Raw(w).(*os.File)
 	if !ok || !process.IsTerminal(f) {
 		return screen{Writer: w}
 	}
-	return screen{w, func() int { return process.Rows(f) }}
+	return screen{f, func() int { return process.Rows(f) }}
 }
 
 // Control sequences of a terminal (ECMA-48, and DEC's private mode 7).
@@ -101,7 +102,7 @@ func (s screen) draw(text string, at time.Time) error {
 		_, err := fmt.Fprintf(s, "%s\n%s\n", at.UTC().Format(time.RFC3339), text)
 		return err
 	}
-	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n")+"\n", "\n")
+	lines := strings.SplitAfter(strings.TrimSuffix(printable.Text(text), "\n")+"\n", "\n")
 	lines = lines[:len(lines)-1]
 	if room := max(2, s.rows()-2); len(lines) > room { // nodes are above, warnings below
 		left := fmt.Sprintf("… %d lines …\n", len(lines)-room)

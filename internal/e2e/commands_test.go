@@ -310,6 +310,8 @@ func TestCommandsManageApplications(t *testing.T) {
 	s.run(1, "there is no gallery yet", "application", "create", "door")
 	s.run(0, "staff", "gallery", "create", "staff")
 	s.run(0, "visitors", "gallery", "create", "visitors")
+	s.run(0, `guests\u202e`, "gallery", "create", "guests\u202e") // a mark that turns the text after it
+	s.run(0, "is deleted", "gallery", "delete", "guests\u202e", "--yes", "guests\u202e")
 	s.run(1, `name a gallery with --gallery: "staff", "visitors"`, "enrol", photoPath(obama))
 	var door struct{ ID, APIKey string }
 	s.decode(&door, "application", "create", "door", "--gallery", "staff", "--guard")

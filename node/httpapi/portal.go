@@ -312,9 +312,12 @@ func (o object) name() (string, error) {
 }
 
 // description reads the description of a gallery or application. A missing one is
-// empty.
+// empty. Older releases stored descriptions with any control characters.
 func (o object) description() (string, error) {
 	text, _, err := o.text("description", descriptionMax)
+	if err == nil && strings.ContainsFunc(text, func(r rune) bool { return isControl(r) && r != '\t' && r != '\n' }) {
+		err = invalid("", "description must have no control characters but tab and line feed.")
+	}
 	return text, err
 }
 

@@ -104,6 +104,10 @@ func (a hostile) hostileJSON() (list []body) {
 			list = append(list, newBody(what+" as registrations", http.MethodPost, "/v1.1/jobs/bulkregister", `{"registrations":[{"filename":["`+fmt.Sprint(i)+`",`+value+`]}]}`))
 		}
 	}
+	for _, description := range []string{`\u001b[2J`, `\u0007`, `\u009b31m`, `a\rb`} { // a terminal would obey
+		list = append(list, newBody("the description "+description, http.MethodPost, "/api/galleries",
+			`{"name":"`+fmt.Sprint(len(list))+`","description":"`+description+`","size":1,"faceMinimumQualityScore":0.5}`))
+	}
 	for _, text := range []string{
 		`{"face":"QUJDRA==","face":"QUJDRA=="}`, `{"face":"QUJDRA==","f\u0061ce":"QUJDRA=="}`, `{"face":"QUJDRA=="}{"face":"QUJDRA=="}`, `{"face":"QUJDRA=="} x`, `{"face":"QUJDRA=="`, "", " ", "null", "[]",
 		`{"face":{"face":"QUJDRA=="}}`, `{"face":["QUJDRA=="]}`, `{"face":null}`, `{"tags":[null],"face":"QUJDRA=="}`, `{"tags":["a","a"],"tags":[],"face":"QUJDRA=="}`,

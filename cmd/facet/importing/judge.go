@@ -14,6 +14,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/importing/list"
+	"facet/cmd/facet/printable"
 )
 
 // Double is the outcome of a row that shows a person who is in an earlier row or in the gallery
@@ -201,7 +202,7 @@ func reportCheck(cfg Config, found []finding) (sum CheckSummary, err error) {
 	shown := 0
 	for at := range found {
 		l := j.row(at)
-		_ = out.Write(l.cells(found))
+		_ = out.Write(printable.Row(l.cells(found)))
 		if l.outcome != Failed && l.outcome != Double {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"maps"
 	"time"
+
+	"facet/cmd/facet/printable"
 )
 
 const (
@@ -70,7 +72,7 @@ func (p *progress) show(what string, s Summary, before int, now stall) {
 	}
 	if p.terminal {
 		p.shown = true
-		fmt.Fprintf(p.out, "\r\x1b[?7l%s\x1b[K\x1b[?7h", text) // a long line ends at the terminal's edge
+		fmt.Fprintf(printable.Raw(p.out), "\r\x1b[?7l%s\x1b[K\x1b[?7h", printable.Text(text)) // a long line ends at the terminal's edge
 		return
 	}
 	fmt.Fprintln(p.out, text)
@@ -93,6 +95,6 @@ func (p *progress) due(at time.Time, why string) bool {
 // close removes the line from the terminal.
 func (p *progress) close() {
 	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
+		fmt.Fprint(printable.Raw(p.out), "\r\x1b[K")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"facet/cmd/facet/importing/list"
+	"facet/cmd/facet/printable"
 	"facet/internal/id"
 )
 
@@ -155,7 +156,7 @@ func (r *report) write(l line) {
 	if l.quality > 0 {
 		quality = strconv.FormatFloat(l.quality, 'f', 4, 64)
 	}
-	_ = r.out.Write([]string{strconv.Itoa(l.row.Number), l.row.ExternalID, string(l.outcome), subject, event, quality, l.reason, l.row.File})
+	_ = r.out.Write(printable.Row([]string{strconv.Itoa(l.row.Number), l.row.ExternalID, string(l.outcome), subject, event, quality, l.reason, l.row.File}))
 }
 
 // counts returns the outcomes so far.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"facet/cmd/facet/printable"
 )
 
 // IsTerminal reports whether f is a terminal.
@@ -36,7 +38,7 @@ func AskSecret(ctx context.Context, prompt string) (string, error) {
 		err  error
 	}
 	answers := make(chan answer, 1)
-	fmt.Fprint(os.Stderr, prompt)
+	fmt.Fprint(os.Stderr, printable.Text(prompt))
 	defer fmt.Fprintln(os.Stderr) // the typed line break is not shown
 	go func() {                   // ends with the line, or with the process
 		line, err := term.ReadPassword(fd)
@@ -63,7 +65,7 @@ func Ask(ctx context.Context, prompt string) (string, error) {
 		err  error
 	}
 	answers := make(chan answer, 1)
-	fmt.Fprint(os.Stderr, prompt)
+	fmt.Fprint(os.Stderr, printable.Text(prompt))
 	go func() { // ends with the line, or with the process
 		line, err := bufio.NewReader(io.LimitReader(os.Stdin, lineMax)).ReadString('\n')
 		if errors.Is(err, io.EOF) { // a line without an end

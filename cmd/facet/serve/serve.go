@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/config"
+	"facet/cmd/facet/printable"
 	"facet/cmd/facet/process"
 	"facet/internal/recent"
 	"facet/node"
@@ -48,7 +49,7 @@ func runWith(ctx context.Context, s config.Settings, reload Reload, stderr *os.F
 	lines := recent.New(recentBytesMax)
 	level := new(slog.LevelVar)
 	level.Set(s.LogLevel)
-	log := slog.New(newHandler(io.MultiWriter(stderr, lines), s, level, process.IsTerminal(stderr)))
+	log := slog.New(newHandler(io.MultiWriter(printable.Writer{W: stderr}, lines), s, level, process.IsTerminal(stderr)))
 	for _, doubt := range s.Doubts {
 		log.WarnContext(ctx, "a variable is not read", "why", doubt)
 	}

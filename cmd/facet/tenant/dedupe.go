@@ -13,6 +13,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/cli"
+	"facet/cmd/facet/printable"
 	"facet/cmd/facet/process"
 )
 
@@ -94,7 +95,7 @@ func (s *session) compared(ctx context.Context, begun string) (c comparison, err
 		}
 		text := fmt.Sprintf("%d of %d parts compared, %d pairs found", c.Done, c.Total, c.Found)
 		if terminal {
-			fmt.Fprintf(out, "\r\x1b[K%s", text)
+			fmt.Fprintf(printable.Raw(out), "\r\x1b[K%s", text)
 		} else if time.Since(shown) >= dedupeLines {
 			shown = time.Now()
 			fmt.Fprintln(out, text)
@@ -106,7 +107,7 @@ func (s *session) compared(ctx context.Context, begun string) (c comparison, err
 		}
 	}
 	if terminal {
-		fmt.Fprint(out, "\r\x1b[K")
+		fmt.Fprint(printable.Raw(out), "\r\x1b[K")
 	}
 	c.Pairs = []client.Pair{}
 	for p, err := range s.Pairs(ctx) {
