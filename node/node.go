@@ -235,6 +235,9 @@ func searchMiss(own float64, others []membership.Member) float64 {
 // of the time for a stop is left to requests.
 const handOverTimeout = 5 * time.Second
 
+// resolveTimeout bounds the look-up of the node's own address.
+const resolveTimeout = time.Second
+
 // Close hands this node's leaderships to other nodes, lets requests finish until ctx ends,
 // and closes all parts. The node answers requests during the transfer, and afterwards names
 // the new leaders. So a stop costs no election and no write.
@@ -277,7 +280,14 @@ func (n *Node) Admin() *admin.Port { return n.admin }
 // Status describes the cluster as this node sees it (admin.Port.Status).
 func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(ctx) }
 
-// alarms describes, for operators, what is damaged, full or doubled on this node.
+// alarms describes, for operators, what is damaged, full, doubled or out of reach on this node. It waits
+// at most a second for the name service.
 func (n *Node) alarms() []string {
-	return slices.Concat(n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.detector.Alarms(), n.limits.Alarms(), n.clock.Alarms())
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	defer cancel()
+	var lost []string
+	if _, err := n.cfg.Network.Resolve(ctx, n.mux.Advertise()); err != nil {
+		lost = append(lost, fmt.Sprintf("other nodes can't find this one at %s: %v: correct peer-advertise", n.mux.Advertise(), err))
+	}
+	return slices.Concat(lost, n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.detector.Alarms(), n.limits.Alarms(), n.clock.Alarms())
 }

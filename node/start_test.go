@@ -81,6 +81,24 @@ func TestReadyWaitsForTemplates(t *testing.T) {
 	})
 }
 
+func TestStatusShowsNodeThatNobodyReaches(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, cluster *nodetest.Cluster) {
+		for i := range cluster.Nodes {
+			cluster.Stop(i)
+		}
+		m := cluster.Nodes[2]
+		m.Config.PeerAdvertise = "nowhere:7421"
+		cluster.Restart(2)
+		s := m.Node.Status(t.Context())
+		text := strings.Join(s.Warnings, "\n")
+		for _, want := range []string{"other nodes can't find this one at nowhere:7421", "has not read the records of its cluster", "meta has no leader"} {
+			if !s.Founded || !strings.Contains(text, want) {
+				t.Errorf("founded %v, warnings\n%s\nwant %q", s.Founded, text, want)
+			}
+		}
+	})
+}
+
 func TestStatusShowsPartsAndRounds(t *testing.T) {
 	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
 		n := cluster.Nodes[0].Node

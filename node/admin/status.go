@@ -86,7 +86,7 @@ func roleOf(state string) string {
 func (p *Port) Status(ctx context.Context) wire.Status {
 	cluster, founded := p.cfg.Replicas.Meta().Cluster()
 	s := wire.Status{
-		Cluster: cluster.ID, Founded: founded, Pack: p.cfg.Pack,
+		Cluster: cluster.ID, Founded: founded || p.cfg.Replicas.MetaGroup().HasState(), Pack: p.cfg.Pack,
 		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: p.cfg.Replicas.Meta().Level(), Warnings: []string{},
 	}
 	if len(cluster.Signer.WrappedSeed) > 0 {
@@ -108,6 +108,9 @@ func (p *Port) Status(ctx context.Context) wire.Status {
 			node.Alive, node.URL, node.Peer, node.Version = true, m.PublicURL, m.Address, m.Version
 		}
 		s.Nodes = append(s.Nodes, node)
+	}
+	if s.Founded && !founded { // the records are not read: this node knows itself only
+		s.Nodes = []wire.Member{{ID: p.cfg.Node}}
 	}
 	p.askAll(ctx, s.Nodes, alive)
 	slices.SortFunc(s.Nodes, func(a, b wire.Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
@@ -205,6 +208,9 @@ func warnings(s wire.Status) []string {
 	if !s.Founded {
 		return append(list, "the cluster is not founded yet")
 	}
+	if s.Shards == 0 {
+		list = append(list, "the node that answers has not read the records of its cluster: it reaches no majority of the nodes that keep them")
+	}
 	answering := map[id.Shard]int{}
 	voters := map[id.Shard]int{}
 	for _, node := range s.Nodes {
@@ -224,7 +230,7 @@ func warnings(s wire.Status) []string {
 	list = append(list, linkWarnings(s)...)
 	list = append(list, boundWarnings(s)...)
 	list = append(list, credentialWarnings(s)...)
-	alone := len(s.Nodes) == 1
+	alone := len(s.Nodes) == 1 && s.Shards > 0
 	if alone {
 		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
 	}

@@ -21,8 +21,11 @@ import (
 // than 100 columns.
 func Write(w io.Writer, s wire.Status) error {
 	head := []string{"cluster " + s.Cluster.String(), "founded", fmt.Sprintf("%d shards × %d", s.Shards, s.Replicas), "model pack " + short(s.Pack)}
-	if !s.Founded {
+	switch {
+	case !s.Founded:
 		head[1] = "not founded yet"
+	case s.Shards == 0: // the node that answers has not read them
+		head = []string{"a founded cluster", head[3]}
 	}
 	if slices.ContainsFunc(s.Nodes, func(n wire.Member) bool { return n.SearchMiss > 0 }) {
 		head = append(head, "probable searches")

@@ -33,6 +33,15 @@ func (s Settings) checkAddresses() error {
 			wrong.add(fmt.Errorf("--%s is HOST:PORT or :PORT, not %q", a.name, a.address))
 		}
 	}
+	if host, port, err := net.SplitHostPort(s.Advertised()); err == nil {
+		switch ip := net.ParseIP(host); {
+		case host != "" && (ip == nil || !ip.IsUnspecified()) && port != "0":
+		case s.PeerAdvertise == "":
+			wrong.add(fmt.Errorf("--peer-address %s is no address that other nodes can call: set --peer-advertise to the HOST:PORT at which they reach this one", s.PeerAddress))
+		default:
+			wrong.add(fmt.Errorf("--peer-advertise %s is no address that other nodes can call: it is the HOST:PORT at which they reach this one", s.PeerAdvertise))
+		}
+	}
 	for _, u := range []struct{ name, url, like string }{
 		{"public-url", s.PublicURL, "https://HOST:PORT"}, {"traces-to", s.TracesTo, "http://HOST:4318"},
 	} {

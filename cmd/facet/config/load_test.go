@@ -143,6 +143,10 @@ func TestWrongSettingIsRefusedByName(t *testing.T) {
 	f("there is no configuration file", "", "FACET_CONFIG=/nowhere.yaml")
 	f("--peer-address is HOST:PORT", "peer-address: here\n")
 	f("--peer-advertise is HOST:PORT", "peer-advertise: n1.example\n")
+	for _, every := range []string{"0.0.0.0:7421", "'[::]:7421'", "':7421'", "10.0.0.1:0"} {
+		f("set --peer-advertise to the HOST:PORT", "peer-address: "+every+"\n")
+		f("is no address that other nodes can call", "peer-advertise: "+every+"\n")
+	}
 	f("--public-address is HOST:PORT", "", "FACET_PUBLIC_ADDRESS=:70000")
 	f("--admin-address is HOST:PORT", "admin-address: '7:7:7'\n")
 	f("--public-url is a URL like https://", "public-url: faces.example:7420\n")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -153,6 +154,9 @@ type Settings struct {
 	LogLevel  slog.Level `koanf:"log-level"`
 	LogFormat LogFormat  `koanf:"log-format"`
 }
+
+// Advertised returns the HOST:PORT at which other nodes reach the node.
+func (s Settings) Advertised() string { return cmp.Or(s.PeerAdvertise, s.PeerAddress) }
 
 // Node returns the settings as a configuration of a node. The caller sets Pack,
 // Extractor, Scorer and Log.

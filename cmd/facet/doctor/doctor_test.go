@@ -139,6 +139,7 @@ func TestEachFaultIsFound(t *testing.T) {
 	f(Warning, "settings", "bootstrap-expect is 5", set(func(s *config.Settings) { s.Expect = 5 }))
 	f(Warning, "settings", "2 nodes found the cluster", set(func(s *config.Settings) { s.Expect = 2 }))
 	f(Problem, "settings", "they can't reach 127.0.0.1", set(func(s *config.Settings) { s.Seeds = []string{"192.0.2.1:7421", "192.0.2.2:7421"} }))
+	f(Problem, "seeds", "can't find this one at nowhere..invalid:7421", set(func(s *config.Settings) { s.PeerAdvertise = "nowhere..invalid:7421" }))
 	f(Warning, "settings", "keep admin-address on loopback", set(func(s *config.Settings) { s.AdminAddress = "0.0.0.0:0" }))
 	f(Problem, "disk", "lower disk-reserve", set(func(s *config.Settings) { s.DiskReserve = 1 << 29 }))
 	f(Problem, "models", "", set(func(s *config.Settings) { s.Models = s.Dir }))

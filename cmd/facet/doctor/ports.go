@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,6 +15,7 @@ import (
 
 	"facet/cmd/facet/config"
 	"facet/node/cert"
+	"facet/node/transport"
 )
 
 // seedTimeout bounds the call of a seed.
@@ -75,9 +75,12 @@ func (x *examination) taken(network, address, where string) {
 	}
 }
 
-// seeds calls the other nodes that the settings name.
+// seeds looks up the address that other nodes call, and calls the nodes that the settings name.
 func (x *examination) seeds(ctx context.Context, s *config.Settings) {
-	own := cmp.Or(s.PeerAdvertise, s.PeerAddress)
+	own := s.Advertised()
+	if _, err := (transport.OS{}).Resolve(ctx, own); err != nil {
+		x.problem("seeds", "set peer-advertise to the HOST:PORT at which other nodes reach this one", "other nodes can't find this one at %s: %v", own, err)
+	}
 	in := func(name string) string { return filepath.Join(s.Certificates, name) }
 	source, err := cert.Load(cert.Files{CA: in("ca.pem"), Cert: in("node.pem"), Key: in("node.key")}, slog.New(slog.DiscardHandler))
 	if err != nil {

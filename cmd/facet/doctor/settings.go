@@ -54,7 +54,7 @@ func (x *examination) settings(s *config.Settings) {
 	if s.Expect > 1 && s.Expect < s.Replicas { // one founds the cluster of facet cluster init, and others join it
 		warn("set bootstrap-expect to the number of machines", "%d nodes found the cluster, and each shard should have %d replicas", s.Expect, s.Replicas)
 	}
-	own := cmp.Or(s.PeerAdvertise, s.PeerAddress)
+	own := s.Advertised()
 	others := slices.DeleteFunc(slices.Clone(s.Seeds), func(a string) bool { return a == own || a == s.PeerAddress })
 	if s.Expect > 1 && len(others)+1 < s.Expect {
 		warn("name the other founders as seeds", "bootstrap-expect is %d, and the seeds name %d other nodes", s.Expect, len(others))

@@ -13,6 +13,7 @@ import (
 	"facet/node/bucket"
 	"facet/node/cert"
 	"facet/node/keys"
+	"facet/node/transport"
 )
 
 // keyTimeout is how long a command may take to print a key.
@@ -33,9 +34,11 @@ func Check(ctx context.Context, s config.Settings) error {
 		_, err := cert.Load(cert.Files{CA: in("ca.pem"), Cert: in(name + ".pem"), Key: in(name + ".key")}, slog.New(slog.DiscardHandler))
 		note("certificates", err)
 	}
+	_, err := transport.OS{}.Resolve(ctx, s.Advertised())
+	note("peer-advertise", err)
 	note("cluster-key", keys.Check(ctx, keys.SourceOf(s.ClusterKey, s.CredentialsDir, s.ClusterKeyCommand)))
 	note("gossip-key", keys.Check(ctx, keys.SourceOf(s.GossipKey, s.CredentialsDir, s.GossipKeyCommand)))
-	_, _, err := Pack(s.Models, s.Dir)
+	_, _, err = Pack(s.Models, s.Dir)
 	note("models", err)
 	want := s.ONNXRuntimeSHA256
 	if want == "" {
