@@ -96,6 +96,7 @@ func withStatus(cfg *console.Config, where admin.Target) error {
 
 // serveConsole serves the console until the command ends.
 func serveConsole(cmd *cobra.Command, cfg console.Config, open bool) error {
+	cfg.Out = cmd.OutOrStdout()
 	s, err := console.Open(cfg)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func runDev(ctx context.Context, cfg dev.Config) error {
 		}
 		return err
 	}
-	pages, err := console.OpenDev(cluster)
+	pages, err := console.OpenDev(cluster, cfg.Out)
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}

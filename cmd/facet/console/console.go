@@ -53,20 +53,22 @@ type Config struct {
 	Status func(context.Context) (wire.Status, error)
 	// Receipt returns a receipt of erasures. It is there if Status is.
 	Receipt func(context.Context, receipt.Order) (receipt.Answer, error)
+	// Out gets the address of the next session after a page has ended one.
+	Out io.Writer
 }
 
 // Server is a running console. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
 	host    string // 127.0.0.1:PORT, which every request must name
-	token   string // opens a session, once
-	cookie  string // the value of the session's cookie
 	http    *http.Server
 	serving sync.WaitGroup
 	places  chan struct{} // taken by requests that are forwarded; forwardsMax
 
-	mu   sync.Mutex // guards used
-	used bool       // the token
+	mu     sync.Mutex // guards the fields below
+	token  string     // opens the session, once
+	used   bool       // the token
+	cookie string     // the value of the session's cookie
 }
 
 // Open starts a console on loopback.
@@ -89,7 +91,11 @@ func Open(cfg Config) (*Server, error) {
 }
 
 // Address returns the address to open in a browser. It works once.
-func (s *Server) Address() string { return "http://" + s.host + "/?" + tokenName + "=" + s.token }
+func (s *Server) Address() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "http://" + s.host + "/?" + tokenName + "=" + s.token
+}
 
 // Close ends the console. Requests in work get a moment.
 func (s *Server) Close() error {
@@ -130,6 +136,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.enter(w, r)
 	case path == console.SessionPath && read:
 		s.private(w, r, s.session)
+	case path == console.SessionPath && r.Method == http.MethodDelete:
+		s.private(w, r, s.lock)
 	case path == console.StatusPath && read && s.cfg.Status != nil:
 		s.private(w, r, s.status)
 	case path == console.ReceiptPath && r.Method == http.MethodPost && s.cfg.Receipt != nil:
@@ -151,37 +159,50 @@ func (s *Server) ours(r *http.Request) bool {
 	return r.Host == s.host && !slices.ContainsFunc(r.Header.Values("Origin"), func(o string) bool { return !own(o) })
 }
 
-// enter exchanges the token for the session's cookie, once.
+// enter exchanges the token for the session's cookie, once. The page's address then has "entered".
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
-	given := r.URL.Query().Get(tokenName)
+	given, to := r.URL.Query().Get(tokenName), console.Root+"/"
 	if given != "" && !s.known(r) {
-		if !s.take(given) {
+		cookie, ok := s.take(given)
+		if !ok {
 			if strings.Contains(r.Header.Get("Accept"), "text/html") { // the page says so in words
-				http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
+				http.Redirect(w, r, to, http.StatusSeeOther)
 				return
 			}
 			say(w, http.StatusForbidden, "TokenUsed", "This address works once, and was opened before. Start facet console again for a new one.")
 			return
 		}
-		http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		to += "?entered"
 	}
-	w.Header().Set("Location", console.Root+"/")
+	w.Header().Set("Location", to)
 	say(w, http.StatusSeeOther, "", "The console is at "+console.Root+"/.")
 }
 
-// take reports whether token is right and was never used.
-func (s *Server) take(token string) bool {
+// take returns the session's cookie if token is right and was never used.
+func (s *Server) take(token string) (cookie string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used || !same(token, s.token) {
-		return false
+		return "", false
 	}
 	s.used = true
-	return true
+	return s.cookie, true
+}
+
+// lock ends the session. The next one has another address.
+func (s *Server) lock(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	s.token, s.used, s.cookie = rand.Text(), false, rand.Text()
+	s.mu.Unlock()
+	fmt.Fprintf(s.cfg.Out, "nobody used the page for ten minutes, so it is locked; open this address, which works once\n\n  %s\n\n", s.Address())
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // known reports whether a request has the session's cookie.
 func (s *Server) known(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return slices.ContainsFunc(r.CookiesNamed(s.cookieName()), func(c *http.Cookie) bool { return same(c.Value, s.cookie) })
 }
 

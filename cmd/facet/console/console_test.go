@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -30,7 +31,7 @@ type browser struct {
 // open starts a console whose node answers with node, and a browser that is not signed in.
 func open(t *testing.T, node http.HandlerFunc) *browser {
 	t.Helper()
-	cfg := Config{Status: func(context.Context) (wire.Status, error) { return wire.Status{Shards: 7}, nil }}
+	cfg := Config{Out: io.Discard, Status: func(context.Context) (wire.Status, error) { return wire.Status{Shards: 7}, nil }}
 	if node != nil {
 		server := httptest.NewTLSServer(node)
 		t.Cleanup(server.Close)
@@ -92,7 +93,7 @@ func (b *browser) signIn() {
 	u, err := url.Parse(b.s.Address())
 	must.Do(b.t, err)
 	a, _ := b.ask("GET", u.RequestURI(), "")
-	if a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/" {
+	if a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/?entered" {
 		b.t.Fatalf("the address leads to %d %v", a.status, a.header)
 	}
 	c := a.header.Get("Set-Cookie")
@@ -124,6 +125,35 @@ func TestAddressWorksOnce(t *testing.T) {
 	}
 	if a, _ := b.ask("GET", console.SessionPath, "", "Cookie: "+b.s.cookieName()+"=guessed"); a.status != 401 {
 		t.Errorf("a made-up cookie: %d", a.status)
+	}
+}
+
+func TestLockedSessionNeedsNewAddress(t *testing.T) {
+	t.Parallel()
+	b := open(t, nil)
+	var printed bytes.Buffer
+	b.s.cfg.Out = &printed
+	if a, _ := b.ask("DELETE", console.SessionPath, ""); a.status != 401 || printed.Len() > 0 {
+		t.Errorf("a stranger ends the session: %d, %s", a.status, &printed)
+	}
+	b.signIn()
+	old, locked := b.s.Address(), *b
+	if a, _ := b.ask("DELETE", console.SessionPath, "", "Sec-Fetch-Site: cross-site"); a.status != 403 {
+		t.Errorf("another page ends the session: %d", a.status)
+	}
+	if a, _ := b.ask("DELETE", console.SessionPath, ""); a.status != 204 || !strings.Contains(printed.String(), b.s.Address()) || b.s.Address() == old {
+		t.Errorf("the end of a session: %d, %q, the new address is %s", a.status, &printed, b.s.Address())
+	}
+	if a, _ := locked.ask("GET", console.StatusPath, ""); a.status != 401 {
+		t.Errorf("after the lock: %d", a.status)
+	}
+	b.Client = anotherBrowser(t)
+	if a, _ := b.ask("GET", strings.TrimPrefix(old, "http://"+b.s.host), ""); a.status != 403 {
+		t.Errorf("the old address: %d", a.status)
+	}
+	b.signIn()
+	if a, _ := b.ask("GET", console.StatusPath, ""); a.status != 200 {
+		t.Errorf("by the new address: %d", a.status)
 	}
 }
 

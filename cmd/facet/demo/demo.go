@@ -80,7 +80,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	if cfg.Stay {
-		pages, err := console.OpenDev(s.cluster)
+		pages, err := console.OpenDev(s.cluster, cfg.Out)
 		if err != nil {
 			return err
 		}

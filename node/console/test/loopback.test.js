@@ -71,6 +71,25 @@ async function onLoopback(args, look) {
   }
 }
 
+for (const closed of [false, true]) {
+  test(`facet console locks a page that nobody touches for ten minutes${closed ? ", though it was closed" : ""}`, async () => {
+    const profile = saveProfile(cluster, createKey(cluster.dir, "search-only"));
+    await onLoopback(["--profile", profile, "--api-key", apiKey], async (v) => {
+      const { clock } = v.page.context();
+      const address = v.page.url();
+      await clock.install();
+      await v.page.reload();
+      await v.page.locator(".who code").waitFor();
+      if (closed) await v.page.goto("about:blank");
+      await clock.fastForward("10:10");
+      if (closed) await v.page.goto(address);
+      await v.page.getByText(f.signedOut).waitFor();
+      assert.equal(await v.page.getByRole("navigation").count(), 0);
+      v.faults.length = 0; // the session's 401
+    });
+  });
+}
+
 for (const [role, permits, names, alone] of roles) {
   test(`facet console shows a key of the role ${role} what a node's page shows`, async () => {
     const keys = createKey(cluster.dir, role);

@@ -5,7 +5,7 @@ import { render } from './vendor/preact.js'
 import { useEffect, useRef } from './vendor/hooks.js'
 import { signal } from './vendor/signals.js'
 import { Heading, Notice, Problem } from './parts.js'
-import { SignedOut } from './session.js'
+import { endSession, SignedOut } from './session.js'
 import { watchPresence, working } from './presence.js'
 import { accessKey, audits, begin, client, enrols, key, lacksApplication, lock, manages, operates, reads, reviews, searches, session, signOut, wasAway } from './state.js'
 import { texts } from './texts.js'
@@ -143,8 +143,9 @@ try {
 }
 ready.value = true
 void watch()
-if (session.value?.how === 'node') {
+if (session.value) {
   watchPresence(() => {
+    if (session.value?.how === 'loopback') return void endSession()
     if (!client.value) return
     wasAway.value = true
     void lock()

@@ -13,6 +13,12 @@
 /** SignedOut is thrown where facet console knows no session of this browser. */
 export class SignedOut extends Error {}
 
+/** Has facet console end this session, and print the address of the next one. */
+export async function endSession() {
+  await fetch(new URL("session", import.meta.url), { method: "DELETE" }).catch(() => {}); // the page goes in any case
+  location.reload();
+}
+
 /**
  * readSession asks the server that the page came from.
  * @returns {Promise<Session>}

@@ -4,7 +4,7 @@ import { computed, signal } from './vendor/signals.js'
 import { Client, Credentials, FetchTransport, Forbidden, NotFound } from './client/index.js'
 import { forget, keep, kept } from './keep.js'
 import { away, leave, touch } from './presence.js'
-import { readSession } from './session.js'
+import { endSession, readSession } from './session.js'
 import { texts } from './texts.js'
 
 /** @typedef {import('./session.js').Session} Session */
@@ -95,6 +95,9 @@ export async function begin() {
   session.value = await readSession()
   const found = session.value
   if (found.how === 'loopback') {
+    if (location.search === '?entered') touch() // the address that facet console printed was opened just now
+    if (away()) return endSession()
+    history.replaceState(null, '', location.pathname + location.hash)
     if (!found.rights.includes('tenant')) return
     // facet console signs anew with the profile's key, whatever signature it gets.
     const credentials = await Credentials.fromSecret(found.accessKey ?? 'console', crypto.randomUUID())

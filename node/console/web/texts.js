@@ -22,7 +22,7 @@ export const texts = {
     signedIn: 'Key',
     signOut: 'Sign out',
     version: (/** @type {string} */ version) => `facet ${version}`,
-    signedOut: 'The address that facet console prints works once: it was opened before, or its session has ended. Start facet console again and open the address that it prints.',
+    signedOut: 'The address that facet console prints works once: it was opened before, or nobody used the page for ten minutes. Open the newest address that it printed, or start facet console again.',
     goneNode: 'The node that this page comes from does not answer. Open the console of another node, or start facet console: it goes on with the next node by itself.',
     goneLoopback: 'facet console has ended. Start it again and open the address that it prints.',
     lacksApplication: 'This key does not manage the tenant. Reviews, searches and enrolments need an application key, too: an administrator sees it with “facet application list”.',
