@@ -277,7 +277,13 @@ test("the lab compares photos and sets a threshold", async () => {
   await v.page.getByRole("button", { name: texts.lab.compare }).click();
   await v.page.getByRole("heading", { name: texts.lab.report }).waitFor({ timeout: 60_000 });
   await v.page.getByText(texts.lab.notShown(0)).first().waitFor();
-  await v.page.getByRole("button", { name: texts.lab.useAs(7500) }).click();
+  const use = v.page.getByRole("button", { name: texts.lab.useAs(7500) });
+  const wide = v.page.viewportSize();
+  await v.page.setViewportSize({ width: 360, height: 800 });
+  const box = await use.boundingBox();
+  assert.ok(box && box.x >= 0 && box.x + box.width <= 360, `the button of a threshold is cut off: ${JSON.stringify(box)}`);
+  if (wide) await v.page.setViewportSize(wide);
+  await use.click();
   await v.page.getByText(texts.lab.isSet(7500, "staff")).waitFor();
   await sound(v, "the report");
   await v.page.emulateMedia({ colorScheme: "light" });

@@ -89,7 +89,7 @@ function Thresholds({ list, people, searches }) {
     ${error !== undefined && html`<${Problem} error=${error} />`}
     ${set !== undefined && html`<${Notice} kind="good"><p>${t.isSet(set, application.value?.name ?? '')}</p><//>`}
     <div class="scroll" tabindex="0" role="group" aria-labelledby="thresholds">
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col" class="number">${t.threshold}</th><th scope="col">${t.fmr}</th><th scope="col">${t.fnmr}</th><th scope="col" class="number">${t.alarms}</th>
@@ -102,10 +102,10 @@ function Thresholds({ list, people, searches }) {
             .map((r) => {
               const shown = r.falseMatches >= EVENTS_MIN
               return html`<tr key=${r.threshold}>
-                <td class="number">${r.threshold}</td>
-                <td>${shown ? html`${rate(r.fmr)} <span class="faint small">${t.between(rate(r.fmrInterval[0]), rate(r.fmrInterval[1]))}</span>` : html`<span class="faint">${t.notShown(r.falseMatches)}</span>`}</td>
-                <td>${rate(r.fnmr)} <span class="faint small">${t.between(rate(r.fnmrInterval[0]), rate(r.fnmrInterval[1]))}</span></td>
-                <td class="number">${shown ? Number(alarms(r.fmr, people, searches).toPrecision(2)) : html`<span class="faint">${t.noAlarms}</span>`}</td>
+                <td class="number" data-label=${t.threshold}>${r.threshold}</td>
+                <td data-label=${t.fmr}>${shown ? html`${rate(r.fmr)} <span class="faint small">${t.between(rate(r.fmrInterval[0]), rate(r.fmrInterval[1]))}</span>` : html`<span class="faint">${t.notShown(r.falseMatches)}</span>`}</td>
+                <td data-label=${t.fnmr}>${rate(r.fnmr)} <span class="faint small">${t.between(rate(r.fnmrInterval[0]), rate(r.fnmrInterval[1]))}</span></td>
+                <td class="number" data-label=${t.alarms}>${shown ? Number(alarms(r.fmr, people, searches).toPrecision(2)) : html`<span class="faint">${t.noAlarms}</span>`}</td>
                 ${sets && html`<td class="no-print"><button type="button" class="link" disabled=${busy} onClick=${() => run(r.threshold)}>${t.useAs(r.threshold)}</button></td>`}
               </tr>`
             })}
