@@ -251,7 +251,7 @@ func attackWorld(t *testing.T, seed uint64) (sum tallyOf) {
 		if t.Failed() && s != nil {
 			path := filepath.Join(dir, fmt.Sprintf("world-%d.log", seed))
 			text := strings.Join(s.story, "\n") + "\n" + s.log.text.String()
-			t.Logf("seed %d, log: %s (%v)\n%s", seed, path, os.WriteFile(path, []byte(text), 0o600), strings.Join(s.story, "\n"))
+			t.Logf("seed %d, log: %s (%v)\n%s", seed, path, errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte(text), 0o600)), strings.Join(s.story, "\n"))
 		}
 	}()
 	nodetest.Bubble(t, seed, func(t *testing.T) {

@@ -34,6 +34,7 @@ var parts = []string{"snapshots", "raft.db", "segments", ""}
 // loseState kills a node and removes a part of one of its replicas, or all of them.
 func loseState(s *attackedWorld, v int) (undo func()) {
 	s.settleWhole()
+	time.Sleep(toldTime) // the majority gets what the node could not send before, however long that was
 	m := s.cluster.Nodes[v]
 	s.kill(v)
 	var lost []string
