@@ -147,9 +147,10 @@ func (b *bitReader) blockLog(layers uint32) uint64 {
 	return 3 + least + more
 }
 
-// onePicture returns an error unless the data of an item begin exactly one picture and no new
-// sequence. The data are NAL units, each after its length of four bytes.
-func onePicture(data [][]byte) error {
+// onePicture returns an error unless the data of an item begin exactly one picture, and all sequence
+// parameters among them are the given ones, as the decoder follows the last ones. The data are NAL
+// units, each after its length of four bytes.
+func onePicture(data [][]byte, want sequence) error {
 	var r reader
 	if len(data) == 1 {
 		r.b = data[0]
@@ -167,7 +168,9 @@ func onePicture(data [][]byte) error {
 		}
 		switch kind := unit[0] >> 1 & 63; {
 		case kind == nalSequence:
-			return errors.New("it changes its size on the way")
+			if s, err := parseSequence(unit[2:]); err != nil || s != want {
+				return errors.New("the sizes in its boxes and in its data differ")
+			}
 		case kind <= nalCodedMax && unit[2]&0x80 != 0:
 			pictures++
 		}
