@@ -19,6 +19,8 @@ type Head struct {
 	end int
 	// blocks are the numbers of coding tree blocks of the coded pictures.
 	blocks []int64
+	// bits is how many bits a sample of the picture has in the decoder.
+	bits int64
 }
 
 // item is a picture in the file, coded or composed of others.
@@ -420,7 +422,9 @@ func (m *meta) head() (Head, error) {
 	if m.transparent() {
 		return Head{}, errors.New("it is transparent, which is not read: save it without transparency")
 	}
+	h.bits = primary.coded.bits
 	if primary.kind == kindGrid {
+		h.bits = 8 // libheif composes it in RGB and converts that
 		err = m.checkGrid(primary)
 	}
 	return h, err

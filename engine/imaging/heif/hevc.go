@@ -14,6 +14,7 @@ const (
 	hvccHead    = 22
 	blockLogMax = 6 // 64 × 64 samples
 	sideMax     = 1 << 16
+	bitsMax     = 16
 )
 
 var errHEVC = errors.New("its HEVC parameters are broken")
@@ -26,6 +27,8 @@ type sequence struct {
 	shownWidth, shownHeight int64
 	// blocks is the number of coding tree blocks.
 	blocks int64
+	// bits is how many bits a sample of luma has.
+	bits int64
 }
 
 // readSequence returns the sequence parameters in a decoder's configuration (hvcC; ISO/IEC
@@ -79,8 +82,9 @@ func parseSequence(unit []byte) (sequence, error) {
 	s := sequence{width: int64(w), height: int64(h)}
 	across, down := b.window(chroma)
 	s.shownWidth, s.shownHeight = s.width-across, s.height-down
+	s.bits = 8 + int64(b.golomb())
 	log := b.blockLog(layers)
-	if b.bad || s.shownWidth < 1 || s.shownHeight < 1 || log > blockLogMax {
+	if b.bad || s.shownWidth < 1 || s.shownHeight < 1 || log > blockLogMax || s.bits > bitsMax {
 		return sequence{}, errHEVC
 	}
 	block := int64(1) << log
@@ -131,7 +135,6 @@ func (b *bitReader) window(chroma uint64) (across, down int64) {
 
 // blockLog returns the binary logarithm of the side of a coding tree block.
 func (b *bitReader) blockLog(layers uint32) uint64 {
-	b.golomb() // bits of luma
 	b.golomb() // bits of chroma
 	b.golomb() // bits of the picture order count
 	first := layers

@@ -45,6 +45,19 @@ func TestShapesOfCamerasAreRead(t *testing.T) {
 	}
 }
 
+// A grid is converted to 8 bits by the decoder, and a single picture of 4:4:4 is not.
+func TestTilesOfTenBitsShowSamePicture(t *testing.T) {
+	t.Parallel()
+	part := heiftest.Coded(t, fixture(t, "444-10.heic"))
+	one, err := decoded(t, heiftest.File{Items: []heiftest.Item{part}}.Bytes())
+	must.Do(t, err)
+	grid, err := decoded(t, heiftest.File{Items: []heiftest.Item{heiftest.Grid(1, side, side, 2), part}}.Bytes())
+	must.Do(t, err)
+	if d := apart(one, grid); d > 2 {
+		t.Errorf("the mean difference is %.1f", d)
+	}
+}
+
 // damaged returns the file with zeros in the coded data of an item.
 func damaged(file heiftest.File, item int) heiftest.File {
 	file.Items = slices.Clone(file.Items)
