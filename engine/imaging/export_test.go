@@ -51,7 +51,7 @@ var Children = children
 
 // Ends of a child that answers nothing, in place of its shrink.
 const (
-	Crashes Shrink = -1 - iota
+	Crashes = -1 - iota
 	Fails
 	IsKilled
 	Spins // until the bound of its processor time
@@ -66,7 +66,7 @@ func endChild() struct{} {
 	if err != nil || s > 0 {
 		return struct{}{}
 	}
-	switch Shrink(s) {
+	switch s {
 	case Crashes:
 		panic("as the decoder would")
 	case Fails:
@@ -77,7 +77,8 @@ func endChild() struct{} {
 	case Spins:
 		childProcessor = childProcessorTest
 		limitChild()
-		for { //nolint:revive // it is killed
+		for {
+			s++ // until it is killed
 		}
 	}
 	select {}
@@ -87,7 +88,7 @@ func endChild() struct{} {
 const childProcessorTest = time.Second
 
 // EndOfChild returns the error of a HEIC whose decoder ends so, with less time for it.
-func EndOfChild(ctx context.Context, end Shrink, wall time.Duration) error {
+func EndOfChild(ctx context.Context, end int, wall time.Duration) error {
 	defer func(processor, wall time.Duration) { childProcessor, childWall = processor, wall }(childProcessor, childWall)
 	childProcessor, childWall = childProcessorTest, wall
 	c := Config{Format: "HEIC", source: endOfChild(end)}

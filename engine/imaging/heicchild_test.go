@@ -28,7 +28,7 @@ func culprit(err error) string {
 }
 
 func TestEndOfDecoderHasOneCulprit(t *testing.T) {
-	f := func(end imaging.Shrink, wall time.Duration, want, text string) {
+	f := func(end int, wall time.Duration, want, text string) {
 		t.Helper()
 		err := imaging.EndOfChild(t.Context(), end, wall)
 		if got := culprit(err); got != want || !strings.Contains(err.Error(), text) {

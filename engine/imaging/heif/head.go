@@ -112,7 +112,11 @@ func ReadHead(data []byte) (Head, error) {
 func (m *meta) read(body []byte) error {
 	_, _, r := full(body)
 	var locations, associations []byte
+	seen := map[string]bool{}
 	err := boxes(r.b, func(kind string, body []byte) error {
+		if err := once(seen, kind); err != nil {
+			return err
+		}
 		switch kind {
 		case "pitm":
 			version, _, r := full(body)
@@ -124,19 +128,16 @@ func (m *meta) read(body []byte) error {
 		case "idat":
 			m.idat = body
 		case "iloc":
-			if locations != nil {
-				return errBroken
-			}
 			locations = body
 		case "iprp":
 			return boxes(body, func(kind string, body []byte) error {
+				if err := once(seen, kind); err != nil {
+					return err
+				}
 				switch kind {
 				case "ipco":
 					return boxes(body, m.readProperty)
 				case "ipma":
-					if associations != nil {
-						return errBroken
-					}
 					associations = body
 				}
 				return nil
@@ -152,6 +153,18 @@ func (m *meta) read(body []byte) error {
 		return err
 	}
 	return m.readLocations(locations)
+}
+
+// once returns an error for the second box of a kind of which readers take either.
+func once(seen map[string]bool, kind string) error {
+	switch kind {
+	case "pitm", "iinf", "iref", "idat", "iloc", "iprp", "ipco", "ipma":
+		if seen[kind] {
+			return errBroken
+		}
+		seen[kind] = true
+	}
+	return nil
 }
 
 func (m *meta) item(id uint32) *item {

@@ -83,6 +83,9 @@ func parseSequence(unit []byte) (sequence, error) {
 	across, down := b.window(chroma)
 	s.shownWidth, s.shownHeight = s.width-across, s.height-down
 	s.bits = 8 + int64(b.golomb())
+	if other := 8 + int64(b.golomb()); chroma > 0 && other != s.bits { // no encoder is known to write it
+		return sequence{}, errHEVC
+	}
 	log := b.blockLog(layers)
 	if b.bad || s.shownWidth < 1 || s.shownHeight < 1 || log > blockLogMax || s.bits > bitsMax {
 		return sequence{}, errHEVC
@@ -135,7 +138,6 @@ func (b *bitReader) window(chroma uint64) (across, down int64) {
 
 // blockLog returns the binary logarithm of the side of a coding tree block.
 func (b *bitReader) blockLog(layers uint32) uint64 {
-	b.golomb() // bits of chroma
 	b.golomb() // bits of the picture order count
 	first := layers
 	if b.bits(1) == 1 {

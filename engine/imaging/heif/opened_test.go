@@ -152,6 +152,17 @@ func TestBombsAreRefusedByHead(t *testing.T) {
 	f("its items overlap", grid(2, 2), heiftest.Item{Kind: "hvc1", Properties: part.Properties, Data: part.Data, Extents: 100})
 }
 
+// The gate would check one primary picture, and the decoder open another.
+func TestRepeatedBoxesAreRefused(t *testing.T) {
+	t.Parallel()
+	file := shapes(t)["grid"]
+	for _, file.Twice = range []string{"pitm", "iinf", "iref", "iprp", "iloc"} {
+		if _, err := heif.ReadHead(file.Bytes()); err == nil {
+			t.Errorf("a file with two boxes %s is read", file.Twice)
+		}
+	}
+}
+
 // Extents of no bytes cost memory all the same.
 func TestEmptyExtentsAreBounded(t *testing.T) {
 	t.Parallel()

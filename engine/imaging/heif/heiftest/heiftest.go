@@ -31,6 +31,7 @@ type Reference struct {
 type File struct {
 	Brand string // heic if empty
 	Items []Item
+	Twice string // kind of a box of meta that comes twice
 }
 
 // Box returns a box of the kind.
@@ -157,12 +158,18 @@ func (f File) meta(at int) []byte {
 			locations = append(locations, u32(offsets[from]), u32(len(data)))
 		}
 	}
-	return fullBox(
-		"meta", fullBox("hdlr", u32(0), []byte("pict"), make([]byte, 13)), fullBox("pitm", u16(1)),
+	boxes := [][]byte{
+		fullBox("hdlr", u32(0), []byte("pict"), make([]byte, 13)), fullBox("pitm", u16(1)),
 		fullBox("iinf", infos...), fullBox("iref", references...),
 		Box("iprp", Box("ipco", properties...), Box("ipma", []byte{0, 0, 0, 1}, bytes.Join(associations, nil))),
 		fullBox("iloc", locations...),
-	)
+	}
+	for _, box := range boxes {
+		if f.Twice == string(box[4:8]) {
+			boxes = append(boxes, box)
+		}
+	}
+	return fullBox("meta", boxes...)
 }
 
 // Auxiliaries are the names of what an iPhone's portrait has beside its picture: mattes, gain map and
