@@ -311,7 +311,7 @@ func (m *meta) readLocations(body []byte) error {
 				return errBroken
 			}
 			if m.bytes += int64(size); m.bytes > m.readMax() {
-				return errors.New("its items overlap in the file")
+				return errors.New("its items share the same bytes")
 			}
 			it.data = append(it.data, from[at:at+size])
 			it.bytes += int64(size)
@@ -427,7 +427,7 @@ func (m *meta) head() (Head, error) {
 			return Head{}, err
 		}
 		if read += it.bytes; read > m.readMax() {
-			return Head{}, errors.New("a part of it is used too often")
+			return Head{}, errors.New("it uses the same tile too often")
 		}
 		h.Pixels += it.coded.width * it.coded.height
 		h.blocks = append(h.blocks, it.coded.blocks)
@@ -447,13 +447,13 @@ func (m *meta) head() (Head, error) {
 func (m *meta) open(it, primary *item) error {
 	switch {
 	case it == nil:
-		return errors.New("a part of it is missing")
+		return errors.New("a tile is missing")
 	case it == primary && it.kind == kindGrid:
-		return errors.New("it is put together of itself")
+		return errors.New("it is a tile of itself")
 	case it.kind == kindGrid || it.kind == "iovl" || it.kind == "iden":
-		return errors.New("it is put together of pictures that are put together")
+		return errors.New("its tiles are composed of other pictures, which is not read: save it as JPEG")
 	case it.kind != kindCoded:
-		return errors.New("a part of it is not coded by HEVC")
+		return errors.New("a tile is not coded by HEVC")
 	}
 	if it.used++; it.used > 1 {
 		return nil

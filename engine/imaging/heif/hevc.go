@@ -174,7 +174,7 @@ func onePicture(data [][]byte, want sequence) error {
 		switch kind := unit[0] >> 1 & 63; {
 		case kind == nalSequence:
 			if s, err := parseSequence(unit[2:]); err != nil || s != want {
-				return errors.New("the sizes in its boxes and in its data differ")
+				return errors.New("its boxes and its data give different sizes")
 			}
 		case kind <= nalCodedMax && unit[2]&0x80 != 0:
 			pictures++

@@ -132,24 +132,24 @@ func TestBombsAreRefusedByHead(t *testing.T) {
 		}
 	}
 	f("more than 8192 parts", grid(slices.Repeat([]int{2}, 10_000)...), part)
-	f("a part of it is used too often", grid(2, 2, 2), part)
-	f("put together of itself", grid(2, 1), part)
-	f("put together of pictures that are put together", grid(2, 3), part, grid(4, 4), part)
-	f("put together of pictures that are put together", grid(2, 2), heiftest.Item{Kind: "iden", Properties: part.Properties})
-	f("a part of it is missing", grid(2, 9), part)
+	f("it uses the same tile too often", grid(2, 2, 2), part)
+	f("it is a tile of itself", grid(2, 1), part)
+	f("composed of other pictures", grid(2, 3), part, grid(4, 4), part)
+	f("composed of other pictures", grid(2, 2), heiftest.Item{Kind: "iden", Properties: part.Properties})
+	f("a tile is missing", grid(2, 9), part)
 	f("not coded by HEVC", grid(2, 3), part, heiftest.Item{Kind: "Exif"})
 
 	inBand := part
 	inBand.Data = slices.Concat(heiftest.Parameters(larger), part.Data)
-	f("the sizes in its boxes and in its data differ", inBand)
-	f("the sizes in its boxes and in its data differ", grid(2, 3), part, inBand)
+	f("its boxes and its data give different sizes", inBand)
+	f("its boxes and its data give different sizes", grid(2, 3), part, inBand)
 
 	exif := heiftest.Item{Kind: "Exif", Data: make([]byte, 1<<16)}
 	shared := heiftest.Item{Kind: "Exif", DataOf: 2}
-	f("its items overlap", part, exif, shared, shared)
+	f("share the same bytes", part, exif, shared, shared)
 	exif.Extents = 3
-	f("its items overlap", part, exif)
-	f("its items overlap", grid(2, 2), heiftest.Item{Kind: "hvc1", Properties: part.Properties, Data: part.Data, Extents: 100})
+	f("share the same bytes", part, exif)
+	f("share the same bytes", grid(2, 2), heiftest.Item{Kind: "hvc1", Properties: part.Properties, Data: part.Data, Extents: 100})
 }
 
 // The gate would check one primary picture, and the decoder open another.

@@ -211,5 +211,6 @@ func Shapes(t testing.TB, tile []byte, side int, larger []byte) map[string]File 
 		"thumbnail not configured":   {Items: []Item{part, unset}},
 		"parameters in the data":     {Items: []Item{own}},
 		"brand mif1":                 {Brand: "mif1", Items: []Item{part}},
+		"brand heis":                 {Brand: "heis", Items: []Item{part}},
 	}
 }
