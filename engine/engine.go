@@ -185,8 +185,8 @@ func (e *Engine) Compare(a, b Template) int { return e.table.Score(score.Dot(a, 
 
 // Extract returns the faces of an image (imaging.Formats), at most MaxFaces, the largest first,
 // then by X. An image without faces is no error. The error wraps ErrImage if the bytes are no
-// image, ErrBusy if too many requests wait, ErrClosed, or the error of ctx, which is checked
-// between the stages.
+// image, ErrBusy if too many requests wait, ErrClosed, context.DeadlineExceeded if a decoder got too
+// little processor time, or the error of ctx, which is checked between the stages.
 func (e *Engine) Extract(ctx context.Context, image []byte) ([]Face, error) {
 	return e.extract(ctx, image, search{tiles: true})
 }

@@ -91,6 +91,7 @@ func TestEngineErrorsHaveKinds(t *testing.T) {
 	f(t.Context(), fmt.Errorf("%w: truncated", engine.ErrImage), InvalidRequest, ReasonImage, nil)
 	f(t.Context(), engine.ErrBusy, Busy, "", nil)
 	f(late, fmt.Errorf("stopped"), 0, "", context.DeadlineExceeded)
+	f(t.Context(), fmt.Errorf("HEIC: %w", context.DeadlineExceeded), 0, "", context.DeadlineExceeded)
 }
 
 func TestEnrolmentRefusesDefects(t *testing.T) {

@@ -94,7 +94,7 @@ func checkSize(w, h int) error {
 }
 
 // Decode decodes an image of one of the Formats and applies its EXIF orientation. It lays
-// transparency on white. Errors wrap ErrDecode.
+// transparency on white. Errors are those of DecodeInto.
 func Decode(data []byte) (*Image, error) {
 	c, err := DecodeConfig(data)
 	if err != nil {
@@ -109,7 +109,9 @@ func Decode(data []byte) (*Image, error) {
 
 // DecodeInto is Decode for the bytes for which DecodeConfig returned c, with a shrink. It reuses
 // the memory of im if that is large enough. After an error im is undefined. If ctx ends, slow
-// formats stop and return its error.
+// formats stop and return its error. Errors wrap ErrDecode if the file is at fault,
+// context.DeadlineExceeded if the node gave the decoder too little processor time, or neither if it
+// could not run one.
 func (c Config) DecodeInto(ctx context.Context, im *Image, data []byte, s Shrink) error {
 	switch s {
 	case Whole, Half, Quarter, Eighth:
@@ -122,6 +124,9 @@ func (c Config) DecodeInto(ctx context.Context, im *Image, data []byte, s Shrink
 	if err := c.source.decode(ctx, im, &c, s, data); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, errWall) || errors.Is(err, errNoDecoder) {
+			return fmt.Errorf("%s: %w", c.Format, err)
 		}
 		return fmt.Errorf("%w: %s: %w", ErrDecode, c.Format, err)
 	}

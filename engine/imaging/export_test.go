@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"image"
+	"io"
+	"os"
+	"strconv"
+	"time"
 )
 
 // Standard returns c with the standard library in place of libjpeg-turbo.
@@ -40,6 +44,61 @@ func Warm(ctx context.Context) (cool func() error, err error) {
 func Cool() (warm func()) {
 	dir := warmed.Swap(nil)
 	return func() { warmed.Store(dir) }
+}
+
+// Children bounds the decoders of HEIC that run at once.
+var Children = children
+
+// Ends of a child that answers nothing, in place of its shrink.
+const (
+	Crashes = -1 - iota
+	Fails
+	IsKilled
+	Spins // until the bound of its processor time
+	Hangs
+)
+
+// Variables come before the init of heicchild.go.
+var _ = endChild()
+
+func endChild() struct{} {
+	s, err := strconv.Atoi(os.Getenv(childVariable))
+	if err != nil || s > 0 {
+		return struct{}{}
+	}
+	switch s {
+	case Crashes:
+		panic("as the decoder would")
+	case Fails:
+		os.Exit(childFails)
+	case IsKilled:
+		p, _ := os.FindProcess(os.Getpid()) // never fails on Unix
+		_ = p.Kill()
+	case Spins:
+		childProcessor = childProcessorTest
+		limitChild()
+		for {
+			s++ // until it is killed
+		}
+	}
+	select {}
+}
+
+// childProcessorTest is the least that the kernel counts.
+const childProcessorTest = time.Second
+
+// EndOfChild returns the error of a HEIC whose decoder ends so, with less time for it.
+func EndOfChild(ctx context.Context, end int, wall time.Duration) error {
+	defer func(processor, wall time.Duration) { childProcessor, childWall = processor, wall }(childProcessor, childWall)
+	childProcessor, childWall = childProcessorTest, wall
+	c := Config{Format: "HEIC", source: endOfChild(end)}
+	return c.DecodeInto(ctx, new(Image), nil, Whole)
+}
+
+type endOfChild Shrink
+
+func (e endOfChild) decode(ctx context.Context, _ *Image, _ *Config, _ Shrink, data []byte) error {
+	return startChild(ctx, Shrink(e), data, func(byte, io.Reader) error { return nil })
 }
 
 // LeaveBuffer makes pixels of another picture the memory that the next decode may take.

@@ -11,8 +11,8 @@ const (
 	// heicPixelsMax is the most pixels of a HEIC. Decoding takes about a third of a second for a
 	// million.
 	heicPixelsMax = 25_000_000
-	// All pictures coded in a file have at most this many times the pixels of the image, or
-	// heicSpare. Phones add a smaller picture and a depth map.
+	// The pictures that the decoder opens have at most this many times the pixels of the image, or
+	// heicSpare. Tiles are larger than the image together.
 	heicCoverTimes = 2
 	heicSpare      = 4 << 20
 )

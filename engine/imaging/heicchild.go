@@ -10,9 +10,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"facet/engine/imaging/heif"
 )
@@ -28,12 +31,23 @@ const (
 	// one.
 	childVariable = "FACET_DECODES_HEIC"
 	cacheVariable = "FACET_HEIC_DECODER"
-	childTime     = 20 * time.Second
 	childKill     = time.Second
+	childFails    = 1 // exit code of a child that can't work, whatever the file
 	childInput    = 64 << 20
 	childBase     = 96 << 20 // the program, the decoder's code, and the compiler
 	childText     = 500
 )
+
+// A file has childProcessor of processor time, which is the same on a busy node: more is the file's
+// fault. A child that is not done in childWall is the node's. Tests set less.
+var (
+	childProcessor = 20 * time.Second
+	childWall      = time.Minute
+)
+
+// children bounds the children that run at once. The others wait for their turn, first come, first
+// served, and their time has not begun.
+var children = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 
 // The first byte of the child's answer.
 const (
@@ -49,7 +63,7 @@ func init() {
 		limitChild()
 		heif.KeepIn(os.Getenv(cacheVariable))
 		if err := serveChild(os.Stdin, os.Stdout, Shrink(s)); err != nil {
-			os.Exit(1)
+			os.Exit(childFails)
 		}
 		os.Exit(0)
 	}
@@ -57,6 +71,9 @@ func init() {
 
 // serveChild decodes one picture from in to out.
 func serveChild(in io.Reader, out io.Writer, s Shrink) error {
+	if err := heif.Warm(); err != nil {
+		return err
+	}
 	im, err := decodeChild(in, s)
 	if err != nil {
 		text := err.Error()
@@ -76,9 +93,6 @@ func decodeChild(in io.Reader, s Shrink) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := heif.Warm(); err != nil {
-		return nil, err
-	}
 	var c Config
 	if err := configHEIC(&c, data); err != nil {
 		return nil, err
@@ -94,17 +108,27 @@ func decodeChild(in io.Reader, s Shrink) (*Image, error) {
 	return im, err
 }
 
-// errNoDecoder is returned when no child can be started. The system's own error names paths.
-var errNoDecoder = errors.New("no decoder could be started")
+// Errors of children. The first two are the node's, not the file's: see DecodeInto. The system's own
+// errors name paths.
+var (
+	errNoDecoder = errors.New("the decoder can't run on this node")
+	errWall      = fmt.Errorf("the decoder got too little processor time: %w", context.DeadlineExceeded)
+	errProcessor = errors.New("it takes the decoder too much processor time")
+	errDied      = errors.New("the decoder died of it")
+)
 
-// startChild runs a child on data and passes the child's answer to read, its first byte as kind.
-// The child has ended when startChild returns.
+// startChild waits for a turn, runs a child on data and passes the child's answer to read, its first
+// byte as kind. The child has ended when startChild returns.
 func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte, out io.Reader) error) error {
 	self, err := os.Executable()
 	if err != nil {
 		return errNoDecoder
 	}
-	ctx, cancel := context.WithTimeout(ctx, childTime)
+	if err := children.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer children.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, childWall)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = []string{childVariable + "=" + strconv.Itoa(int(s))}
@@ -125,12 +149,28 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 	if err == nil {
 		err = read(kind[0], out)
 	}
-	cancel() // the answer is complete or failed
-	ended := cmd.Wait()
-	if err != nil && ended != nil {
-		return errors.New("the decoder died of it, or took too long")
+	_ = out.Close() // a child that still writes ends
+	_ = cmd.Wait()  // what counts is the answer, or how the child ended
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return whyEnded(ctx, cmd.ProcessState)
 	}
 	return err
+}
+
+// whyEnded returns why a child has ended without an answer. ctx is the child's.
+func whyEnded(ctx context.Context, state *os.ProcessState) error {
+	switch {
+	case state == nil:
+		return errNoDecoder
+	// The kernel kills by its ticks, and then reports up to 5 % less (measured).
+	case state.UserTime()+state.SystemTime() >= childProcessor*9/10:
+		return errProcessor
+	case ctx.Err() != nil:
+		return errWall
+	case state.ExitCode() == childFails || state.ExitCode() < 0: // somebody killed it
+		return errNoDecoder
+	}
+	return errDied
 }
 
 // warmed is the folder with the compiled decoder, or nil.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"facet/engine/enginetest"
 	"facet/engine/imaging"
+	"facet/engine/imaging/heif/heiftest"
 )
 
 // riff is a WebP file of one chunk that announces a length.
@@ -52,26 +54,31 @@ func TestHostileHeadsAreRefusedCheaply(t *testing.T) {
 	// Behind profile and level (15 bytes with a layer's) the code of the size is
 	// shortened: fewer leading zeros are another number.
 	video[sps+15] ^= 0xff
+	tile := heiftest.Coded(t, fixture(t, "plain.heic"))
+	tiles := heiftest.File{Items: []heiftest.Item{ // the third makes the file large enough for them
+		heiftest.Grid(41, 64, 64, slices.Repeat([]int{2}, 41*25)...), tile, {Kind: "Exif", Data: make([]byte, 4<<20)},
+	}}
 	large := asJPEG(t, drawn(64, 48))
 	frame := bytes.Index(large, []byte{0xff, 0xc0})
 	copy(large[frame+5:], []byte{0x1f, 0x40, 0x1f, 0x40}) // 8,000 × 8,000
 	for name, data := range map[string][]byte{
-		"PNG, 30,000²":                pngHead(30_000, 30_000, 100<<10),
-		"WebP, a chunk of 2 GB":       riff("VP8 ", 1<<31-20, make([]byte, 100)),
-		"WebP, lossless 16,384²":      riff("VP8L", 100, append([]byte{0x2f, 0xff, 0xff, 0xff, 0x0f}, make([]byte, 95)...)),
-		"GIF, 65,535²":                []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02"),
-		"BMP, 2 G wide":               append([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\xff\xff\xff\x7f\x10\x00\x00\x00\x01\x00\x18\x00"), make([]byte, 100)...),
-		"TIFF, 60,000²":               tiffOf([][2]uint32{{256, 60000}, {257, 60000}, {258, 8}, {262, 1}, {273, 8}, {279, 1}}, nil),
-		"TIFF, a million tiles":       tiffOf([][2]uint32{{256, 6000}, {257, 6000}, {258, 8}, {259, 8}, {262, 1}, {322, 8}, {323, 8}, {324, 8}, {325, 1}}, nil),
-		"TIFF, tiles beyond it":       tiffOf([][2]uint32{{256, 12000}, {257, 16}, {258, 8}, {259, 8}, {262, 1}, {322, 8}, {323, 20000}, {324, 8}, {325, 1}}, nil),
-		"TIFF, a strip too long":      tiffOf([][2]uint32{{256, 100}, {257, 100}, {258, 8}, {262, 1}, {273, 8}, {278, 100}, {279, 1 << 30}}, make([]byte, 100)),
-		"JPEG, 64 million pixels":     large,
-		"JPEG, 101 scans":             scans(64, 64, 101),
-		"JPEG, 90 scans of 36 MP":     scans(6000, 6000, 90),
-		"JPEG, arithmetic coding":     []byte("\xff\xd8\xff\xc9\x00\x0b\x08\x00\x40\x00\x40\x01\x01\x11\x00\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00"),
-		"HEIC, coded larger":          video,
-		"HEIC, a part used too often": bytes.Replace(grid, []byte("dimg\x00\x03\x00\x02\x00\x01\x00\x02"), []byte("dimg\x00\x03\x00\x02\x00\x01\x00\x03"), 1),
-		"HEIC, no boxes":              []byte("\x00\x00\x00\x10ftypheic\x00\x00\x00\x00"),
+		"PNG, 30,000²":              pngHead(30_000, 30_000, 100<<10),
+		"WebP, a chunk of 2 GB":     riff("VP8 ", 1<<31-20, make([]byte, 100)),
+		"WebP, lossless 16,384²":    riff("VP8L", 100, append([]byte{0x2f, 0xff, 0xff, 0xff, 0x0f}, make([]byte, 95)...)),
+		"GIF, 65,535²":              []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02"),
+		"BMP, 2 G wide":             append([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\xff\xff\xff\x7f\x10\x00\x00\x00\x01\x00\x18\x00"), make([]byte, 100)...),
+		"TIFF, 60,000²":             tiffOf([][2]uint32{{256, 60000}, {257, 60000}, {258, 8}, {262, 1}, {273, 8}, {279, 1}}, nil),
+		"TIFF, a million tiles":     tiffOf([][2]uint32{{256, 6000}, {257, 6000}, {258, 8}, {259, 8}, {262, 1}, {322, 8}, {323, 8}, {324, 8}, {325, 1}}, nil),
+		"TIFF, tiles beyond it":     tiffOf([][2]uint32{{256, 12000}, {257, 16}, {258, 8}, {259, 8}, {262, 1}, {322, 8}, {323, 20000}, {324, 8}, {325, 1}}, nil),
+		"TIFF, a strip too long":    tiffOf([][2]uint32{{256, 100}, {257, 100}, {258, 8}, {262, 1}, {273, 8}, {278, 100}, {279, 1 << 30}}, make([]byte, 100)),
+		"JPEG, 64 million pixels":   large,
+		"JPEG, 101 scans":           scans(64, 64, 101),
+		"JPEG, 90 scans of 36 MP":   scans(6000, 6000, 90),
+		"JPEG, arithmetic coding":   []byte("\xff\xd8\xff\xc9\x00\x0b\x08\x00\x40\x00\x40\x01\x01\x11\x00\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00"),
+		"HEIC, coded larger":        video,
+		"HEIC, a tile of itself":    bytes.Replace(grid, []byte("dimg\x00\x03\x00\x02\x00\x01\x00\x02"), []byte("dimg\x00\x03\x00\x02\x00\x01\x00\x03"), 1),
+		"HEIC, 1,025 tiles for one": tiles.Bytes(),
+		"HEIC, no boxes":            []byte("\x00\x00\x00\x10ftypheic\x00\x00\x00\x00"),
 	} {
 		var err error
 		took, fastest := int64(0), time.Hour

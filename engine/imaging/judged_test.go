@@ -17,6 +17,7 @@ import (
 
 	"facet/engine/enginetest"
 	"facet/engine/imaging"
+	"facet/engine/imaging/heif/heiftest"
 	"facet/internal/must"
 )
 
@@ -105,6 +106,10 @@ func TestJudgedFilesShowReadersPicture(t *testing.T) {
 	heads := oddHeads(t)
 	for _, name := range slices.Sorted(maps.Keys(heads)) {
 		samples = append(samples, sample{name: name, data: heads[name].data})
+	}
+	shapes := heiftest.Shapes(t, fixture(t, "plain.heic"), 64, fixture(t, "slices.heic"))
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		samples = append(samples, sample{name: "HEIC " + name, data: shapes[name].Bytes()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(judgedSeeds)) {
 		if s := (sample{name: name, data: fixture(t, filepath.Join("judged", name))}); judgedSeeds[name] {

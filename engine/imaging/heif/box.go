@@ -10,6 +10,7 @@ const (
 	boxesMax      = 4096
 	itemsMax      = 4096
 	referencesMax = 8192
+	extentsMax    = 8192
 	propertiesMax = 1024
 )
 

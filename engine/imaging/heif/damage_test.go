@@ -18,8 +18,14 @@ func decoded(t testing.TB, data []byte) (*image.YCbCr, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodedAs(t, data, h)
+}
+
+// decodedAs returns a copy of the picture of a file, for which the head is taken.
+func decodedAs(t testing.TB, data []byte, h heif.Head) (*image.YCbCr, error) {
+	t.Helper()
 	var out image.YCbCr
-	err = heif.Decode(t.Context(), data, h, func(im image.Image) error {
+	err := heif.Decode(t.Context(), data, h, func(im image.Image) error {
 		out = *im.(*image.YCbCr)
 		out.Y, out.Cb, out.Cr = bytes.Clone(out.Y), bytes.Clone(out.Cb), bytes.Clone(out.Cr)
 		return nil

@@ -57,7 +57,7 @@ const (
 	chroma444  = 3
 )
 
-// libheif makes a row at least planeLeast samples long, and a multiple of planeAlign.
+// libheif makes a row at least planeLeast samples long, and a multiple of planeAlign bytes.
 const (
 	planeLeast = 64
 	planeAlign = 16
@@ -93,7 +93,7 @@ func decodeIn(ctx context.Context, data []byte, h Head, bytes int64, use func(im
 		return errors.Join(fmt.Errorf("start the HEIC decoder: %w", err), release(memory))
 	}
 	defer func() { err = errors.Join(err, m.Close(ctx), b.err) }()
-	im, err := (&call{ctx: ctx, module: m}).decode(data[:h.end])
+	im, err := (&call{ctx: ctx, module: m}).decode(data[:h.end], h.bits)
 	if err != nil {
 		return err
 	}
@@ -133,12 +133,13 @@ func (c *call) alloc(n int) (uint32, error) {
 // answers are the numbers that the module's decode returns, in their order.
 type answers struct{ width, height, space, chroma, premultiplied uint32 }
 
-func (c *call) decode(data []byte) (image.Image, error) {
+func (c *call) decode(data []byte, bits int64) (image.Image, error) {
 	in, err := c.alloc(len(data))
 	if err != nil {
 		return nil, err
 	}
-	if !c.module.Memory().Write(in, data) {
+	// The module reads files of two brands only, whatever they contain.
+	if memory := c.module.Memory(); !memory.Write(in, data) || !memory.WriteString(in+brandAt, "heic") {
 		return nil, errors.New("it needs too much memory")
 	}
 	at, err := c.alloc(4 * 5)
@@ -149,7 +150,7 @@ func (c *call) decode(data []byte) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.planes()
+	p, err := a.planes(bits)
 	if err != nil {
 		return nil, err
 	}

@@ -11,14 +11,16 @@ import (
 type Head struct {
 	// Width and Height are those of the cropped and turned picture.
 	Width, Height int
-	// Pixels is the most pixels that a decoder may decode for it: tiles with their overlaps,
-	// transparency, and other pictures of the file.
+	// Pixels is how many pixels the decoder decodes for it: a tile counts as often as it is used, and
+	// with its overlaps. Other pictures of the file don't count.
 	Pixels int64
 
 	// end is the end of the last box that the picture needs.
 	end int
 	// blocks are the numbers of coding tree blocks of the coded pictures.
 	blocks []int64
+	// bits is how many bits a sample of the picture has in the decoder.
+	bits int64
 }
 
 // item is a picture in the file, coded or composed of others.
@@ -28,14 +30,17 @@ type item struct {
 	parts      []uint32
 	beside     []uint32 // the pictures that it is auxiliary to, for instance as transparency
 	data       [][]byte
-	used       int64 // how many composed pictures contain it
-	unread     bool  // has an essential property of a kind that is not read
+	bytes      int64    // of data
+	used       int      // how often the decoder opens it
+	coded      sequence // of a coded picture that the decoder opens
+	unread     bool     // has an essential property of a kind that is not read
 }
 
 // property is one of ipco: a size (ispe), a crop (clap), a decoder's configuration with the coded
 // size (hvcC), or another.
 type property struct {
 	kind          string
+	err           error // why it can't be read, which counts if the decoder opens its item
 	width, height int64
 	across, down  crop     // of clap
 	sideways      bool     // of irot
@@ -52,24 +57,32 @@ type meta struct {
 	properties []property
 	// needed is the end of the last byte of an item in the file.
 	needed int
+	// extents and bytes are how many pieces of the file all items have, and how many bytes these have.
+	extents int
+	bytes   int64
 }
+
+// brandAt is where a file's brand begins.
+const brandAt = 8
 
 // Is recognises a file by its brand.
 func Is(data []byte) bool {
-	if len(data) < 12 || string(data[4:8]) != "ftyp" {
+	if len(data) < brandAt+4 || string(data[4:brandAt]) != "ftyp" {
 		return false
 	}
-	switch string(data[8:12]) {
+	switch string(data[brandAt : brandAt+4]) {
 	case "heic", "heix", "heim", "heis", "mif1":
 		return true
 	}
 	return false
 }
 
-// ReadHead reads the boxes up to the last one that the picture needs, and ignores later ones. It
-// refuses files that would cost a decoder more time than the picture's size suggests: pictures
+// ReadHead reads the boxes up to the last one that an item needs, and ignores later ones. It
+// refuses files that would cost the decoder more time than the picture's size suggests: pictures
 // composed of composed pictures, video instead of a picture, coded sizes other than the announced
-// ones.
+// ones. It checks the pictures that the decoder opens for the primary one: itself, or the tiles of
+// its grid. What else the file has (thumbnails, depth, mattes, gain maps, other photos) is copied by
+// the decoder and not decoded, so only the number of its bytes counts.
 func ReadHead(data []byte) (Head, error) {
 	m := &meta{file: data, items: make(map[uint32]*item)}
 	found := false
@@ -99,7 +112,11 @@ func ReadHead(data []byte) (Head, error) {
 func (m *meta) read(body []byte) error {
 	_, _, r := full(body)
 	var locations, associations []byte
+	seen := map[string]bool{}
 	err := boxes(r.b, func(kind string, body []byte) error {
+		if err := once(seen, kind); err != nil {
+			return err
+		}
 		switch kind {
 		case "pitm":
 			version, _, r := full(body)
@@ -111,19 +128,16 @@ func (m *meta) read(body []byte) error {
 		case "idat":
 			m.idat = body
 		case "iloc":
-			if locations != nil {
-				return errBroken
-			}
 			locations = body
 		case "iprp":
 			return boxes(body, func(kind string, body []byte) error {
+				if err := once(seen, kind); err != nil {
+					return err
+				}
 				switch kind {
 				case "ipco":
 					return boxes(body, m.readProperty)
 				case "ipma":
-					if associations != nil {
-						return errBroken
-					}
 					associations = body
 				}
 				return nil
@@ -139,6 +153,18 @@ func (m *meta) read(body []byte) error {
 		return err
 	}
 	return m.readLocations(locations)
+}
+
+// once returns an error for the second box of a kind of which readers take either.
+func once(seen map[string]bool, kind string) error {
+	switch kind {
+	case "pitm", "iinf", "iref", "idat", "iloc", "iprp", "ipco", "ipma":
+		if seen[kind] {
+			return errBroken
+		}
+		seen[kind] = true
+	}
+	return nil
 }
 
 func (m *meta) item(id uint32) *item {
@@ -187,7 +213,7 @@ func (m *meta) readReferences(body []byte) error {
 		}
 		n := int(r.uint(2))
 		if total += n; total > referencesMax {
-			return errors.New("it has too many parts")
+			return fmt.Errorf("it has more than %d parts", referencesMax)
 		}
 		for range n {
 			*list = append(*list, uint32(r.uint(size)))
@@ -206,13 +232,10 @@ func (m *meta) readProperty(kind string, body []byte) error {
 		_, _, r := full(body)
 		p.width, p.height = int64(r.uint(4)), int64(r.uint(4))
 		if r.bad {
-			return errBroken
+			p.err = errBroken
 		}
 	case "clap":
-		var err error
-		if p.across, p.down, err = readCrop(body); err != nil {
-			return err
-		}
+		p.across, p.down, p.err = readCrop(body)
 	case "irot":
 		r := reader{b: body}
 		p.sideways = r.uint(1)&1 != 0
@@ -221,10 +244,7 @@ func (m *meta) readProperty(kind string, body []byte) error {
 		name, _, _ := bytes.Cut(r.b, []byte{0})
 		p.alpha = slices.Contains(alphaNames, string(name))
 	case "hvcC":
-		var err error
-		if p.coded, err = readSequence(body); err != nil {
-			return err
-		}
+		p.coded, p.err = readSequence(body)
 	}
 	m.properties = append(m.properties, p)
 	if len(m.properties) > propertiesMax {
@@ -286,13 +306,15 @@ func (m *meta) readLocations(body []byte) error {
 		for range r.uint(2) {
 			r.uint(indexSize)
 			at, size := base+r.uint(offsetSize), r.uint(lengthSize)
-			if r.bad || at > uint64(len(from)) || size > uint64(len(from))-at || len(it.data) == referencesMax {
+			m.extents++
+			if r.bad || at > uint64(len(from)) || size > uint64(len(from))-at || m.extents > extentsMax {
 				return errBroken
 			}
-			if size == 0 { // to the end
-				size = uint64(len(from)) - at
+			if m.bytes += int64(size); m.bytes > m.readMax() {
+				return errors.New("its items share the same bytes")
 			}
 			it.data = append(it.data, from[at:at+size])
+			it.bytes += int64(size)
 			if inFile {
 				m.needed = max(m.needed, int(at+size))
 			}
@@ -303,6 +325,10 @@ func (m *meta) readLocations(body []byte) error {
 	}
 	return nil
 }
+
+// readMax is the most bytes that the decoder copies of all items together, and decodes for the
+// picture: two items may share bytes.
+func (m *meta) readMax() int64 { return 2 * int64(len(m.file)) }
 
 // find returns the item's only property of a kind.
 func (m *meta) find(it *item, kind string) (property, error) {
@@ -315,7 +341,7 @@ func (m *meta) find(it *item, kind string) (property, error) {
 	if len(found) != 1 {
 		return property{}, fmt.Errorf("a picture has %d boxes %s, not one", len(found), kind)
 	}
-	return found[0], nil
+	return found[0], found[0].err
 }
 
 // size returns a picture's size after its properties are applied in their order (ISO/IEC 23008-12,
@@ -333,6 +359,8 @@ func (m *meta) size(it *item) (Head, error) {
 			continue
 		}
 		switch p := m.properties[index-1]; {
+		case p.err != nil:
+			return Head{}, p.err
 		case p.kind == "clap":
 			if !p.across.inside(at.width) || !p.down.inside(at.height) {
 				return Head{}, errCrop
@@ -358,19 +386,26 @@ const essential = 0x80
 // no pixel.
 var readProperties = []string{"ispe", "hvcC", "irot", "imir", "clap", "colr", "pixi", "pasp", "auxC", "clli", "mdcv"}
 
-// alphaNames are the names of transparency (ISO/IEC 23008-12, 6.6.2.1.1, and the older one of
-// HEVC).
-var alphaNames = []string{"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"}
-
-// transparent reports whether an item is the transparency of the primary picture. The decoder
-// ignores transparency and would show hidden colours.
-func (m *meta) transparent(it *item) bool {
-	return slices.Contains(it.beside, m.primary) && slices.ContainsFunc(it.properties, func(index int) bool {
-		return index > 0 && m.properties[index-1].alpha
-	})
+// alphaNames are the names of transparency that the decoder knows (ISO/IEC 23008-12, 6.6.2.1.1, and
+// the older ones of HEVC and AVC).
+var alphaNames = []string{
+	"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1", "urn:mpeg:avc:2015:auxid:1",
 }
 
-// head checks the items and sums up the pixels to decode.
+// transparent reports whether a picture that the decoder opens is transparent. The decoder opens its
+// transparency too, but drops it and would show hidden colours.
+func (m *meta) transparent() bool {
+	opened := func(id uint32) bool { return m.items[id] != nil && m.items[id].used > 0 }
+	alpha := func(index int) bool { return index > 0 && m.properties[index-1].alpha }
+	for _, it := range m.items {
+		if slices.ContainsFunc(it.beside, opened) && slices.ContainsFunc(it.properties, alpha) {
+			return true
+		}
+	}
+	return false
+}
+
+// head checks the pictures that the decoder opens, and sums up the pixels to decode.
 func (m *meta) head() (Head, error) {
 	primary := m.items[m.primary]
 	if primary == nil || primary.kind != kindCoded && primary.kind != kindGrid {
@@ -380,60 +415,62 @@ func (m *meta) head() (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	for _, it := range m.items {
-		if m.transparent(it) {
-			return Head{}, errors.New("it is transparent, which is not read: save it without transparency")
-		}
-		switch it.kind {
-		case kindGrid, "iovl", "iden":
-			for _, part := range it.parts {
-				p := m.items[part]
-				if p == nil || p.kind != kindCoded {
-					return Head{}, errors.New("it is put together of pictures that are put together")
-				}
-				p.used++
-			}
-		}
+	opened := []uint32{m.primary}
+	if primary.kind == kindGrid {
+		opened = primary.parts
+		primary.used++
 	}
 	read := int64(0)
-	for _, it := range m.items {
-		if it.kind != kindCoded {
-			continue
-		}
-		coded, err := m.coded(it)
-		if err != nil {
+	for _, id := range opened {
+		it := m.items[id]
+		if err := m.open(it, primary); err != nil {
 			return Head{}, err
 		}
-		for _, d := range it.data {
-			read += int64(len(d)) * max(1, it.used)
+		if read += it.bytes; read > m.readMax() {
+			return Head{}, errors.New("it uses the same tile too often")
 		}
-		h.Pixels += coded.width * coded.height * max(1, it.used)
-		h.blocks = append(h.blocks, coded.blocks)
+		h.Pixels += it.coded.width * it.coded.height
+		h.blocks = append(h.blocks, it.coded.blocks)
 	}
-	if read > 2*int64(len(m.file)) {
-		return Head{}, errors.New("its parts lie upon each other")
+	if m.transparent() {
+		return Head{}, errors.New("it is transparent, which is not read: save it without transparency")
 	}
+	h.bits = primary.coded.bits
 	if primary.kind == kindGrid {
+		h.bits = 8 // libheif composes it in RGB and converts that
 		err = m.checkGrid(primary)
 	}
 	return h, err
 }
 
-// coded checks a coded picture. The decoder returns it in the coded size, which must be the
-// announced one.
-func (m *meta) coded(it *item) (sequence, error) {
+// open checks a coded picture that the decoder opens for the primary one, when it does so first.
+func (m *meta) open(it, primary *item) error {
+	switch {
+	case it == nil:
+		return errors.New("a tile is missing")
+	case it == primary && it.kind == kindGrid:
+		return errors.New("it is a tile of itself")
+	case it.kind == kindGrid || it.kind == "iovl" || it.kind == "iden":
+		return errors.New("its tiles are composed of other pictures, which is not read: save it as JPEG")
+	case it.kind != kindCoded:
+		return errors.New("a tile is not coded by HEVC")
+	}
+	if it.used++; it.used > 1 {
+		return nil
+	}
 	configuration, err := m.find(it, "hvcC")
 	if err != nil {
-		return sequence{}, err
+		return err
 	}
-	s := configuration.coded
+	it.coded = configuration.coded
 	announced, err := m.find(it, "ispe")
 	if err != nil {
-		return sequence{}, err
+		return err
 	}
-	if announced.width != s.shownWidth || announced.height != s.shownHeight {
-		return sequence{}, fmt.Errorf("it announces %d × %d pixels, and %d × %d are coded",
-			announced.width, announced.height, s.shownWidth, s.shownHeight)
+	// The decoder returns the coded size.
+	if announced.width != it.coded.shownWidth || announced.height != it.coded.shownHeight {
+		return fmt.Errorf("it announces %d × %d pixels, and %d × %d are coded",
+			announced.width, announced.height, it.coded.shownWidth, it.coded.shownHeight)
 	}
-	return s, onePicture(it.data)
+	return onePicture(it.data, it.coded)
 }

@@ -75,6 +75,9 @@ func FuzzReadHead(f *testing.F) {
 	for _, name := range []string{"plain.heic", "turned.heic", "grid.heic", "grey.heic"} {
 		f.Add(fixture(f, name))
 	}
+	for _, file := range shapes(f) {
+		f.Add(file.Bytes())
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := heif.ReadHead(data)
 		if err == nil && (h.Width < 0 || h.Height < 0 || h.Pixels < 0) {
@@ -89,6 +92,9 @@ func FuzzDecode(f *testing.F) {
 	must.Do(f, heif.Warm())
 	for _, name := range []string{"plain.heic", "turned.heic", "grid.heic"} {
 		f.Add(fixture(f, name))
+	}
+	for _, file := range shapes(f) {
+		f.Add(file.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := heif.ReadHead(data)

@@ -14,6 +14,7 @@ const (
 	hvccHead    = 22
 	blockLogMax = 6 // 64 × 64 samples
 	sideMax     = 1 << 16
+	bitsMax     = 16
 )
 
 var errHEVC = errors.New("its HEVC parameters are broken")
@@ -26,6 +27,8 @@ type sequence struct {
 	shownWidth, shownHeight int64
 	// blocks is the number of coding tree blocks.
 	blocks int64
+	// bits is how many bits a sample of luma has.
+	bits int64
 }
 
 // readSequence returns the sequence parameters in a decoder's configuration (hvcC; ISO/IEC
@@ -79,8 +82,12 @@ func parseSequence(unit []byte) (sequence, error) {
 	s := sequence{width: int64(w), height: int64(h)}
 	across, down := b.window(chroma)
 	s.shownWidth, s.shownHeight = s.width-across, s.height-down
+	s.bits = 8 + int64(b.golomb())
+	if other := 8 + int64(b.golomb()); chroma > 0 && other != s.bits { // no encoder is known to write it
+		return sequence{}, errHEVC
+	}
 	log := b.blockLog(layers)
-	if b.bad || s.shownWidth < 1 || s.shownHeight < 1 || log > blockLogMax {
+	if b.bad || s.shownWidth < 1 || s.shownHeight < 1 || log > blockLogMax || s.bits > bitsMax {
 		return sequence{}, errHEVC
 	}
 	block := int64(1) << log
@@ -131,8 +138,6 @@ func (b *bitReader) window(chroma uint64) (across, down int64) {
 
 // blockLog returns the binary logarithm of the side of a coding tree block.
 func (b *bitReader) blockLog(layers uint32) uint64 {
-	b.golomb() // bits of luma
-	b.golomb() // bits of chroma
 	b.golomb() // bits of the picture order count
 	first := layers
 	if b.bits(1) == 1 {
@@ -147,9 +152,10 @@ func (b *bitReader) blockLog(layers uint32) uint64 {
 	return 3 + least + more
 }
 
-// onePicture returns an error unless the data of an item begin exactly one picture and no new
-// sequence. The data are NAL units, each after its length of four bytes.
-func onePicture(data [][]byte) error {
+// onePicture returns an error unless the data of an item begin exactly one picture, and all sequence
+// parameters among them are the given ones, as the decoder follows the last ones. The data are NAL
+// units, each after its length of four bytes.
+func onePicture(data [][]byte, want sequence) error {
 	var r reader
 	if len(data) == 1 {
 		r.b = data[0]
@@ -167,7 +173,9 @@ func onePicture(data [][]byte) error {
 		}
 		switch kind := unit[0] >> 1 & 63; {
 		case kind == nalSequence:
-			return errors.New("it changes its size on the way")
+			if s, err := parseSequence(unit[2:]); err != nil || s != want {
+				return errors.New("its boxes and its data give different sizes")
+			}
 		case kind <= nalCodedMax && unit[2]&0x80 != 0:
 			pictures++
 		}

@@ -1,8 +1,10 @@
 """Writes the variants that Pillow reads and does not write."""
 
+import io
 import struct
 import zlib
 
+import pillow_heif
 from PIL import Image
 
 # Depths by colour type (PNG, table 11.1).
@@ -91,6 +93,16 @@ def bmp(image, head, bits, top_down):
         info += (masks + b"BGRs").ljust(head - 40, b"\0")[: head - 40]
     start = 14 + len(info) + len(palette)
     return b"BM" + struct.pack("<IHHI", start + len(body), 0, 0, start) + info + palette + body
+
+
+def heic(image, bits, chroma):
+    """Writes a HEIC of 10 or 12 bits a sample, grey or of a chroma format."""
+    pillow_heif.options.SAVE_HDR_TO_12_BIT = bits == 12
+    mode = {"L": "I;16", "RGB": "RGB;16"}[image.mode]
+    out = io.BytesIO()
+    data = packed(image.tobytes(), 16, "<")
+    pillow_heif.from_bytes(mode, image.size, data).save(out, quality=90, chroma=chroma)
+    return out.getvalue()
 
 
 def predict(row, samples, bits, order):

@@ -164,6 +164,9 @@ def heic(m):
     m.saved("HEIF two", m.picture(), save_all=True, append_images=[m.picture()])
     for orientation in (3, 5, 6, 8):
         m.saved(f"HEIF orientation={orientation}", m.picture(), orientation=orientation)
+    for bits in (10, 12):
+        for mode, chroma in (("L", 420), ("RGB", 420), ("RGB", 422), ("RGB", 444)):
+            m.add(f"HEIF {mode} chroma={chroma} {bits=}", handmade.heic(m.picture(mode), bits, chroma))
 
 
 def make(folder, seed):
