@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image"
 	"io"
+	"slices"
 
 	"golang.org/x/image/webp"
 )
@@ -57,6 +58,7 @@ var (
 type webpPicture struct {
 	file func() io.Reader // a WebP that has this picture alone
 	at   image.Point      // of its left upper corner, on the canvas
+	end  image.Point      // of its right lower corner, as the frame says
 
 	lossless, opaque bool
 	codes            []byte // of the picture or its transparency, from the first transform
@@ -69,8 +71,8 @@ func configWebP(c *Config, data []byte) error {
 		return err
 	}
 	p := webpPicture{file: func() io.Reader { return bytes.NewReader(data) }}
-	animated, turned := false, false
-	var first []byte // frame of an animation
+	animated, turned, headed := false, false, false
+	var frames []webpPicture
 	err = walkWebP(chunks, func(i int, kind string, body []byte) error {
 		switch {
 		case i == 0 && kind != "VP8X" && kind != "VP8 " && kind != "VP8L":
@@ -84,9 +86,13 @@ func configWebP(c *Config, data []byte) error {
 			turned = false
 		case animated && (kind == "VP8 " || kind == "VP8L" || kind == "ALPH"):
 			return errors.New("it has a picture beside its frames")
-		case animated && kind == "ANMF" && first == nil:
-			first = body
-			return p.readFrame(body)
+		case animated && kind == "ANIM":
+			headed = true
+		case animated && kind == "ANMF" && !headed:
+			return errWebPHead
+		case animated && kind == "ANMF": // each must be sound, as other readers demand
+			frames = append(frames, webpPicture{})
+			return frames[len(frames)-1].readFrame(body)
 		case !animated:
 			return p.read(kind, body)
 		}
@@ -99,14 +105,20 @@ func configWebP(c *Config, data []byte) error {
 	if err != nil {
 		return err
 	}
+	if animated {
+		if len(frames) == 0 {
+			return errNoPicture
+		}
+		p = frames[0]
+	}
 	frame, err := webp.DecodeConfig(p.file())
 	switch {
 	case err != nil:
 		return err
-	case animated && first == nil:
-		return errNoPicture
-	case p.at.X+frame.Width > canvas.Width || p.at.Y+frame.Height > canvas.Height:
-		return errors.New("its first frame is beyond its edge")
+	case slices.ContainsFunc(frames, func(f webpPicture) bool { return f.end.X > canvas.Width || f.end.Y > canvas.Height }):
+		return errors.New("a frame is beyond its edge")
+	case animated && p.end != p.at.Add(image.Pt(frame.Width, frame.Height)):
+		return errors.New("its first frame has another size than announced")
 	}
 	c.Width, c.Height = canvas.Width, canvas.Height
 	pixels := int64(c.Width) * int64(c.Height)
@@ -175,6 +187,7 @@ func (p *webpPicture) readFrame(body []byte) error {
 	}
 	three := func(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 	p.at = image.Pt(2*three(body), 2*three(body[3:]))
+	p.end = p.at.Add(image.Pt(1+three(body[6:]), 1+three(body[9:])))
 	chunks := body[webpFrameHead:]
 	head := make([]byte, webpHead+webpFrame, webpHead+webpFrame+webpExtended)
 	copy(head, "RIFF")

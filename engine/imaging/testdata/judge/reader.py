@@ -61,6 +61,8 @@ def turned(data, image, shown):
         orientation = exif_of(data, image).get(ORIENTATION)
     except Exception:
         return shown
+    if isinstance(orientation, bytes) and len(orientation) == 1:  # a byte of the type UNDEFINED
+        (orientation,) = orientation
     return shown.transpose(TURNS[orientation]) if orientation in TURNS else shown
 
 
@@ -143,13 +145,24 @@ def loaded(image):
             raise ValueError("guessed: " + text.decode(errors="replace"))
 
 
+def first_frame(data, image):
+    """Returns the place of an animation's first frame, or None: Pillow shows what it leaves out in a colour of the file."""
+    if image.format == "GIF":
+        return image.tile[0].extents
+    if image.format != "WEBP" or image.n_frames == 1 or image.mode != "RGB":
+        return None
+    place = data[data.index(b"ANMF") + 8 :]
+    left, top, width, height = (int.from_bytes(place[at : at + 3], "little") for at in (0, 3, 6, 9))
+    return 2 * left, 2 * top, 2 * left + width + 1, 2 * top + height + 1
+
+
 def read(data, shrink):
     image = opened(data)
     if shrink > 1:
         if image.format != "JPEG":
             raise ValueError("only a JPEG is read shrunk")
         image.draft(None, (image.width // shrink, image.height // shrink))
-    frame = image.tile[0].extents if image.format == "GIF" else None
+    frame = first_frame(data, image)
     if image.format == "TIFF":  # Pillow draws strips beyond the last over the first
         image.tile = list({(tile.extents, str(tile.args)): tile for tile in reversed(image.tile)}.values())
     negative = image.format == "TIFF" and white_is_zero(image)
