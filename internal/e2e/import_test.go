@@ -188,7 +188,7 @@ func TestImportGoesOnAfterItsEnd(t *testing.T) {
 				must.Do(t, os.Remove(report+".state"))
 			}
 			out, err := facet(args...)
-			if err != nil || strings.Contains(out, "40 rows without an external id are registered again") != lost {
+			if err != nil || strings.Contains(out, "all rows without an external id are registered again (40)") != lost {
 				t.Errorf("state lost %v: %v, %s", lost, err, out)
 			}
 			if got, want := len(k.active(t, 0)), n*(times+1); got != want {

@@ -131,7 +131,7 @@ func Run(ctx context.Context, cfg Config) (sum Summary, err error) {
 		fmt.Fprintf(cfg.Out, "… and %d more\n", more)
 	}
 	if n := r.changed.Load(); n > 0 {
-		fmt.Fprintf(cfg.Out, "%d rows were changed in the list since they were imported, and were skipped: --known replace brings in what the list has now\n", n)
+		fmt.Fprintf(cfg.Out, "rows that were changed in the list since they were imported, and are skipped: %d; --known replace brings in what the list has now\n", n)
 	}
 	return r.report.sum, err
 }

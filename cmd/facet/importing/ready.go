@@ -20,16 +20,19 @@ const askAtOnce = 16
 // look is what a first look at the rows shows.
 type look struct {
 	rows     int
-	good     int             // rows that can be used
-	nameless int             // of them, those without an external id
-	first    list.Row        // the first with an external id
-	waiting  int             // of the good ones, those that are not in
-	files    map[uint64]bool // files of persons whom the import has brought in
+	good     int      // rows that can be used
+	nameless int      // of them, those without an external id
+	first    list.Row // the first with an external id
+	waiting  int      // of the good ones, those that are not in
+	// files are those of persons whom the import has brought in, and others counts the rows of these
+	// persons with other files.
+	files  map[uint64]bool
+	others map[state.Person]int
 }
 
 // lookAt reads the source once. s may be nil.
 func lookAt(ctx context.Context, source *list.Source, s *state.State) (l look, err error) {
-	l.files = map[uint64]bool{}
+	l.files, l.others = map[uint64]bool{}, map[state.Person]int{}
 	for row, err := range source.Rows() {
 		if err == nil {
 			err = ctx.Err()
@@ -48,11 +51,16 @@ func lookAt(ctx context.Context, source *list.Source, s *state.State) (l look, e
 			l.first = row
 		}
 		file := fileOf(row)
+		p := personOf(row)
+		ours := s != nil && s.Has(p)
+		if ours {
+			l.files[file] = true
+		}
 		if s == nil || !s.HasFile(file) {
 			l.waiting++
-		}
-		if s != nil && s.Has(personOf(row)) {
-			l.files[file] = true
+			if ours {
+				l.others[p]++
+			}
 		}
 	}
 	if l.rows == 0 {
@@ -83,7 +91,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err := os.Stat(r.Report); err == nil && r.state.New && r.look.nameless > 0 {
-		fmt.Fprintf(r.Out, "%s is of an earlier import, whose state %s is gone: %d rows without an external id are registered again, also those that are in\n",
+		fmt.Fprintf(r.Out, "%s is of an earlier import, whose state %s is gone: all rows without an external id are registered again (%d)\n",
 			r.Report, r.Report+stateSuffix, r.look.nameless)
 	}
 	r.progress = newProgress(r.Out, r.Terminal, r.look.rows)
@@ -154,6 +162,18 @@ func (r *run) mayImport(ctx context.Context) error {
 // room returns an error if the gallery has fewer places than the rows need, or grows it.
 func (r *run) room(ctx context.Context, g client.GalleryRoom) (err error) {
 	need, free := r.look.waiting, g.Size-g.Count
+	for p, n := range r.look.others { // a row that takes the place of one that has left the list needs none
+		records, err := r.state.Person(p)
+		if err != nil {
+			return err
+		}
+		for _, rec := range records {
+			if n > 0 && r.Known != Add && !r.look.files[rec.File] {
+				n--
+				need--
+			}
+		}
+	}
 	named := r.look.first.ExternalID != "" && g.Count > 0 && r.Known != Add
 	if need > free && named && mayChange(r.role) {
 		if need, err = r.unknown(ctx, need, free); err != nil {
@@ -175,14 +195,14 @@ func (r *run) room(ctx context.Context, g client.GalleryRoom) (err error) {
 // lacks says how many places are missing, and how to make them.
 func lacks(cfg Config, g client.GalleryRoom, need int) string {
 	free := g.Size - g.Count
-	return fmt.Sprintf("the gallery %q has room for %d more faces, and the rows need %d: %d places are missing. facet gallery grow %q %d%s makes them, or the import with --grow",
-		g.Name, max(free, 0), need, need-free, g.Name, g.Count+need, cfg.Where)
+	return fmt.Sprintf("the gallery %q lacks %d of the %d places that the rows need: add them with facet gallery grow %q %d%s, or import with --grow",
+		g.Name, need-free, need, g.Name, g.Count+need, cfg.Where)
 }
 
 // unknown asks for the persons of the rows, and returns need without the rows of those whom the
 // gallery knows. It ends early once need is at most enough.
 func (r *run) unknown(ctx context.Context, need, enough int) (int, error) {
-	fmt.Fprintf(r.Out, "the gallery has room for %d more faces, and there are %d rows: asking which persons it knows\n", enough, need)
+	fmt.Fprintf(r.Out, "the rows may need %d places, and the gallery has %d left: asking which persons it knows\n", need, enough)
 	rows := map[state.Person]int{} // that need no place if the person is known
 	for row, err := range r.Source.Rows() {
 		if p := personOf(row); err == nil && row.Err == nil && p != 0 && !r.state.Has(p) && (r.Known != Replace || rows[p] == 0) {

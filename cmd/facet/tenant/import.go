@@ -130,7 +130,7 @@ func (f *importFlags) runCheck(ctx context.Context, s *session) error {
 	case err != nil:
 		return fmt.Errorf("import: %w", words(err))
 	case sum.PlacesMissing > 0:
-		return fmt.Errorf("import: %d places are missing; of %d rows %d would fail and %d are doubles: the report says which", sum.PlacesMissing, sum.Rows, sum.Failed, sum.Doubles)
+		return fmt.Errorf("import: places missing: %d; of %d rows %d would fail and %d are doubles: the report says which", sum.PlacesMissing, sum.Rows, sum.Failed, sum.Doubles)
 	case sum.Failed+sum.Doubles > 0:
 		return fmt.Errorf("import: of %d rows %d would fail and %d are doubles: the report says which", sum.Rows, sum.Failed, sum.Doubles)
 	}
