@@ -167,7 +167,7 @@ func TestReportSaysWhatGalleryHas(t *testing.T) {
 			must.Do(t, k.Unregister(t.Context(), row[3]))
 		}
 		k.bring("a.csv", "E,a.jpg, ,b.jpg,", Skip, "registered registered", "")
-		if reason := k.report(filepath.Join(k.dir, "a.csv.report.csv"))[0][6]; !strings.HasPrefix(reason, "by an earlier run, 20") {
+		if reason := k.report(filepath.Join(k.dir, "a.csv.report.csv"))[0][6]; !strings.HasPrefix(reason, "by an earlier run on 20") {
 			t.Errorf("the report does not say when the row came in: %q", reason)
 		}
 		k.bring("b.csv", "E,a.jpg, ,b.jpg,", Skip, "registered registered", "=b E=a")

@@ -3,6 +3,7 @@ package importing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -56,12 +57,12 @@ func (r *run) see(ctx context.Context) {
 // earlier run brought it in, and one that others have changed in the gallery. done is false for
 // all other rows, and for one whose event is gone.
 func (r *run) correct(ctx context.Context, t *task) (l line, done bool, err error) {
-	rec, reason := t.was, "it was imported with other tags, expiry or user data"
+	rec, reason := t.was, "imported %s with other tags, expiry or user data: --known replace brings in what the list has now"
 	if rec == nil {
 		if rec, err = r.former(t); rec == nil || err != nil {
 			return l, false, err
 		}
-		reason = "another photo was imported for this row"
+		reason = "another photo was imported for this row %s: --known replace puts this one in its place, and --known add keeps both"
 	} else if rec.Details == t.details {
 		if same, err := r.unchanged(ctx, t); same || err != nil {
 			return r.wasIn(*rec, t.row), err == nil, err
@@ -74,8 +75,7 @@ func (r *run) correct(ctx context.Context, t *task) (l line, done bool, err erro
 		return l, false, nil
 	}
 	r.changed.Add(1)
-	reason += ", " + when(*rec) + ": --known replace brings in what the list has now"
-	return line{outcome: Skipped, subject: rec.Subject, event: rec.Event, reason: reason}, true, nil
+	return line{outcome: Skipped, subject: rec.Subject, event: rec.Event, reason: fmt.Sprintf(reason, when(*rec))}, true, nil
 }
 
 // former returns the record of a row of the same person whose photo was changed or which has left
@@ -86,10 +86,10 @@ func (r *run) former(t *task) (*state.Record, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	records, err := r.state.Person(t.person)
-	i := slices.IndexFunc(records, func(rec state.Record) bool { return rec.Earlier && rec.File == t.file })
+	records, err := r.state.Former(t.person)
+	i := slices.IndexFunc(records, func(rec state.Record) bool { return rec.File == t.file })
 	if i < 0 {
-		i = slices.IndexFunc(records, func(rec state.Record) bool { return rec.Earlier && !r.look.files[rec.File] })
+		i = slices.IndexFunc(records, func(rec state.Record) bool { return !r.look.files[rec.File] })
 	}
 	if i < 0 || err != nil {
 		return nil, err

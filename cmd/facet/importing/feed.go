@@ -72,13 +72,15 @@ func (r *run) wasIn(rec state.Record, row list.Row) line {
 	r.before.Add(1)
 	l := line{row: row, outcome: outcomes[rec.Kind], subject: rec.Subject, event: rec.Event, quality: rec.Quality, earlier: rec.Earlier}
 	if l.reason = "by a job"; l.earlier {
-		l.reason = "by an earlier run, " + when(rec)
+		l.reason = "by an earlier run " + when(rec)
 	}
 	return l
 }
 
 // when returns the time of a record, for people.
-func when(rec state.Record) string { return rec.At.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+func when(rec state.Record) string {
+	return "on " + rec.At.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
 
 // identify reads the photo and sets the keys of the row: the hash of gallery, external id
 // and photo, and the row's place among equal ones. tags are those of all rows.
@@ -205,9 +207,6 @@ func (r *run) verdictOf(p state.Person) (v verdict, err error) {
 	if v, ok := r.verdicts[p]; ok {
 		return v, nil
 	}
-	records, err := r.state.Person(p)
-	if len(records) > 0 {
-		v.subject, v.ours = records[0].Subject, true
-	}
+	v.subject, v.ours, err = r.state.Subject(p)
 	return v, err
 }

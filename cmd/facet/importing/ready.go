@@ -163,7 +163,7 @@ func (r *run) mayImport(ctx context.Context) error {
 func (r *run) room(ctx context.Context, g client.GalleryRoom) (err error) {
 	need, free := r.look.waiting, g.Size-g.Count
 	for p, n := range r.look.others { // a row that takes the place of one that has left the list needs none
-		records, err := r.state.Person(p)
+		records, err := r.state.Former(p)
 		if err != nil {
 			return err
 		}

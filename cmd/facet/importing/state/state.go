@@ -248,11 +248,24 @@ func (s *State) Find(k Key) (Record, bool, error) {
 // Has reports whether the import made or changed a person.
 func (s *State) Has(p Person) bool { _, ok := s.persons[p]; return ok }
 
-// Person returns the records of a person, the newest first, without those whose event a later
-// one has replaced.
-func (s *State) Person(p Person) (all []Record, err error) {
+// Subject returns the subject that the import made or changed for a person.
+func (s *State) Subject(p Person) (id.UUID, bool, error) {
+	n, ok := s.persons[p]
+	if !ok {
+		return id.UUID{}, false, nil
+	}
+	r, ok, err := s.read(n)
+	return r.Subject, ok, err
+}
+
+// Former returns what earlier runs have recorded of a person, the newest first, without records
+// whose event a later one has replaced.
+func (s *State) Former(p Person) (all []Record, err error) {
+	if s.opened == 0 {
+		return nil, nil
+	}
 	for n, ok := s.persons[p]; ok; n, ok = s.before[n] {
-		if s.gone[n] {
+		if n >= s.opened || s.gone[n] {
 			continue
 		}
 		r, good, err := s.read(n)

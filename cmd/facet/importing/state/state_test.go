@@ -55,8 +55,8 @@ func TestStateKnowsRowsAndPersonsAfterRestart(t *testing.T) {
 	if _, ok, _ := s.Find(Key{2, 2}); ok {
 		t.Error("another key is found")
 	}
-	if records, err := s.Person(1); err != nil || len(records) != 1 || records[0].Subject != (id.UUID{1, 2}) {
-		t.Errorf("records %v, %v", records, err)
+	if subject, ok, err := s.Subject(1); !ok || err != nil || subject != (id.UUID{1, 2}) {
+		t.Errorf("subject %v, %v, %v", subject, ok, err)
 	}
 	if diff := cmp.Diff([]Record{row(4, Began)}, s.Jobs()); diff != "" {
 		t.Errorf("jobs: −want +got\n%s", diff)
@@ -149,7 +149,7 @@ func TestReplacedRowsAreNotIn(t *testing.T) {
 	if seen, ok := s.SeenAfter(r); !ok || !seen.Equal(time.UnixMilli(1_900_000_060_000)) {
 		t.Errorf("seen at %v, %v", seen, ok)
 	}
-	if all, err := s.Person(1); err != nil || len(all) != 1 || all[0].Key != second.Key {
+	if all, err := s.Former(1); err != nil || len(all) != 1 || all[0].Key != second.Key {
 		t.Errorf("the person has %v, %v", all, err)
 	}
 }
