@@ -32,6 +32,7 @@ type desk struct {
 	cfg     client.Config
 	gallery string // its id
 	dir     string
+	bucket  string // of the tenant
 	out     bytes.Buffer // of the last import
 }
 
@@ -77,7 +78,9 @@ func (d *desk) config(name, rows string) Config {
 func (d *desk) bring(name, rows string, known Known, want, gallery string) {
 	d.t.Helper()
 	cfg := d.config(name, rows)
-	cfg.Known = known
+	if cfg.Known = known; strings.HasPrefix(name, "job") {
+		cfg.Bucket = d.bucket
+	}
 	_, err := Run(d.t.Context(), cfg)
 	must.Do(d.t, err)
 	var got []string
@@ -137,13 +140,14 @@ func (d *desk) people() string {
 
 func onDesk(t *testing.T, f func(t *testing.T, d desk)) {
 	t.Helper()
-	nodetest.Run(t, nodetest.Options{}, func(t *testing.T, c *nodetest.Cluster) {
+	bucket := "file://" + t.TempDir() + "?metadata=skip&no_tmp_dir=true"
+	nodetest.Run(t, nodetest.Options{Bucket: bucket}, func(t *testing.T, c *nodetest.Cluster) {
 		keys, tenant := c.ClientOf("bank")
 		cfg := client.Config{CAFile: c.Roots, Dial: c.Dial, AccessKey: keys.Signer.AccessKey, SecretKey: keys.Signer.SecretKey}
 		for _, m := range c.Nodes {
 			cfg.BaseURLs = append(cfg.BaseURLs, m.URL)
 		}
-		f(t, desk{t: t, cluster: c, tenant: tenant, cfg: cfg})
+		f(t, desk{t: t, cluster: c, tenant: tenant, cfg: cfg, bucket: bucket + "&prefix=" + tenant.String() + "/"})
 	})
 }
 
@@ -160,6 +164,14 @@ func TestReportSaysWhatGalleryHas(t *testing.T) {
 		k.bring("a.csv", "E,b.jpg,", Replace, "replaced", "E=b")
 		k.bring("a.csv", "E,a.jpg,", Replace, "replaced", "E=a")
 		k.bring("a.csv", "E,b.jpg,", Replace, "replaced", "E=b")
+
+		k = d.open(50) // unregistered, and brought in by jobs
+		k.bring("job1.csv", "E,a.jpg, ,b.jpg,", Skip, "registered registered", "=b E=a")
+		for _, row := range k.report(filepath.Join(k.dir, "job1.csv.report.csv")) {
+			must.Do(t, k.Unregister(t.Context(), row[3]))
+		}
+		k.bring("job2.csv", "E,a.jpg, ,b.jpg,", Skip, "registered registered", "=b E=a")
+		k.bring("job2.csv", "E,a.jpg,2190-01-01 ,b.jpg,", Replace, "replaced registered", "=b E=a-2190")
 
 		k = d.open(50) // unregistered: the list's own run is over, another one registers in truth
 		k.bring("a.csv", "E,a.jpg, ,b.jpg,", Skip, "registered registered", "=b E=a")
