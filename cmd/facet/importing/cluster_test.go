@@ -195,6 +195,12 @@ func TestReportSaysWhatGalleryHas(t *testing.T) {
 		k.bring("a.csv", "E,c.jpg, ,b.jpg,2191-01-01", Replace, "replaced replaced", "=b-2191 E=c")
 		k.bring("a.csv", "E,c.jpg, E,a.jpg, ,b.jpg,", Replace, "replaced added replaced", "=b E=ac")
 		k.bring("a.csv", "E,c.jpg, E,b.jpg, ,b.jpg,", Replace, "replaced replaced replaced", "=b E=bc")
+
+		k = d.open(50) // another photo in the same file
+		k.bring("a.csv", "E,a.jpg,", Skip, "registered", "E=a")
+		k.write("a.jpg", "c")
+		k.bring("a.csv", "E,a.jpg,", Skip, "skipped", "E=a")
+		k.bring("a.csv", "E,a.jpg,", Replace, "replaced", "E=c")
 	})
 }
 
@@ -214,6 +220,8 @@ func TestImportWithoutStateIsAnotherRun(t *testing.T) {
 		state := filepath.Join(k.dir, "a.csv.report.csv.state")
 		must.Do(t, os.Truncate(state, 65)) // as a crash leaves it: the run's identity, without the last rows
 		f("registered registered", "=b E=a", false)
+		must.Do(t, os.Truncate(state, 65))
+		k.bring("a.csv", "E,a.jpg,2190-01-01 ,b.jpg,", Skip, "skipped registered", "=b E=a")
 		must.Do(t, os.Remove(state))
 		f("skipped registered", "=b =b E=a", true)
 	})
