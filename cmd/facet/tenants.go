@@ -36,7 +36,7 @@ func newTenantCreate() *cobra.Command {
 		Short: "create a tenant and its first access key; the secret is shown once",
 		Long: "Create a tenant and its first access key, an admin's. The secret is shown once, or written with --save into a\n" +
 			"profile: a file with the nodes' URLs, their authority and the access key. The tenant's commands need no more.",
-		Example: "  facet tenant create bank --save bank.json\n  facet gallery create staff --profile bank.json",
+		Example: "  facet tenant create bank --save bank.json\n  facet gallery create staff --size 5000 --profile bank.json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 	}
 	var save saving
@@ -61,7 +61,7 @@ func newTenantCreate() *cobra.Command {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant      %s (%s)\naccess key  %s\n%s",
 			keys.Name, keys.Tenant, keys.AccessKey, save.describe(secret))
 		if err == nil && save.name != "" {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "next        facet gallery create NAME --profile %s\n", save.name)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "next        facet gallery create NAME --size FACES --profile %s\n", save.name)
 		}
 		return err
 	})

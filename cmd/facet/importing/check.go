@@ -25,6 +25,7 @@ type check struct {
 	client   *client.Client
 	progress *progress
 	photos   buffers
+	room     *client.GalleryRoom // nil: an older service does not say
 
 	mu    sync.Mutex // guards the fields below
 	found []finding  // by the place of the row
@@ -46,10 +47,11 @@ func Check(ctx context.Context, cfg Config) (CheckSummary, error) {
 		return CheckSummary{}, err
 	}
 	defer c.Close()
-	total, err := count(ctx, cfg.Source)
+	seen, err := lookAt(ctx, cfg.Source, nil)
 	if err != nil {
 		return CheckSummary{}, err
 	}
+	total := seen.rows
 	k := &check{Config: cfg, client: c}
 	for try := 1; ; try++ {
 		k.found, k.sum, k.progress = make([]finding, total), Summary{}, newProgress(cfg.Out, cfg.Terminal, total)
@@ -64,7 +66,7 @@ func Check(ctx context.Context, cfg Config) (CheckSummary, error) {
 		case err != nil:
 			return CheckSummary{}, err
 		default:
-			return reportCheck(cfg, k.found)
+			return reportCheck(cfg, k.found, k.room)
 		}
 	}
 }
@@ -93,8 +95,15 @@ func (k *check) all(ctx context.Context, total int) error {
 
 // rows runs one check: it starts it, sends the rows, and ends it.
 func (k *check) rows(ctx context.Context, total int) error {
+	me, err := whoami(ctx, &k.sender, k.client)
+	if k.room = me.Gallery; err == nil {
+		err = checkRole(me.Role)
+	}
+	if err != nil {
+		return err
+	}
 	var begun client.Check
-	err := k.insist(ctx, func(ctx context.Context) (err error) {
+	err = k.insist(ctx, func(ctx context.Context) (err error) {
 		begun, err = k.client.BeginCheck(ctx)
 		return err
 	})

@@ -3,10 +3,13 @@ package importing
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"facet.internal/client"
 	"facet/cmd/facet/importing/list"
@@ -35,6 +38,11 @@ type task struct {
 	photo  *bytes.Buffer // nil: not read yet
 	key    state.Key
 	person state.Person
+
+	details, file uint64        // as in the state
+	last          uint32        // number of the newest record of the row, plus 1
+	was           *state.Record // what an earlier run or a job has done, nil for nothing
+	replaces      uint32        // number of the record whose event the row replaces, plus 1
 }
 
 // verdict is the state of a person after earlier rows.
@@ -66,6 +74,9 @@ func (r *run) decide(ctx context.Context, t *task) (line, error) {
 	if err := r.refused(); err != nil {
 		return line{}, fmt.Errorf("not tried: %w", err)
 	}
+	if l, done, err := r.correct(ctx, t); done || err != nil {
+		return l, err
+	}
 	v, err := r.verdictOf(t.person)
 	if err != nil {
 		return line{}, err
@@ -76,13 +87,10 @@ func (r *run) decide(ctx context.Context, t *task) (line, error) {
 	case v.known:
 		return skipped(v.subject), nil
 	}
-	if t.photo == nil {
-		t.photo = r.photos.get()
-		if err := t.row.CopyTo(t.photo); err != nil {
-			return line{}, err
-		}
+	p, err := r.photoOf(t)
+	if err != nil {
+		return line{}, err
 	}
-	p := t.registration(r.Tags)
 	if v.ours {
 		l, err := r.change(ctx, t, v.subject, p, Added)
 		if !errors.Is(err, client.ErrNotFound) { // else the person was removed after an earlier run
@@ -97,6 +105,17 @@ func (r *run) decide(ctx context.Context, t *task) (line, error) {
 		r.setVerdict(t.person, verdict{open: t.row.Number})
 	}
 	return l, err
+}
+
+// photoOf reads the photo again if it was dropped, and returns what is registered of the row.
+func (r *run) photoOf(t *task) (client.Photo, error) {
+	if t.photo == nil {
+		t.photo = r.photos.get()
+		if err := t.row.CopyTo(t.photo); err != nil {
+			return client.Photo{}, err
+		}
+	}
+	return t.registration(r.Tags), nil
 }
 
 // tried is first. Until the service has shown that it knows external ids, one row after the
@@ -129,7 +148,7 @@ func (r *run) tried(ctx context.Context, t *task, p client.Photo) (line, error) 
 // sends the photo. Not earlier: the newest persons of an import whose machine lost power
 // are known, but the state does not have them; the Idempotency-Key tells.
 func (r *run) first(ctx context.Context, t *task, p client.Photo) (line, error) {
-	if r.knownInRow.Load() >= askAfter {
+	if r.knownInRow.Load() >= askAfter && mayChange(r.role) {
 		if l, known, err := r.known(ctx, t, p); known || err != nil {
 			return l, err
 		}
@@ -139,11 +158,26 @@ func (r *run) first(ctx context.Context, t *task, p client.Photo) (line, error) 
 		r.knownInRow.Store(0)
 		return l, err
 	}
+	if !mayChange(r.role) { // it can't ask
+		if subject, ok := holder(err); ok {
+			return skipped(subject), nil
+		}
+		return l, err
+	}
 	if l, known, err2 := r.known(ctx, t, p); known || err2 != nil {
 		r.knownInRow.Add(1)
 		return l, err2
 	}
 	return l, err // the application's guard knows the face
+}
+
+// holder returns the subject that has the external id, as the refusal names it. ok is false for a
+// refusal by the application's guard.
+func holder(refusal error) (subject id.UUID, ok bool) {
+	e, _ := errors.AsType[*client.Error](refusal)
+	_, text, ok := strings.Cut(e.Message, "externalId: ")
+	subject, err := id.Parse(strings.TrimSuffix(text, "."))
+	return subject, ok && err == nil
 }
 
 // errNoExternalIDs is returned when the service ignores external ids.
@@ -152,11 +186,7 @@ var errNoExternalIDs = errors.New("the service knows no external ids: upgrade al
 // subjectOf returns the id of the subject with the row's external id. ok is false if there
 // is none.
 func (r *run) subjectOf(ctx context.Context, t *task) (subject id.UUID, ok bool, err error) {
-	var got client.SubjectList
-	err = r.insist(ctx, func(ctx context.Context) (err error) {
-		got, err = r.client.SubjectsWith(ctx, t.row.ExternalID)
-		return err
-	})
+	got, err := r.entries(ctx, t.row.ExternalID)
 	if err != nil || len(got.Subjects) == 0 {
 		return subject, false, err
 	}
@@ -167,6 +197,15 @@ func (r *run) subjectOf(ctx context.Context, t *task) (subject id.UUID, ok bool,
 		return subject, false, fmt.Errorf("read the subject's id: %w", err)
 	}
 	return subject, true, nil
+}
+
+// entries returns the active events of the subject with an external id.
+func (r *run) entries(ctx context.Context, externalID string) (got client.SubjectList, err error) {
+	err = r.insist(ctx, func(ctx context.Context) (err error) {
+		got, err = r.client.SubjectsWith(ctx, externalID)
+		return err
+	})
+	return got, err
 }
 
 // known does what is told for a person whom the gallery knows. known is false for others.
@@ -188,7 +227,7 @@ func (r *run) known(ctx context.Context, t *task, p client.Photo) (l line, known
 }
 
 func skipped(subject id.UUID) line {
-	return line{outcome: Skipped, subject: subject, reason: "the gallery knew this external id before"}
+	return line{outcome: Skipped, subject: subject, reason: "the gallery knew this external id before: --known replace or add brings the photo in"}
 }
 
 // register makes a subject.
@@ -207,10 +246,11 @@ func (r *run) change(ctx context.Context, t *task, subject id.UUID, p client.Pho
 	})
 }
 
-// write sends a write under the row's key, and keeps its outcome in the state.
+// write sends a write under a key of the run and the row, and keeps its outcome in the state.
 func (r *run) write(ctx context.Context, t *task, o Outcome, send func(context.Context) (client.Registered, error)) (line, error) {
 	var got client.Registered
-	keyed := client.WithIdempotencyKey(ctx, "import-"+hex.EncodeToString(t.key[:]))
+	key := sha256.Sum256(fmt.Appendf(nil, "%x %x %x %d", r.state.Run, t.key, t.details, t.last))
+	keyed := client.WithIdempotencyKey(ctx, "import-"+hex.EncodeToString(key[:16]))
 	err := r.insist(keyed, func(ctx context.Context) (err error) {
 		got, err = send(ctx)
 		return err
@@ -219,7 +259,8 @@ func (r *run) write(ctx context.Context, t *task, o Outcome, send func(context.C
 		return line{}, err
 	}
 	r.gate.answered()
-	rec := state.Record{Key: t.key, Person: t.person, Kind: kinds[o], Quality: float64(got.Attributes.FaceQualityScore)}
+	rec := t.record(kinds[o])
+	rec.Quality = float64(got.Attributes.FaceQualityScore)
 	var err1, err2 error
 	rec.Subject, err1 = id.Parse(got.ID)
 	rec.Event, err2 = id.Parse(got.EventID)
@@ -230,6 +271,11 @@ func (r *run) write(ctx context.Context, t *task, o Outcome, send func(context.C
 		return line{}, err
 	}
 	return line{outcome: o, subject: rec.Subject, event: rec.Event, quality: rec.Quality}, nil
+}
+
+// record returns what the state keeps of the row, without ids and quality.
+func (t *task) record(k state.Kind) state.Record {
+	return state.Record{Key: t.key, Person: t.person, Kind: k, Details: t.details, File: t.file, At: time.Now(), Replaces: t.replaces}
 }
 
 var (

@@ -30,25 +30,19 @@ func (r *run) feed(ctx context.Context) error {
 		place++
 		if row.Err == nil {
 			t.photo = r.photos.get()
-			row.Err = t.identify(r.gallery, equal)
+			row.Err = t.identify(r.gallery, r.Tags, equal)
 		}
 		if row.Err != nil {
 			r.drop(&t)
 			r.report.add(t.place, line{row: row, outcome: Failed, reason: row.Err.Error()})
 			continue
 		}
-		rec, done, err := r.earlier(t.key)
-		if err != nil {
+		if err := r.recall(&t); err != nil {
 			return err
 		}
-		if done && rec.Kind != state.Left {
+		if t.was != nil && !r.doubts(&t) {
 			r.drop(&t)
-			r.before.Add(1)
-			l := line{row: row, outcome: outcomes[rec.Kind], subject: rec.Subject, event: rec.Event, quality: rec.Quality, earlier: rec.Earlier}
-			if l.reason = "by a job"; l.earlier {
-				l.reason = "by an earlier run"
-			}
-			r.report.add(t.place, l)
+			r.report.add(t.place, r.wasIn(*t.was, row))
 			continue
 		}
 		if !r.queue(&t) {
@@ -61,9 +55,36 @@ func (r *run) feed(ctx context.Context) error {
 	return nil
 }
 
+// recall sets what an earlier run, or a job, has done with the row.
+func (r *run) recall(t *task) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec, done, err := r.state.Find(t.key)
+	if done && rec.Kind != state.Left {
+		t.was = &rec
+	}
+	t.last = r.state.Last(t.key)
+	return err
+}
+
+// wasIn returns the line of a row that an earlier run, or a job, has brought in.
+func (r *run) wasIn(rec state.Record, row list.Row) line {
+	r.before.Add(1)
+	l := line{row: row, outcome: outcomes[rec.Kind], subject: rec.Subject, event: rec.Event, quality: rec.Quality, earlier: rec.Earlier}
+	if l.reason = "by a job"; l.earlier {
+		l.reason = "by an earlier run " + when(rec)
+	}
+	return l
+}
+
+// when returns the time of a record, for people.
+func when(rec state.Record) string {
+	return "on " + rec.At.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
+
 // identify reads the photo and sets the keys of the row: the hash of gallery, external id
-// and photo, and the row's place among equal ones.
-func (t *task) identify(gallery uint64, equal map[uint64]uint32) error {
+// and photo, and the row's place among equal ones. tags are those of all rows.
+func (t *task) identify(gallery uint64, tags []string, equal map[uint64]uint32) error {
 	if err := t.row.CopyTo(t.photo); err != nil {
 		return err
 	}
@@ -72,8 +93,14 @@ func (t *task) identify(gallery uint64, equal map[uint64]uint32) error {
 	hash := binary.BigEndian.Uint64(content[:])
 	whole := sha256.Sum256(binary.BigEndian.AppendUint32(content[:], equal[hash]))
 	equal[hash]++
-	t.key, t.person = state.Key(whole[:16]), personOf(t.row)
+	t.key, t.person, t.file = state.Key(whole[:16]), personOf(t.row), fileOf(t.row)
+	t.details = xxhash.Sum64(fmt.Appendf(nil, "%q %d %q", t.tags(tags), t.row.Expires.UnixMilli(), t.row.UserData))
 	return nil
+}
+
+// fileOf returns the hash of a row's external id and file name.
+func fileOf(row list.Row) uint64 {
+	return xxhash.Sum64(fmt.Appendf(nil, "%q %q", row.ExternalID, row.File))
 }
 
 func personOf(row list.Row) state.Person {
@@ -147,6 +174,13 @@ func (r *run) earlier(k state.Key) (state.Record, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state.Find(k)
+}
+
+// has reports whether the import made or changed a person.
+func (r *run) has(p state.Person) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state.Has(p)
 }
 
 // keep keeps what became of a row.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,10 @@ type Config struct {
 	AtOnce int
 	// Report is the file that says what became of each row. The state lies beside it.
 	Report string
+	// Grow makes the places that the gallery lacks. Where is the flags that name the profile, for
+	// a command to type next.
+	Grow  bool
+	Where string
 	// Bucket is the URL of the tenant's place in the object store, or empty: then no job
 	// is used. Keep keeps the copies there.
 	Bucket string
@@ -58,6 +63,8 @@ type run struct {
 	gallery  uint64 // hash of the API key
 	report   *report
 	progress *progress
+	look     look
+	role     string         // of the access key; "" if the service does not say
 	work     sync.WaitGroup // the rows under way
 	// requests is the context of requests. It ends graceTime after the import is
 	// interrupted, and when the import gives up, with the cause.
@@ -67,6 +74,7 @@ type run struct {
 	knownInRow atomic.Int32 // the newest persons that were known
 	shown      atomic.Bool  // the service knows external ids
 	trial      sync.Mutex   // held by the one row that finds out
+	changed    atomic.Int32 // rows that were changed in the list and skipped
 	refusal    atomic.Pointer[error]
 	photos     buffers
 
@@ -98,24 +106,22 @@ func Run(ctx context.Context, cfg Config) (sum Summary, err error) {
 		return sum, err
 	}
 	defer c.Close()
-	total, err := count(ctx, cfg.Source)
-	if err != nil {
-		return sum, err
-	}
 	hash := sha256.Sum256([]byte("facet import " + cfg.Client.APIKey))
 	r := &run{
-		Config: cfg, client: c, gallery: binary.BigEndian.Uint64(hash[:]),
-		progress: newProgress(cfg.Out, cfg.Terminal, total), verdicts: map[state.Person]verdict{}, waiting: map[state.Person][]task{},
+		Config: cfg, client: c, gallery: binary.BigEndian.Uint64(hash[:]), verdicts: map[state.Person]verdict{}, waiting: map[state.Person][]task{},
 	}
 	r.begin(cfg)
 	if r.state, err = state.Open(cfg.Report+stateSuffix, r.gallery); err != nil {
 		return sum, err
 	}
 	defer func() { err = errors.Join(err, r.state.Close()) }()
-	if r.report, err = createReport(cfg.Report); err != nil {
+	err = r.all(ctx)
+	if r.report == nil { // nothing was begun
+		if r.state.New {
+			err = errors.Join(err, os.Remove(cfg.Report+stateSuffix))
+		}
 		return sum, err
 	}
-	err = r.all(ctx)
 	r.progress.close()
 	err = errors.Join(err, r.report.close())
 	for _, failure := range r.report.failures {
@@ -124,24 +130,10 @@ func Run(ctx context.Context, cfg Config) (sum Summary, err error) {
 	if more := r.report.sum.Failed - len(r.report.failures); more > 0 {
 		fmt.Fprintf(cfg.Out, "… and %d more\n", more)
 	}
+	if n := r.changed.Load(); n > 0 {
+		fmt.Fprintf(cfg.Out, "rows that were changed in the list since they were imported, and are skipped: %d; --known replace brings in what the list has now\n", n)
+	}
 	return r.report.sum, err
-}
-
-// count reads the source once, for the time left.
-func count(ctx context.Context, s *list.Source) (rows int, err error) {
-	for _, err := range s.Rows() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return rows, err
-		}
-		rows++
-	}
-	if rows == 0 {
-		return 0, errors.New("there is no row and no photo to import")
-	}
-	return rows, nil
 }
 
 // all carries out all rows, first by jobs if there is an object store.
@@ -156,6 +148,10 @@ func (r *run) all(ctx context.Context) error {
 		case <-requests.Done():
 		}
 	})()
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	defer r.see(ctx)
 	if r.Bucket != "" {
 		if err := r.throughJobs(ctx); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"facet.internal/client"
 	"facet/cmd/facet/importing/list"
+	"facet/cmd/facet/importing/state"
 	"facet/internal/must"
 )
 
@@ -259,8 +260,12 @@ func TestEqualRowsHaveKeysOfTheirOwn(t *testing.T) {
 		for row, err := range s.Rows() {
 			t1 := task{row: row, photo: new(bytes.Buffer)}
 			must.Do(t, err)
-			must.Do(t, t1.identify(gallery, equal))
+			must.Do(t, t1.identify(gallery, nil, equal))
 			all = append(all, fmt.Sprintf("%x", t1.key))
+			b := batch{key: state.Key{1}}
+			if r, err := b.readFile(b.file(t1)); err != nil || r.Key != t1.key || r.Person != t1.person || r.Details != t1.details || r.File != t1.file {
+				t.Errorf("the copy of row %d is of %+v, %v", row.Number, r, err)
+			}
 		}
 		return all
 	}

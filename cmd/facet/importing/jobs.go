@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -48,8 +47,8 @@ type jobs struct {
 	done   atomic.Int64
 }
 
-// batch is the photos of one job. Its key is the hash of the rows' keys, so the same rows
-// are the same job, also after a crash.
+// batch is the photos of one job. Its key is the hash of the run and the rows, so the same rows of
+// a run are the same job, also after a crash.
 type batch struct {
 	key   state.Key
 	tasks []task
@@ -62,19 +61,20 @@ func (b *batch) place() string { return placePrefix + hex.EncodeToString(b.key[:
 // file returns the name of a row's copy. A name of its own would tell who it is, and the
 // service may refuse it.
 func (b *batch) file(t task) string {
-	return fmt.Sprintf("%s/%x-%016x", b.place(), t.key[:], uint64(t.person))
+	return fmt.Sprintf("%s/%x-%016x-%016x-%016x", b.place(), t.key[:], uint64(t.person), t.details, t.file)
 }
 
 // readFile returns the row's keys in the name of a copy.
 func (b *batch) readFile(name string) (r state.Record, err error) {
 	text, ok := strings.CutPrefix(name, b.place()+"/")
-	key, person, ok2 := strings.Cut(text, "-")
-	raw, err1 := hex.DecodeString(key)
-	number, err2 := strconv.ParseUint(person, 16, 64)
-	if !ok || !ok2 || errors.Join(err1, err2) != nil || len(raw) != len(r.Key) {
+	var key []byte
+	var person uint64
+	t := task{}
+	if _, err := fmt.Sscanf(text, "%32x-%16x-%16x-%16x", &key, &person, &t.details, &t.file); !ok || err != nil || len(key) != len(t.key) {
 		return r, fmt.Errorf("the job has a photo %q that it was not given", name)
 	}
-	return state.Record{Key: state.Key(raw), Person: state.Person(number)}, nil
+	t.key, t.person = state.Key(key), state.Person(person)
+	return t.record(state.Left), nil
 }
 
 // show shows the results of jobs, or the copies before there is one.
@@ -149,10 +149,13 @@ func (j *jobs) all(ctx context.Context) error {
 func (j *jobs) batches(each func(*batch) error) error {
 	equal, seen := map[uint64]uint32{}, map[state.Person]bool{}
 	b, hash := &batch{}, sha256.New()
+	hash.Write(j.state.Run[:])
 	full := func() error {
 		b.key = state.Key(hash.Sum(nil)[:16])
 		err := each(b)
-		b, hash = &batch{}, sha256.New()
+		b = &batch{}
+		hash.Reset()
+		hash.Write(j.state.Run[:])
 		return err
 	}
 	for row, err := range j.Source.Rows() {
@@ -164,7 +167,7 @@ func (j *jobs) batches(each func(*batch) error) error {
 			continue
 		}
 		t.photo = j.photos.get()
-		err := t.identify(j.gallery, equal)
+		err := t.identify(j.gallery, j.Tags, equal)
 		j.drop(&t)
 		if err != nil { // the second part reports it
 			continue
@@ -172,7 +175,7 @@ func (j *jobs) batches(each func(*batch) error) error {
 		if slices.ContainsFunc(t.tags(j.Tags), func(tag string) bool { return !slices.Contains(j.tags, tag) }) {
 			continue
 		}
-		again := t.person != 0 && seen[t.person]
+		again := t.person != 0 && (seen[t.person] || j.has(t.person))
 		seen[t.person] = true
 		if _, had, err := j.earlier(t.key); had || again || err != nil {
 			if err != nil {
@@ -181,7 +184,7 @@ func (j *jobs) batches(each func(*batch) error) error {
 			continue
 		}
 		b.tasks = append(b.tasks, t)
-		hash.Write(t.key[:])
+		fmt.Fprintf(hash, "%x %x", t.key, t.details)
 		if len(b.tasks) == jobItems {
 			if err := full(); err != nil {
 				return err
@@ -282,7 +285,6 @@ func (j *jobs) take(b *batch, rec client.BulkRecord) error {
 	if err != nil {
 		return err
 	}
-	r.Kind = state.Left
 	if rec.RegisterStatus == "Success" {
 		var err1, err2 error
 		r.Kind = state.Registered

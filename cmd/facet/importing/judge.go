@@ -30,17 +30,21 @@ type CheckSummary struct {
 	Skipped    int `json:"skipped"`
 	Doubles    int `json:"doubles"`
 	// InList are the doubles of other rows, InGallery those of enrolled subjects. A row may be both.
-	InList    int    `json:"doublesInList"`
-	InGallery int    `json:"doublesInGallery"`
-	Failed    int    `json:"failed"`
-	Report    string `json:"report"`
+	InList    int `json:"doublesInList"`
+	InGallery int `json:"doublesInGallery"`
+	Failed    int `json:"failed"`
+	// PlacesMissing is how many faces more than the gallery's free places the import would enrol.
+	PlacesMissing int    `json:"placesMissing"`
+	Report        string `json:"report"`
+
+	room string // how to make the places
 }
 
 // Print prints the summary for people.
 func (s CheckSummary) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d rows would be: %d registered, %d added to persons, %d replaced, %d skipped, %d failed\n"+
-		"%d doubles: %d of other rows, %d of enrolled persons\nreport: %s\n",
-		s.Rows, s.Registered, s.Added, s.Replaced, s.Skipped, s.Failed, s.Doubles, s.InList, s.InGallery, s.Report)
+		"%d doubles: %d of other rows, %d of enrolled persons\n%sreport: %s\n",
+		s.Rows, s.Registered, s.Added, s.Replaced, s.Skipped, s.Failed, s.Doubles, s.InList, s.InGallery, s.room, s.Report)
 	return err
 }
 
@@ -51,6 +55,7 @@ type judge struct {
 	same  []map[int]int    // by place: other rows with the same person, with their scores
 	seen  map[string]Known // external ids of earlier rows, with what becomes of their persons
 	sum   CheckSummary
+	need  int // places that the rows need
 }
 
 // judged is a row of the report.
@@ -102,6 +107,9 @@ func (j *judge) row(at int) judged {
 	if f.checked.Known != "" {
 		out.subject, out.externalID = f.checked.Known, f.row.ExternalID
 		out.reasons = append(out.reasons, "the gallery knows this external id")
+	}
+	if out.outcome == Registered || out.outcome == Added {
+		j.need++
 	}
 	inList, inGallery := false, false
 	for _, other := range out.same {
@@ -190,7 +198,7 @@ func (j *judge) count(o Outcome) {
 }
 
 // reportCheck writes what an import would do with each row. An older report is replaced.
-func reportCheck(cfg Config, found []finding) (sum CheckSummary, err error) {
+func reportCheck(cfg Config, found []finding, room *client.GalleryRoom) (sum CheckSummary, err error) {
 	f, err := os.OpenFile(cfg.Report, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return sum, err // the error names the file
@@ -214,6 +222,10 @@ func reportCheck(cfg Config, found []finding) (sum CheckSummary, err error) {
 		fmt.Fprintf(cfg.Out, "… and %d more\n", shown-failuresMax)
 	}
 	out.Flush()
+	if room != nil && j.need > room.Size-room.Count {
+		j.sum.PlacesMissing = j.need - (room.Size - room.Count)
+		j.sum.room = lacks(cfg, *room, j.need) + "\n"
+	}
 	j.sum.Report = cfg.Report
 	return j.sum, errors.Join(out.Error(), buffer.Flush(), f.Sync(), f.Close())
 }

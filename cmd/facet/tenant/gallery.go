@@ -40,7 +40,7 @@ func newGalleryList() *cobra.Command {
 			return err
 		}
 		titles := []string{"GALLERY", "ID", "FACES", "SIZE", "KEPT", "PURPOSE OR DESCRIPTION"}
-		return printList(s, list, "there is no gallery yet: facet gallery create NAME", titles, func(g client.Gallery, limit int) []string {
+		return printList(s, list, "there is no gallery yet: facet gallery create NAME --size FACES", titles, func(g client.Gallery, limit int) []string {
 			return []string{table.Shorten(g.Name, limit), g.ID, strconv.Itoa(g.Count), strconv.Itoa(g.Size), kept(g.RetentionDays), table.Shorten(cmp.Or(g.Purpose, g.Description), limit)}
 		})
 	})

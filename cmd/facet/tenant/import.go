@@ -31,8 +31,8 @@ A folder is searched for photos, with those below it; each photo is a subject of
 
 The report says of each row what became of it. A row that fails ends nothing. The exit status is 0 only
 if all rows are in. After Ctrl-C, a crash or failed rows, the same command goes on: rows that are in are
-not sent again. It remembers them in a file beside the report; without that file, photos without an
-external id are registered again.
+not sent again. It remembers them in a file beside the report, LIST.report.csv.state; without that file,
+photos without an external id are registered again.
 
 With --check nothing is brought in. The command says of each row what an import would do, which rows show
 the same person, and which show somebody who is enrolled. The exit status is 0 only if every row would go
@@ -60,6 +60,7 @@ func newImport() *cobra.Command {
 	set.StringVar(&f.known, "known", string(importing.Skip), "a person whom the gallery knows by the external id: skip, replace or add (another event)")
 	set.StringSliceVar(&f.Tags, "tag", nil, "tag for all photos; may be repeated")
 	set.StringVar(&f.Report, "report", "", "file for the report (default: LIST.report.csv, or LIST.check.csv, beside the list or folder)")
+	set.BoolVar(&f.Grow, "grow", false, "raise the gallery's size first if it has too few places (an admin's access key)")
 	set.IntVar(&f.AtOnce, "at-once", 0, "requests under way (default: as many as make it fast)")
 	set.StringVar(&f.Bucket, "bucket", "", "URL of the tenant's place in the object store: jobs register the photos, which are copied there")
 	set.BoolVar(&f.Keep, "keep", false, "leave the copies in the object store")
@@ -70,6 +71,9 @@ func newImport() *cobra.Command {
 		}
 		if f.AtOnce < 0 {
 			return cli.Misuse(errors.New("--at-once is a number from 1 on"))
+		}
+		if f.check && f.Grow {
+			return cli.Misuse(errors.New("--check changes nothing: leave --grow out"))
 		}
 		if f.check && f.Bucket != "" {
 			return cli.Misuse(errors.New("--check sends the photos itself: leave --bucket out"))
@@ -90,6 +94,7 @@ func (f *importFlags) run(ctx context.Context, s *session, args []string) (err e
 			return err
 		}
 	}
+	f.Where = s.flags()
 	f.Client, f.Words, f.Out, f.Terminal = s.cfg, words, s.cmd.ErrOrStderr(), process.IsTerminal(os.Stderr)
 	if f.check {
 		return f.runCheck(ctx, s)
@@ -124,6 +129,8 @@ func (f *importFlags) runCheck(ctx context.Context, s *session) error {
 		return errors.New("import: interrupted: nothing was brought in; the same command checks all rows again")
 	case err != nil:
 		return fmt.Errorf("import: %w", words(err))
+	case sum.PlacesMissing > 0:
+		return fmt.Errorf("import: places missing: %d; of %d rows %d would fail and %d are doubles: the report says which", sum.PlacesMissing, sum.Rows, sum.Failed, sum.Doubles)
 	case sum.Failed+sum.Doubles > 0:
 		return fmt.Errorf("import: of %d rows %d would fail and %d are doubles: the report says which", sum.Rows, sum.Failed, sum.Doubles)
 	}

@@ -144,7 +144,7 @@ func findGallery(ctx context.Context, c *client.Client, named string) (client.Ga
 	}
 	switch {
 	case len(list) == 0:
-		return client.Gallery{}, errors.New("there is no gallery yet: facet gallery create NAME")
+		return client.Gallery{}, errors.New("there is no gallery yet: facet gallery create NAME --size FACES")
 	case named == "" && len(list) == 1:
 		return list[0], nil
 	case named == "":

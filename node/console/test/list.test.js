@@ -34,6 +34,14 @@ test("a list is read with its quotes, marks and separators", async () => {
   }
 });
 
+test("names in Unicode's form D, of a Mac's folders, are brought to form C", async () => {
+  const d = "Zoe\u0308";
+  const some = folder(`people/${d}/1.jpg`);
+  const list = new File([`external_id,file,tags\n${d},${d.normalize("NFC")}/1.jpg,${d};x\n`], "list.csv");
+  const all = [...(await rowsOfList(list, some)), ...rowsOfFolder(some, true)];
+  assert.deepEqual(all.map((r) => [r.externalId, r.tags.join(), r.file]), [["Zo\u00eb", "Zo\u00eb,x", some[0]], ["Zo\u00eb", "", some[0]]]);
+});
+
 test("rows that can't be used say why", async () => {
   const text = "file,user_data,expires\nnone.jpg,,\n3.jpg,{,\n3.jpg,,soon\n3.jpg,,\n";
   assert.deepEqual((await rows(text)).map((r) => r.problem), [texts.list.noFile, texts.list.noJSON, texts.list.noTime, undefined]);

@@ -73,10 +73,10 @@ export async function rowsOfList(list, files) {
  * @returns {Row}
  */
 function rowOf(row, value, known) {
-  const name = value('file').replaceAll('\\', '/').replace(/^\.\//, '')
+  const name = formC(value('file')).replaceAll('\\', '/').replace(/^\.\//, '')
   const file = known.get(name)
   /** @type {Row} */
-  const out = { row, name, externalId: value('external_id'), file, tags: value('tags').split(';').map((tag) => tag.trim()).filter(Boolean), userData: undefined, expires: undefined }
+  const out = { row, name, externalId: formC(value('external_id')), file, tags: formC(value('tags')).split(';').map((tag) => tag.trim()).filter(Boolean), userData: undefined, expires: undefined }
   if (!file) out.problem = t.noFile
   if (value('user_data')) {
     try {
@@ -106,7 +106,10 @@ function byPath(files) {
 }
 
 /** @param {File} file */
-const pathOf = (file) => file.webkitRelativePath || file.name
+const pathOf = (file) => formC(file.webkitRelativePath || file.name)
+
+/** Returns a name in Unicode's form C, which the service asks for. Folders of a Mac have form D. @param {string} name */
+const formC = (name) => name.normalize('NFC')
 
 /**
  * Splits a line of CSV.

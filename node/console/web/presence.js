@@ -65,6 +65,6 @@ export function watchPresence(onAway) {
     if (away()) onAway()
   }
   for (const kind of TOUCHES) addEventListener(kind, () => (away() ? onAway() : touch()), { capture: true, passive: true })
-  addEventListener('storage', (e) => (e.key === NAME || e.key === null) && look())
+  addEventListener('storage', (e) => (e.key === NAME || e.key === null) && e.newValue === null && onAway()) // also during work
   setInterval(look, LOOK)
 }
