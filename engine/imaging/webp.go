@@ -101,15 +101,15 @@ func configWebP(c *Config, data []byte) error {
 	if err != nil {
 		return err
 	}
+	if animated && len(frames) == 0 {
+		return errNoPicture
+	}
+	if animated {
+		p = frames[0]
+	}
 	canvas, err := webp.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return err
-	}
-	if animated {
-		if len(frames) == 0 {
-			return errNoPicture
-		}
-		p = frames[0]
 	}
 	frame, err := webp.DecodeConfig(p.file())
 	switch {
@@ -120,13 +120,7 @@ func configWebP(c *Config, data []byte) error {
 	case animated && p.end != p.at.Add(image.Pt(frame.Width, frame.Height)):
 		return errors.New("its first frame has another size than announced")
 	}
-	c.Width, c.Height = canvas.Width, canvas.Height
-	pixels := int64(c.Width) * int64(c.Height)
-	c.fixedBytes = webpTables + int64(len(data)) + webpLossyBytes*pixels
-	if p.lossless {
-		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
-		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
-	}
+	c.Width, c.Height, c.fixedBytes = canvas.Width, canvas.Height, p.memory(&canvas, len(data))
 	decode := func([]byte) (image.Image, error) {
 		if p.codes != nil {
 			if err := checkCodes(p.codes, frame.Width, frame.Height); err != nil {
@@ -139,6 +133,16 @@ func configWebP(c *Config, data []byte) error {
 		c.source = firstFrame(decode)
 	}
 	return nil
+}
+
+// memory returns the bytes that decoding takes, for a canvas and the size of the file.
+func (p *webpPicture) memory(canvas *image.Config, size int) int64 {
+	pixels := int64(canvas.Width) * int64(canvas.Height)
+	if !p.lossless {
+		return webpTables + int64(size) + webpLossyBytes*pixels
+	}
+	groups := min(webpGroupsMax, pixels/16, 8*int64(size)/webpGroupBits)
+	return webpTables + int64(size) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
 }
 
 // walkWebP calls each for all chunks.

@@ -86,7 +86,7 @@ func roleOf(state string) string {
 func (p *Port) Status(ctx context.Context) wire.Status {
 	cluster, founded := p.cfg.Replicas.Meta().Cluster()
 	s := wire.Status{
-		Cluster: cluster.ID, Founded: founded || p.cfg.Replicas.MetaGroup().HasState(), Pack: p.cfg.Pack,
+		Cluster: cluster.ID, Founded: founded, Pack: p.cfg.Pack,
 		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: p.cfg.Replicas.Meta().Level(), Warnings: []string{},
 	}
 	if len(cluster.Signer.WrappedSeed) > 0 {
@@ -109,15 +109,18 @@ func (p *Port) Status(ctx context.Context) wire.Status {
 		}
 		s.Nodes = append(s.Nodes, node)
 	}
-	if s.Founded && !founded { // the records are not read: this node knows itself only
-		s.Nodes = []wire.Member{{ID: p.cfg.Node}}
-	}
 	p.askAll(ctx, s.Nodes, alive)
 	slices.SortFunc(s.Nodes, func(a, b wire.Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
 	p.describe(s.Nodes)
 	lags(s.Nodes)
 	s.Moves = moves(p.cfg.Replicas.Meta().Shards(), s.Nodes)
 	s.Voting = voting(s.Nodes)
+	// A group that is being founded has one entry until it has a leader.
+	if log := p.cfg.Replicas.MetaGroup().Status(); !founded && log.Last > 1 && log.Applied < log.Last {
+		s.Unread = true
+		s.Warnings = append([]string{"this node has not read the records of its cluster: it reaches no majority of the nodes that keep them"}, p.cfg.Alarms()...)
+		return s
+	}
 	s.Warnings = warnings(s)
 	return s
 }
@@ -208,9 +211,6 @@ func warnings(s wire.Status) []string {
 	if !s.Founded {
 		return append(list, "the cluster is not founded yet")
 	}
-	if s.Shards == 0 {
-		list = append(list, "the node that answers has not read the records of its cluster: it reaches no majority of the nodes that keep them")
-	}
 	answering := map[id.Shard]int{}
 	voters := map[id.Shard]int{}
 	for _, node := range s.Nodes {
@@ -230,7 +230,7 @@ func warnings(s wire.Status) []string {
 	list = append(list, linkWarnings(s)...)
 	list = append(list, boundWarnings(s)...)
 	list = append(list, credentialWarnings(s)...)
-	alone := len(s.Nodes) == 1 && s.Shards > 0
+	alone := len(s.Nodes) == 1
 	if alone {
 		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
 	}

@@ -106,8 +106,11 @@ type Move struct {
 type Status struct {
 	Cluster id.Cluster `json:"cluster"`
 	Founded bool       `json:"founded"`
-	Pack    string     `json:"pack"`
-	Shards  int        `json:"shards"`
+	// Unread reports that the cluster is founded, and that the node which answers has not read its
+	// records, because it reaches no majority. The fields of the cluster are zero then.
+	Unread bool   `json:"unread,omitempty"`
+	Pack   string `json:"pack"`
+	Shards int    `json:"shards"`
 	// Replicas is the number of replicas that each shard should have. Voting has the numbers
 	// that vote now, each with its number of shards. Shards without a leader are left out.
 	Replicas int         `json:"replicas"`

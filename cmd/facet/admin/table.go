@@ -22,15 +22,18 @@ import (
 func Write(w io.Writer, s wire.Status) error {
 	head := []string{"cluster " + s.Cluster.String(), "founded", fmt.Sprintf("%d shards × %d", s.Shards, s.Replicas), "model pack " + short(s.Pack)}
 	switch {
+	case s.Unread:
+		head = []string{"a founded cluster", head[3]}
 	case !s.Founded:
 		head[1] = "not founded yet"
-	case s.Shards == 0: // the node that answers has not read them
-		head = []string{"a founded cluster", head[3]}
 	}
 	if slices.ContainsFunc(s.Nodes, func(n wire.Member) bool { return n.SearchMiss > 0 }) {
 		head = append(head, "probable searches")
 	}
 	fmt.Fprintf(w, "%s\n\n", table.Wrap(head, " · ", 0))
+	if s.Unread {
+		return writeWarnings(w, s)
+	}
 	err := table.Write(w, func(limit int) []table.Row {
 		rows := []table.Row{{Cells: nodeTitles}}
 		for _, n := range s.Nodes {

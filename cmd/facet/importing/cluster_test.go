@@ -32,7 +32,7 @@ type desk struct {
 	cfg     client.Config
 	gallery string // its id
 	dir     string
-	bucket  string // of the tenant
+	bucket  string       // of the tenant
 	out     bytes.Buffer // of the last import
 }
 
