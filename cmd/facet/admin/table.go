@@ -27,9 +27,6 @@ func Write(w io.Writer, s wire.Status) error {
 	case s.Shards == 0: // the node that answers has not read them
 		head = []string{"a founded cluster", head[3]}
 	}
-	if slices.ContainsFunc(s.Nodes, func(n wire.Member) bool { return n.SearchMiss > 0 }) {
-		head = append(head, "probable searches")
-	}
 	fmt.Fprintf(w, "%s\n\n", table.Wrap(head, " · ", 0))
 	err := table.Write(w, func(limit int) []table.Row {
 		rows := []table.Row{{Cells: nodeTitles}}
