@@ -19,7 +19,7 @@ GOFLAGS_BUILD := -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
 # Tests that compare kernels with their definition; and with these more of them, of coders and of searches.
 KERNEL_TESTS := KernelGivesPortableBits|KernelGivesSameDeferred|FastestKernel|DeferredRows
-SEARCH_TESTS := $(KERNEL_TESTS)|KernelGives|CoderGives|OnSigns|Hostile|Waiting
+SEARCH_TESTS := $(KERNEL_TESTS)|KernelGives|CoderGives|Hostile|Waiting
 
 ##@ First minutes
 .PHONY: help setup build demo demo-office

@@ -86,9 +86,6 @@ type Config struct {
 	// Spectrum is a property of the pack: for each number of a template, its usual share of the
 	// squared norm. It makes searches faster and changes no answer. nil means unknown.
 	Spectrum []float64
-	// SearchMiss is the probability that a faster search misses a hit. With 0, the default, no
-	// search does.
-	SearchMiss float64
 
 	// Region is the region in the scope of request signatures.
 	Region string
@@ -167,9 +164,6 @@ type Config struct {
 	Settings  func() (map[string]any, error) `json:"-"`
 }
 
-// SearchMissProbable is the SearchMiss for the setting "search-bound: probable".
-const SearchMissProbable = 5e-10
-
 // complete fills empty fields with their defaults. It returns an error for values that can't
 // work.
 func (c Config) complete() (Config, error) {
@@ -188,8 +182,6 @@ func (c Config) complete() (Config, error) {
 		panic("bug: a node needs a logger, an extractor, a score table and a pack")
 	case c.Expect < 0 || c.Shards < 1 || c.Shards > ShardsMax:
 		return c, fmt.Errorf("node: shards must be 1 to %d, and expect not negative", ShardsMax)
-	case !(c.SearchMiss >= 0):
-		return c, errors.New("node: a search can't lose hits with a probability below 0")
 	case c.CheckEvery < 0:
 		return c, errors.New("node: the time between two checks must not be negative")
 	case c.DiskReserve < 0:

@@ -217,17 +217,8 @@ func (n *Node) serving() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.Level), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.Level), Cluster: cluster,
 	}
-}
-
-// searchMiss returns the largest SearchMiss of this node and the others, because any node may have
-// searched a part.
-func searchMiss(own float64, others []membership.Member) float64 {
-	for _, m := range others {
-		own = max(own, m.SearchMiss)
-	}
-	return own
 }
 
 // handOverTimeout is how long a stop waits until other nodes have taken this node's

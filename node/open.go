@@ -272,12 +272,6 @@ func openReplicas(ctx context.Context, n *Node) (stop func() error, err error) {
 			return arena.Close, fmt.Errorf("spectrum of the model pack: %w", err)
 		}
 	}
-	if n.cfg.SearchMiss > 0 {
-		if err := arena.Probable(n.cfg.SearchMiss); err != nil {
-			return arena.Close, fmt.Errorf("bound of searches: %w", err)
-		}
-		n.log.WarnContext(ctx, "searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
-	}
 	n.replicas, err = replicas.Open(replicas.Config{
 		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Beats: n.beats, Resolve: n.resolve, Holder: n.holder,
 		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
@@ -354,7 +348,7 @@ func openAdmin(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.admin, err = admin.Open(ctx, admin.Config{
 		Network: n.cfg.Network, Address: n.cfg.AdminAddress,
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
-		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, CutLinks: n.links.Cut, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
+		Err: n.Err, Serving: n.serving, Alarms: n.alarms, CutLinks: n.links.Cut, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
 		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
 		Placement: n.placement, Keys: n.keys, Backups: n.backups, Audit: n.recorder, Log: n.log, RecentLog: n.cfg.RecentLog, Settings: n.cfg.Settings,
 	})

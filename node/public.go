@@ -51,7 +51,6 @@ func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 		Used:    n.keyUses.Used,
 		Audit:   n.recorder,
 		Crowded: limits.Crowded(n.cfg.Extractor),
-		Miss:    func() float64 { return searchMiss(n.cfg.SearchMiss, n.gossip.Members()) },
 		Quota:   n.quota,
 		Tracer:  n.tracer,
 		Limits: httpapi.Limits{

@@ -152,7 +152,7 @@ func (s *Codes) add(sl *slice, key *seal.Key, o *codes.Opener, p storedPiece, en
 	if err != nil {
 		return err
 	}
-	if c := m.CodingID(); c != p.head.Coding || c == (kernel.CodingID{}) {
+	if m.CodingID() != p.head.Coding {
 		return errCoding
 	}
 	c, err := s.sealed.store.Companion(p.of)

@@ -116,7 +116,7 @@ func (s *Codes) next(least uint64) (save *saving, ok bool) {
 // slice writes pieces of what the segment has of a slice.
 func (w *saving) slice(ctx context.Context, sl *slice) error {
 	key, m := sl.source.key.Load(), sl.templates.present()
-	if key == nil || m == nil || m.CodingID() == (kernel.CodingID{}) {
+	if key == nil || m == nil {
 		return nil
 	}
 	p := piece{

@@ -68,7 +68,6 @@ type Config struct {
 	Node                        id.Node
 	Self                        id.Member
 	Name, Pack, PublicURL, Peer string
-	SearchMiss                  float64
 
 	// Err returns why the node has failed, or nil. Serving returns why it does not serve, or
 	// nil.

@@ -35,7 +35,7 @@ func (p *Port) Own() wire.Member {
 	s := wire.Member{
 		ID: p.cfg.Node, Name: p.cfg.Name, URL: p.cfg.PublicURL, Peer: p.cfg.Peer,
 		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: p.cfg.Alarms(), CutLinks: p.cfg.CutLinks(),
-		Credentials: p.cfg.Keys.Credentials(), SearchMiss: p.cfg.SearchMiss,
+		Credentials: p.cfg.Keys.Credentials(),
 	}
 	for _, state := range p.cfg.Parts() {
 		s.Parts = append(s.Parts, wire.Part(state))
@@ -228,7 +228,6 @@ func warnings(s wire.Status) []string {
 		}
 	}
 	list = append(list, linkWarnings(s)...)
-	list = append(list, boundWarnings(s)...)
 	list = append(list, credentialWarnings(s)...)
 	alone := len(s.Nodes) == 1
 	if alone {
@@ -313,24 +312,6 @@ func linkWarnings(s wire.Status) []string {
 		}
 	}
 	return list
-}
-
-// boundWarnings warns when nodes search with different bounds.
-func boundWarnings(s wire.Status) []string {
-	var probable []string
-	answering := 0
-	for _, node := range s.Nodes {
-		if node.Answers {
-			answering++
-		}
-		if node.SearchMiss > 0 {
-			probable = append(probable, node.Name)
-		}
-	}
-	if n := len(probable); n == 0 || n == answering {
-		return nil
-	}
-	return []string{fmt.Sprintf("searches of %s have probable bounds, those of the other nodes certified ones: set search-bound alike", strings.Join(probable, ", "))}
 }
 
 // credentialWarnings warns of certificates that end soon and of unfinished rotations.

@@ -56,17 +56,3 @@ func TestWarningsGroupShards(t *testing.T) {
 		t.Errorf("the shards have voters %v", got)
 	}
 }
-
-func TestDifferentBoundsWarn(t *testing.T) {
-	t.Parallel()
-	f := func(want []string, nodes ...wire.Member) {
-		t.Helper()
-		if d := cmp.Diff(want, boundWarnings(wire.Status{Nodes: nodes})); d != "" {
-			t.Error(d)
-		}
-	}
-	certified, probable, silent := wire.Member{Name: "a", Answers: true}, wire.Member{Name: "b", Answers: true, SearchMiss: 5e-10}, wire.Member{Name: "c"}
-	f(nil, certified, certified, silent)
-	f(nil, probable, probable, silent)
-	f([]string{"searches of b have probable bounds, those of the other nodes certified ones: set search-bound alike"}, certified, probable, certified)
-}

@@ -66,7 +66,6 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	noteCheck(c, checked)
-	c.miss = c.server.cfg.Miss()
 	text := checkedBody{
 		Row: r.Row, Rows: make([]checkedRow, len(checked.Rows)), Candidates: make([]candidate, len(checked.Candidates)),
 		Attributes: wireAttributes(checked.Attributes), Ignored: wireIgnored(checked.Ignored),

@@ -174,7 +174,6 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 		c.found(found.Subject, found.Score, found.Note)
 	}
 	c.trail.went(result.Searched, result.Attributes)
-	c.miss = c.server.cfg.Miss()
 	text := searchBody{
 		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
 		Probes: c.probed(result.Probes),

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -45,17 +44,11 @@ type call struct {
 	stages  *trace.Request
 	op      *operation // nil until it is known
 	refusal string
-	// miss is the probability that a search has lost a hit.
-	miss float64
 	// committed is where the log has an erasure, if its Index is not 0.
 	committed router.Committed
 	etag      string // of the settings in the answer
 	trail     trail  // what the request's audit record says
 }
-
-// headerSearchBound is the header that says with what probability a search may have
-// lost a hit.
-const headerSearchBound = "Facet-Search-Bound"
 
 // headerCommit is the header that says where the log has an erasure: the group, and an index
 // at or after the entry.
@@ -374,9 +367,6 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	header.Set("X-Request-Id", c.requestID)
 	header.Set(fasthttp.HeaderCacheControl, "no-store")
 	header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
-	if c.miss > 0 {
-		header.Set(headerSearchBound, "probable "+strconv.FormatFloat(c.miss, 'g', -1, 64))
-	}
 	if c.committed.Index > 0 {
 		header.Set(headerCommit, fmt.Sprintf("group=%d, index=%d", c.committed.Group, c.committed.Index))
 	}
@@ -477,7 +467,7 @@ func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
 	header.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
 	if origin, ok := c.header("origin"); ok && s.rules.Load().origins[origin] {
 		header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
-		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, etag, facet-search-bound")
+		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, etag")
 	}
 }
 

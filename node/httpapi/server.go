@@ -159,9 +159,6 @@ type Config struct {
 	// Quota returns what this node grants a tenant now. It must be quick. nil means
 	// Limits.TenantRate and any number of searches.
 	Quota func(id.Tenant) Quota
-	// Miss returns the probability that a search loses a hit. The answer to the
-	// search then states it. Miss must be quick; nil means always 0.
-	Miss func() float64
 	// Tracer samples requests with a right signature. nil samples none.
 	Tracer *trace.Tracer
 	// Log gets faults of the service. nil discards them.
@@ -267,9 +264,6 @@ func defaults(cfg *Config) {
 	}
 	if cfg.Region == "" {
 		cfg.Region = regionDefault
-	}
-	if cfg.Miss == nil {
-		cfg.Miss = func() float64 { return 0 }
 	}
 	if cfg.Quota == nil {
 		rate := cfg.TenantRate

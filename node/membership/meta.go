@@ -58,9 +58,6 @@ type Meta struct {
 	Cluster id.Cluster
 	// MetaVoters names the probable voters of the meta group, at most 7.
 	MetaVoters []id.Node
-	// SearchMiss is the probability that a search of the node loses a hit, usually
-	// 0.
-	SearchMiss float64
 }
 
 // wireMeta is the wire form of Meta: a CBOR map with small integer keys. Nodes that
@@ -78,7 +75,7 @@ type wireMeta struct {
 	Cluster      []byte   `cbor:"10,keyasint,omitempty"`
 	MetaVoters   [][]byte `cbor:"11,keyasint,omitempty"`
 	Level        uint32   `cbor:"12,keyasint,omitempty"`
-	SearchMiss   float64  `cbor:"13,keyasint,omitempty"`
+	// 13 was the probability that a search loses a hit. Nodes up to 0.3 may send it.
 }
 
 // decMode limits how much work the metadata of another node can cause.
@@ -106,7 +103,7 @@ func (m Meta) encode() ([]byte, error) {
 	w := wireMeta{
 		Member: string(m.Member), Incarnation: m.Incarnation, Address: m.Address,
 		PublicURL: m.PublicURL, AdminAddress: m.AdminAddress, Zone: m.Zone,
-		Weight: m.Weight, Pack: m.Pack, Version: m.Version, Level: m.Level, SearchMiss: m.SearchMiss,
+		Weight: m.Weight, Pack: m.Pack, Version: m.Version, Level: m.Level,
 	}
 	if !m.Cluster.IsZero() {
 		w.Cluster = m.Cluster.UUID[:]
@@ -136,7 +133,7 @@ func decodeMeta(b []byte) (Meta, error) {
 	m := Meta{
 		Member: id.Member(w.Member), Incarnation: w.Incarnation, Address: w.Address,
 		PublicURL: w.PublicURL, AdminAddress: w.AdminAddress, Zone: w.Zone,
-		Weight: w.Weight, Pack: w.Pack, Version: w.Version, Level: w.Level, SearchMiss: w.SearchMiss,
+		Weight: w.Weight, Pack: w.Pack, Version: w.Version, Level: w.Level,
 	}
 	switch len(w.Cluster) {
 	case 0:
@@ -167,9 +164,6 @@ func (m Meta) check() error {
 	}
 	if m.Weight == 0 || m.Weight > weightMax {
 		return fmt.Errorf("%w: weight %d is not 1 to %d", ErrMeta, m.Weight, weightMax)
-	}
-	if !(m.SearchMiss >= 0 && m.SearchMiss <= 1) {
-		return fmt.Errorf("%w: searches that lose a share of %v", ErrMeta, m.SearchMiss)
 	}
 	if len(m.MetaVoters) > votersMax {
 		return fmt.Errorf("%w: %d voters", ErrMeta, len(m.MetaVoters))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/memberlist"
 
@@ -27,7 +28,6 @@ func full() Meta {
 		Zone:         "ap-southeast-2a", Weight: weightMax, Pack: "0123456789abcdef", Version: "v1.20.300-rc1",
 		Cluster:    id.Cluster{UUID: id.Random([16]byte{2})},
 		MetaVoters: []id.Node{nodeID(1), nodeID(2), nodeID(3), nodeID(4), nodeID(5)},
-		SearchMiss: 5e-10,
 	}
 }
 
@@ -47,6 +47,21 @@ func TestLongMetadataFits(t *testing.T) {
 	got, err := decodeMeta(b)
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %v %v", cmp.Diff(want, got), err)
+	}
+}
+
+// Nodes up to 0.3 may send the field 13.
+func TestMetadataWithUnknownFieldIsRead(t *testing.T) {
+	t.Parallel()
+	b, err := full().encode()
+	must.Do(t, err)
+	var fields map[uint64]any
+	must.Do(t, cbor.Unmarshal(b, &fields))
+	fields[13] = 5e-10
+	b, err = cbor.Marshal(fields)
+	must.Do(t, err)
+	if got, err := decodeMeta(b); err != nil || !cmp.Equal(got, full()) {
+		t.Errorf("got %v %v", cmp.Diff(full(), got), err)
 	}
 }
 
@@ -72,9 +87,6 @@ func TestBadMetadataIsRefused(t *testing.T) {
 	f("zone", func(m *Meta) { m.Zone = strings.Repeat("z", zoneBytesMax+1) })
 	f("pack", func(m *Meta) { m.Pack = "\x1b[31m" })
 	f("version", func(m *Meta) { m.Version = "\xff" })
-	for _, miss := range []float64{-1e-9, 1.5, math.NaN()} {
-		f("search miss", func(m *Meta) { m.SearchMiss = miss })
-	}
 	f("voters", func(m *Meta) { m.MetaVoters = make([]id.Node, votersMax+1) })
 	f("all too long together", func(m *Meta) {
 		m.PublicURL, m.Zone = strings.Repeat("u", addressBytesMax), strings.Repeat("z", zoneBytesMax)

@@ -163,8 +163,6 @@ type Member struct {
 	CutLinks    []CutLink    `json:"cut_links,omitempty"`
 	Credentials *Credentials `json:"credentials,omitempty"`
 	Parts       []Part       `json:"parts,omitempty"`
-	// SearchMiss is the probability that its searches lose a hit, usually 0.
-	SearchMiss float64 `json:"search_miss,omitempty"`
 }
 
 // CutLink is a link between two nodes that do not reach each other, while a third node

@@ -64,7 +64,7 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 		}
 		searches[i] = s
 		// A tag filter works best before any code is read.
-		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare || s.sure {
+		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare {
 			single = append(single, s)
 		} else {
 			laned = append(laned, s)

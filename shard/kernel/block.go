@@ -19,25 +19,21 @@ const (
 // template, bit for bit, on every processor.
 type CodingID [sha256.Size]byte
 
-// CodingID returns the name of the coding. It is zero if the rotation is a secret of the arena: such
-// codes are of no use to another one.
-func (m *Matrix) CodingID() (c CodingID) {
-	if m.coding.rotation.haar != nil {
-		return c
-	}
-	return m.coding.id()
-}
+// CodingID returns the name of the coding.
+func (m *Matrix) CodingID() CodingID { return m.coding.id() }
 
 func (c *coding) id() CodingID {
 	b := []byte("facet codes ")
 	for _, n := range []int{codesVersion, c.dim, c.coarse, c.fine, c.parts[0], c.parts[1], rotateSeed, rotateRounds, rowMax, rowZero} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
-	for _, x := range []float64{c.step, c.grain, c.kappa} {
+	// The 1 and the 0 stand for parts of a coding that no longer exist. They keep the name, because with
+	// another one a node would encode all its templates again.
+	for _, x := range []float64{c.step, c.grain, 1} {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 	}
 	for p, plane := range c.planes {
-		for _, n := range []int{plane.coarse, plane.fine, plane.signs, plane.first, plane.layout.boundsAt, plane.layout.blockBytes} {
+		for _, n := range []int{plane.coarse, plane.fine, 0, plane.first, plane.layout.boundsAt, plane.layout.blockBytes} {
 			b = binary.LittleEndian.AppendUint64(b, uint64(n))
 		}
 		for _, at := range []axis{c.scales[p].a, c.scales[p].t} {

@@ -139,10 +139,6 @@ func (c *chunk) write(s *shape, at int, e *coded) {
 	for p, plane := range c.planes {
 		shape := &c.coding.planes[p]
 		line := shape.layout.at(group) + 4*slot
-		for i := range shape.signs {
-			binary.LittleEndian.PutUint32(plane[line:], signs(e.codes, i*signNums))
-			line += blockLineBytes
-		}
 		for i := range shape.coarse {
 			binary.LittleEndian.PutUint32(plane[line:], pairs(e.codes, i*planeDims, 2))
 			line += blockLineBytes

@@ -31,14 +31,12 @@ type coder struct {
 	// spread returns the sum of l · (15 − l) for the lower four bits l of all codes, of whole
 	// lines.
 	spread func(row []uint8) int
-	// products multiplies each row of len(v) numbers by v.
-	products func(to []float64, rows []float32, v []float64)
 }
 
 // activeCoder is the fastest coder that this processor runs.
 var activeCoder = &coders()[0]
 
-var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable, spreadPortable, productsPortable}
+var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable, spreadPortable}
 
 // cellKind says which planes have bits of a number.
 type cellKind int
@@ -131,22 +129,6 @@ func spreadPortable(row []uint8) (sum int) {
 		sum += low * (15 - low)
 	}
 	return sum
-}
-
-func productsPortable(to []float64, rows []float32, v []float64) {
-	for i := range to {
-		var sums [coderNums / coderLanes]laneSums
-		row := rows[i*len(v):][:len(v)]
-		for j, x := range v {
-			sums[j/coderLanes%len(sums)][j%coderLanes] += float64(float64(row[j]) * x)
-		}
-		for j, x := range sums[1] {
-			sums[0][j] += x
-			sums[2][j] += sums[3][j]
-			sums[0][j] += sums[2][j]
-		}
-		to[i] = sums[0].sum()
-	}
 }
 
 // rest returns how many numbers at the end are left to the portable code.

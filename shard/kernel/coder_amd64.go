@@ -7,7 +7,7 @@ func coders() []coder {
 	if !cpu.X86.HasAVX2 {
 		return []coder{portableCoder}
 	}
-	return []coder{{"avx2", squaresAVX2, widenAVX2, flipAVX2, hadamardAVX2, codeAVX2, spreadAVX2, productsAVX2}, portableCoder}
+	return []coder{{"avx2", squaresAVX2, widenAVX2, flipAVX2, hadamardAVX2, codeAVX2, spreadAVX2}, portableCoder}
 }
 
 //go:noescape
@@ -27,6 +27,3 @@ func codeAVX2(c *cells)
 
 //go:noescape
 func spreadAVX2(row []uint8) int
-
-//go:noescape
-func productsAVX2(to []float64, rows []float32, v []float64)

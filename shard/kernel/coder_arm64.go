@@ -2,7 +2,7 @@ package kernel
 
 // coders returns the coders that run here, the fastest first. Every arm64 has the instructions.
 func coders() []coder {
-	return []coder{{"neon", squaresNEON, widenNEON, flipNEON, hadamardNEON, codeNEON, spreadNEON, productsNEON}, portableCoder}
+	return []coder{{"neon", squaresNEON, widenNEON, flipNEON, hadamardNEON, codeNEON, spreadNEON}, portableCoder}
 }
 
 //go:noescape
@@ -22,6 +22,3 @@ func codeNEON(c *cells)
 
 //go:noescape
 func spreadNEON(row []uint8) int
-
-//go:noescape
-func productsNEON(to []float64, rows []float32, v []float64)

@@ -25,15 +25,12 @@ type coding struct {
 	planes   [planes]planeShape
 	scales   [planes]scale
 	grain    float64 // 1/step of the row codes
-	// kappa is the κ of doc.go: 1 for certified bounds.
-	kappa float64
 }
 
 // planeShape is the layout of a plane. The coarse lines start at number 0, the fine lines at the
 // number first.
 type planeShape struct {
 	coarse, fine int
-	signs        int // number of lines of signs; then it has no others
 	first        int
 	layout       layout
 	shift        uint64 // of the sums of the plane before; 32 drops these
@@ -58,7 +55,7 @@ const (
 
 func newPlaneShape(coarse, fine, first int, shift uint64) planeShape {
 	bounds := (coarse + fine) * blockLineBytes
-	return planeShape{coarse, fine, 0, first, layout{bounds, bounds + blockSlots*boundBytes}, shift}
+	return planeShape{coarse, fine, first, layout{bounds, bounds + blockSlots*boundBytes}, shift}
 }
 
 // plainCoding returns the coding for templates without a known spectrum.
@@ -83,7 +80,6 @@ func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float
 		rotation: newRotation(s.dim, ends),
 		step:     step,
 		grain:    rowMax / (rowSigma * sigma),
-		kappa:    1,
 	}
 	shift := uint64(0)
 	if fine > coarse || fine == 0 { // the second plane counts quarters of a step, or the first one four

@@ -8,25 +8,18 @@ func kernels() []kernel {
 	// The AVX-512 kernels reuse some loops of AVX2.
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
 		if cpu.X86.HasAVX512VNNI {
-			k := kernel{"avx512 vnni", blocksVNNI, groupsVNNI, nil, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, 0, putAVX512, siftAVX512, fetchRows}
-			if cpu.X86.HasAVX512VBMI {
-				k.signs = signsVBMI
-			}
-			list = append(list, k)
+			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, 0, putAVX512, siftAVX512, fetchRows})
 		}
-		list = append(list, kernel{"avx512", nil, groupsAVX512, nil, rowsAVX2, dotsAVX512, lanesAVX2, turnAVX2, lanesDrop, putAVX512, siftAVX512, fetchRows})
+		list = append(list, kernel{"avx512", nil, groupsAVX512, rowsAVX2, dotsAVX512, lanesAVX2, turnAVX2, lanesDrop, putAVX512, siftAVX512, fetchRows})
 	}
 	if cpu.X86.HasAVX2 {
-		list = append(list, kernel{"avx2", blocksAVX2, groupsAVX2, nil, rowsAVX2, dotsAVX2, lanesAVX2, turnAVX2, lanesDrop, putPortable, siftPortable, fetchRows})
+		list = append(list, kernel{"avx2", blocksAVX2, groupsAVX2, rowsAVX2, dotsAVX2, lanesAVX2, turnAVX2, lanesDrop, putPortable, siftPortable, fetchRows})
 	}
 	return append(list, plain, portable)
 }
 
 //go:noescape
 func blocksVNNI(p *plane)
-
-//go:noescape
-func signsVBMI(p *plane)
 
 //go:noescape
 func groupsVNNI(p *plane)

@@ -6,11 +6,10 @@ import "golang.org/x/sys/cpu"
 func kernels() []kernel {
 	var list []kernel
 	if cpu.ARM64.HasASIMDDP {
-		list = append(list, kernel{"neon dot product", nil, groupsDot, signsNEON, rowsDot, dotsNEON, lanesDot, turnNEON, 0, putPortable, siftPortable, fetchRows})
+		list = append(list, kernel{"neon dot product", nil, groupsDot, rowsDot, dotsNEON, lanesDot, turnNEON, 0, putPortable, siftPortable, fetchRows})
 	}
-	// Every arm64 processor has these instructions. Signs are left out, because their four-register
-	// tables take too long without the dot product.
-	list = append(list, kernel{"neon", nil, groupsNEON, nil, rowsNEON, dotsNEON, nil, nil, 0, putPortable, siftPortable, fetchRows})
+	// Every arm64 processor has these instructions.
+	list = append(list, kernel{"neon", nil, groupsNEON, rowsNEON, dotsNEON, nil, nil, 0, putPortable, siftPortable, fetchRows})
 	return append(list, plain, portable)
 }
 
@@ -19,9 +18,6 @@ func groupsDot(p *plane)
 
 //go:noescape
 func groupsNEON(p *plane)
-
-//go:noescape
-func signsNEON(p *plane)
 
 //go:noescape
 func rowsDot(r *rows)

@@ -15,9 +15,6 @@
 //
 // The bounds hold for every input, so the answer equals that of scan.TopK bit for bit.
 //
-// An operator may choose planes whose bounds hold with a stated probability instead, for each
-// row that the search should find (Arena.Probable). The other steps stay the same.
-//
 // The model pack says how much of a template's norm each number has, and this decides which bits
 // the first plane keeps (spectrum.go, coding.go). Enrolled templates have no part in it. It
 // changes the speed, no answer.
@@ -48,29 +45,6 @@
 // down and t up, and a negative C excludes nothing, so rounding only weakens the bound. The
 // offsets of scales and codes add up to one number of the probe. So the comparison is one of
 // integers, the same on every processor (limit, in probe.go).
-//
-// # Probable bound
-//
-// With Arena.Probable, the rotation is a random orthogonal map, all of which are equally probable
-// (haar.go), and a secret of the arena. Then the direction from the template to its code does not
-// depend on that from the template to the probe. Let τ' be the angle of q and x, and κ a number
-// that is 1 for certified planes. But for a small probability, the tail of a sphere,
-//
-//	cos θ = cos φ · cos τ' + sin φ · sin τ' · g,  g ≥ −κ
-//
-// where g is the inner product of two unit vectors orthogonal to x, one of which has a random
-// direction. So x is within the threshold only if cos θ / cos φ ≥ f(τ),
-// f(τ) = cos τ − sin τ · tan φ · κ, for f falls as long as τ + atan(κ · tan φ) < π, and τ' ≤ τ.
-// A rounded probe is an angle of at most ψ farther from the code than its θ, which takes away at most
-// sin ψ · √(1 + tan² φ − f²) ≤ sin ψ · (sin τ + tan φ · √(1 − κ² · sin² τ)) and a factor cos ψ. All
-// this is linear in tan φ, as before.
-//
-// A row that the search should find is lost if g < −κ, whatever the threshold. κ gives each of the
-// two planes half of the probability that the operator allows. Rows that the search should not find
-// add nothing to it. The first plane of templates of many numbers has their signs then (signs.go).
-//
-// This holds only while templates and probes don't depend on the rotation. The arena draws it from
-// the system's randomness and never stores it. Neither hits nor scores reveal it unless one is lost.
 //
 // # Bound of a row
 //

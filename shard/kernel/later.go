@@ -240,10 +240,10 @@ func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 }
 
 // rowFetch returns how many bytes of a row's code to fetch after a scan up to plane. After a first
-// plane, or after signs, it fetches the upper half. After the second plane it fetches both halves,
+// plane it fetches the upper half. After the second plane it fetches both halves,
 // because that plane has excluded the rows that the upper half could exclude.
 func (s *search) rowFetch(plane int) int {
-	if plane > 0 && !s.coding.signed() {
+	if plane > 0 {
 		return s.shape.rowBytes
 	}
 	return s.shape.rowBytes / 2

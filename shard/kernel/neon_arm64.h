@@ -24,7 +24,6 @@
 
 // Sums of two unsigned numbers each, which are twice as long: UADALP adds them to d.
 #define UADALP(d, n) WORD $(0x6e206800 | (n)<<5 | (d)) // uadalp d.8h, n.16b
-#define UADDLP(d, n) WORD $(0x6e602800 | (n)<<5 | (d)) // uaddlp d.4s, n.8h
 
 // SSRA shifts to the right, with the sign, and adds to d.
 #define SSRA(d, n, by) WORD $(0x4f001400 | (64-(by))<<16 | (n)<<5 | (d)) // ssra d.4s, n.4s, #by
@@ -45,4 +44,3 @@
 #define WIDEN(d, n) WORD $(0x0e617800 | (n)<<5 | (d))              // fcvtl d.2d, n.2s
 #define WIDEN2(d, n) WORD $(0x4e617800 | (n)<<5 | (d))             // fcvtl2 d.2d, n.4s
 #define INTEGER(d, n) WORD $(0x4ee1b800 | (n)<<5 | (d))            // fcvtzs d.2d, n.2d
-#define VFADDPD(d, n) WORD $(0x7e70d800 | (n)<<5 | (d))            // faddp d, n.2d

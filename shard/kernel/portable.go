@@ -51,10 +51,6 @@ type plane struct {
 	// list names the groups that the kernel's groups scans. The kernel's blocks scans all groups,
 	// and drops the sums if sums is nil.
 	list []uint16
-
-	// tables has the tables for signLines lines of signs.
-	tables    []uint8
-	signLines int
 }
 
 // rows tells a kernel to multiply one half of the listed rows' codes by a probe.
@@ -115,7 +111,6 @@ type kernel struct {
 	name   string
 	blocks func(*plane) // nil if groups is as fast
 	groups func(*plane) // nil to compare every row exactly
-	signs  func(*plane) // blocks for a plane of signs; nil if the second plane is as fast
 	rows   func(*rows)
 	dots   func(*dots)
 	lanes  func(*lanes) // nil if one probe after the other is as fast
@@ -135,7 +130,7 @@ var (
 	plain = kernel{name: "plain", dots: dotsPortable}
 	// portable defines the results of all others.
 	portable = kernel{
-		name: "portable", groups: groupsPortable, signs: signsPortable, rows: rowsPortable, dots: dotsPortable,
+		name: "portable", groups: groupsPortable, rows: rowsPortable, dots: dotsPortable,
 		lanes: lanesPortable, turn: func(t *turn) { turnPortable(t, 0) }, put: putPortable, sift: siftPortable,
 	}
 )

@@ -51,7 +51,6 @@ type turned struct {
 	whole []int8
 	// planes describes the numbers that planes have, and rows all numbers.
 	planes, rows rounded
-	tables       []uint8       // of signs
 	tail         float64       // norm of the numbers without bits, for a probe of norm 1
 	offset       [planes]int32 // what the offset of the codes adds to the planes' sums
 	rowOffset    int32         // the same for the rows
@@ -108,9 +107,6 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	for _, x := range y {
 		largest = max(largest, math.Abs(x))
 	}
-	if c.signed() {
-		largest = max(largest, signLargest(y))
-	}
 	for i, x := range y {
 		t.whole[i] = int8(math.Round(x / largest * probeMax))
 		t.sum += int32(t.whole[i])
@@ -138,9 +134,6 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 		}
 	}
 	switch {
-	case c.signed():
-		t.tables = signTablesOf(t.whole, c.planes[0].signs)
-		t.offset = [planes]int32{signOffset(t.whole), half(3 * sums[1])}
 	case c.fine > c.coarse:
 		t.offset = [planes]int32{half(15*sums[0] + 3*sums[1]), half(60*sums[0] + 15*sums[1])}
 	case c.fine == 0:
@@ -280,7 +273,7 @@ func (t *turned) planeLimits(cos float64) {
 	} else if cos < 0 || t.tail > tailMost || turn > turnMost {
 		return
 	}
-	if t.planes.length == 0 || t.coding.signed() && turn > turnMost {
+	if t.planes.length == 0 {
 		return
 	}
 	cos = min(max(cos, -1), 1)
@@ -290,12 +283,8 @@ func (t *turned) planeLimits(cos float64) {
 	if t.coding.whole() {
 		norm = 1
 	}
-	side, kappa := max(cos, 0), t.coding.kappa
-	if kappa < 1 {
-		side = math.Sqrt(1 - kappa*kappa*sin*sin)
-	}
 	c := cos/norm*cosTurn - sin*sinTurn
-	z := sin*kappa*cosTurn + side/norm*sinTurn
+	z := sin*cosTurn + max(cos, 0)/norm*sinTurn
 	z = math.Hypot(z, t.tail/norm+roundSlack)
 	if !(c >= 0) { // rounding a down would be wrong
 		return

@@ -17,8 +17,6 @@ const (
 type rotation struct {
 	ends  [3]int      // of the parts, the last of which is the rest
 	signs [][]float64 // rotateRounds of all numbers
-	// haar, if not nil, replaces all this for probable bounds. It is a secret.
-	haar *haar
 }
 
 func newRotation(dim int, parts [2]int) *rotation {
@@ -35,10 +33,6 @@ func newRotation(dim int, parts [2]int) *rotation {
 }
 
 func (r *rotation) apply(k *coder, y []float64) {
-	if r.haar != nil {
-		r.haar.apply(k, y)
-		return
-	}
 	for _, signs := range r.signs {
 		k.flipAll(y, signs)
 		r.mix(k, y)
@@ -47,10 +41,6 @@ func (r *rotation) apply(k *coder, y []float64) {
 
 // applyTo rotates v · scale into y.
 func (r *rotation) applyTo(k *coder, y []float64, v []float32, scale float64) {
-	if r.haar != nil {
-		r.haar.applyTo(k, y, v, scale)
-		return
-	}
 	n := len(v) - rest(len(v))
 	k.widen(y[:n], v[:n], r.signs[0][:n], scale)
 	widenPortable(y[n:], v[n:], r.signs[0][n:], scale)

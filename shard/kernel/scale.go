@@ -56,11 +56,6 @@ func (c *coding) slopes(dot, code, norm, tail float64) (s slopes, ok bool) {
 	if !c.whole() {
 		least = cosLeastTail
 	}
-	return slopesFrom(least, dot, code, norm, tail)
-}
-
-// slopesFrom is slopes for a cosine that must be above least.
-func slopesFrom(least, dot, code, norm, tail float64) (s slopes, ok bool) {
 	cos := min(dot/(code*norm), 1)
 	if !(cos > least) || tail > rowTailMost {
 		return s, false
@@ -74,9 +69,6 @@ func slopesFrom(least, dot, code, norm, tail float64) (s slopes, ok bool) {
 // slopes returns the slopes of the template that was encoded last; ok is false if one is missing.
 func (e *encoder) slopes() (s [planes]slopes, ok bool) {
 	c := e.coding
-	if c.signed() {
-		return e.signSlopes()
-	}
 	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
 	tail := math.Sqrt(none.norm.sum())
 	if c.whole() {

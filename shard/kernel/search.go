@@ -71,11 +71,7 @@ type search struct {
 	laterMax int           // the constant, except in tests
 	// keep reports whether the sums of the first plane are needed: by the second plane, or for
 	// deferred rows. Writing them takes 4 % of a search.
-	keep  bool
-	sharp float32 // the least similarity from which signs are of use
-	// sure reports whether the bounds may not be used: they are probable, and a page of subjects must
-	// not lose a hit.
-	sure bool
+	keep bool
 	// exact reports whether warm rows are compared at once: the processor has no vector
 	// instructions.
 	exact  bool
@@ -101,7 +97,6 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		matrix:   m,
 		top:      newTop(table, q),
 		laterMax: laterMax,
-		sure:     q.After != nil && m.coding.kappa < 1,
 	}
 	s.forget()
 	if s.exact = k.groups == nil; s.exact {
@@ -117,7 +112,7 @@ func (s *search) restart() {
 	s.top = newTop(s.top.table, s.top.query)
 	s.top.sure = true
 	s.forget()
-	s.wanted, s.looked, s.keep, s.sharp = nil, 0, false, 0
+	s.wanted, s.looked, s.keep = nil, 0, false
 }
 
 // forget readies the coverage of the search, if it has one, for a pass.
@@ -238,7 +233,7 @@ func (w *work) scan(s *search, c *piece) {
 		return
 	}
 	cold, sparse := c.vec == nil, share < c.slots/sparseShare
-	if !cold && (c.flat || s.sure || s.exact || sparse) {
+	if !cold && (c.flat || s.exact || sparse) {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}
@@ -252,18 +247,16 @@ func (w *work) scan(s *search, c *piece) {
 	for i := range c.irregular { // none, nearly always
 		w.irregular(s, c, i, allowed)
 	}
-	if !inPlanes || cold && (s.sure || sparse || !inRows) {
+	if !inPlanes || cold && (sparse || !inRows) {
 		w.bound(s, c, w.slots(allowed), 0)
 		return
 	}
 	s.keep = s.keep || s.top.full()
-	scanned := s.firstPlane(share, c.slots)
-	w.plane(s, c, scanned, allowed, share)
-	if share = left(allowed); scanned == 0 && share > c.slots/midShare {
+	scanned := 0
+	w.plane(s, c, 0, allowed, share)
+	if share = left(allowed); share > c.slots/midShare {
 		scanned = 1
-		if s.coding.signed() {
-			s.sharp = s.top.least + bluntStep
-		} else if !s.keep { // once a search
+		if !s.keep { // once a search
 			s.keep = true
 			w.plane(s, c, 0, allowed, share)
 		}
@@ -285,16 +278,11 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine, run: t.run,
 		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
 	}
-	signs := shape.signs > 0
-	if signs || s.kernel.blocks != nil && share > c.slots/blocksShare {
+	if s.kernel.blocks != nil && share > c.slots/blocksShare {
 		if !s.keep {
 			p.sums = nil
 		}
-		scan := s.kernel.blocks
-		if signs {
-			p.tables, p.signLines, scan = t.tables, shape.signs, s.kernel.signs
-		}
-		scan(p)
+		s.kernel.blocks(p)
 		return
 	}
 	p.list = w.groups(masks)

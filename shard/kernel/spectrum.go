@@ -18,8 +18,6 @@ var ErrSpectrum = errors.New("kernel: spectrum can't be used")
 type codings struct {
 	mu       sync.Mutex
 	spectrum []float64
-	miss     float64                       // see Probable; 0 for certified bounds
-	seed     func() (seed [seedBytes]byte) // nil: secretSeed
 	of       map[int]*coding
 }
 
@@ -56,14 +54,7 @@ func (c *codings) coding(s *shape) *coding {
 		return made
 	}
 	made := plainCoding(s)
-	switch {
-	case c.miss > 0:
-		seed := c.seed
-		if seed == nil {
-			seed = secretSeed
-		}
-		made = probableCoding(s, c.miss, seed())
-	case len(c.spectrum) == s.dim && s.dim >= suitDim:
+	if len(c.spectrum) == s.dim && s.dim >= suitDim {
 		made = suitedCoding(s, c.spectrum)
 	}
 	if c.of == nil {

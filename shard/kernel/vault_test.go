@@ -99,6 +99,6 @@ func codedTwins(t *testing.T, r *rand.Rand, dim int) map[string]*twin {
 	t.Helper()
 	steep := spectrumOf(dim, func() []float32 { return tapered(r, dim, 1) })
 	return map[string]*twin{
-		"plain": newTwin(t, dim), "suited": newSuitedTwin(t, dim, steep), "probable": newProbableTwin(t, dim, missUsual, 9),
+		"plain": newTwin(t, dim), "suited": newSuitedTwin(t, dim, steep),
 	}
 }

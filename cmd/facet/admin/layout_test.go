@@ -21,7 +21,7 @@ func wide(names ...string) wire.Status {
 	for i, name := range names {
 		n := wire.Member{
 			ID: id.Node{UUID: id.Random([16]byte{byte(i + 1)})}, Name: name, Zone: "europe-north-" + name, URL: "https://" + name + ".example.org:7420",
-			Peer: name + ".internal.example.org:7421", Credentials: wideCredentials(), Alive: true, Answers: true, Version: "0.3.1", SearchMiss: 5e-10, Parts: []wire.Part{{Name: "backup", Running: true, Error: strings.Repeat("no such folder, ", 9)}},
+			Peer: name + ".internal.example.org:7421", Credentials: wideCredentials(), Alive: true, Answers: true, Version: "0.3.1", Parts: []wire.Part{{Name: "backup", Running: true, Error: strings.Repeat("no such folder, ", 9)}},
 		}
 		for g := range id.Shard(13) {
 			role := "non-voter"

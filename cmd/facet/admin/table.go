@@ -27,9 +27,6 @@ func Write(w io.Writer, s wire.Status) error {
 	case !s.Founded:
 		head[1] = "not founded yet"
 	}
-	if slices.ContainsFunc(s.Nodes, func(n wire.Member) bool { return n.SearchMiss > 0 }) {
-		head = append(head, "probable searches")
-	}
 	fmt.Fprintf(w, "%s\n\n", table.Wrap(head, " · ", 0))
 	if s.Unread {
 		return writeWarnings(w, s)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +33,11 @@ const (
 	VariablePrefix = "FACET_"
 	fileBytesMax   = 1 << 20
 	noDelimiter    = "\x00" // settings are flat: no name is split
+
+	// searchBound is a setting that is gone. Its usual value, certified, asked for what all searches are
+	// now, so it only raises a doubt.
+	searchBound     = "search-bound"
+	searchBoundGone = "--" + searchBound + " is gone, because every search is exact: remove it from the configuration file, the variables or the flags"
 )
 
 // Flags adds a flag for each setting to f.
@@ -78,8 +82,8 @@ func Flags(f *pflag.FlagSet) {
 	f.Duration("backup-every", 24*time.Hour, "time between these backups")
 	f.Int("backup-keep", 7, "number of these backups to keep")
 
-	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches that lose a hit with a probability of at most "+
-		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", which their answers state")
+	f.String(searchBound, "", "gone")
+	_ = f.MarkHidden(searchBound) // fails without such a flag only
 
 	f.String("health", string(HealthSigned), "signed, or open: health is answered without a signature")
 	f.String("console", string(ConsoleOn), "on, or off: the node serves no web console (/console) and no pages of the interface (/docs)")
@@ -131,6 +135,10 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := k.Load(posflag.Provider(f, noDelimiter, k), nil); err != nil {
 		return Settings{}, fmt.Errorf("read the flags: %w", err)
 	}
+	bound := k.String(searchBound)
+	if bound != "" && bound != "certified" {
+		wrong.add(errors.New(searchBoundGone))
+	}
 	var s Settings
 	if err := k.UnmarshalWithConf("", &s, koanf.UnmarshalConf{DecoderConfig: decoder()}); err != nil {
 		unread := settingError(err)
@@ -139,7 +147,9 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 		return Settings{}, wrong
 	}
 	s.findCredentials(environ)
-	s.Doubts = doubts(f, environ)
+	if s.Doubts = doubts(f, environ); bound != "" {
+		s.Doubts = append(s.Doubts, searchBoundGone)
+	}
 	wrong.add(s.check())
 	return s, wrong.err()
 }

@@ -87,6 +87,22 @@ func TestMisspelledVariableIsDoubted(t *testing.T) {
 	}
 }
 
+func TestUsualSearchBoundIsDoubted(t *testing.T) {
+	t.Parallel()
+	f := func(want []string, file string, environ []string, args ...string) {
+		t.Helper()
+		s, err := load(t, file, environ, args...)
+		if diff := cmp.Diff(want, s.Doubts); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+	}
+	gone := []string{searchBoundGone}
+	f(nil, "zone: a\n", nil)
+	f(gone, "search-bound: certified\n", nil)
+	f(gone, "", []string{"FACET_SEARCH_BOUND=certified"})
+	f(gone, "", nil, "--search-bound=certified")
+}
+
 func TestOverTakesLiveSettingsOnly(t *testing.T) {
 	t.Parallel()
 	s := Settings{Dir: "a", Memory: 1, RebuildAfter: time.Minute, CORS: []string{"x"}}

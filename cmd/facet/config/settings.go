@@ -43,16 +43,6 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// SearchBound is the bound by which searches exclude templates early.
-type SearchBound string
-
-// The bounds of searches. BoundCertified always holds, BoundProbable holds with a
-// stated probability.
-const (
-	BoundCertified SearchBound = "certified"
-	BoundProbable  SearchBound = "probable"
-)
-
 // Health says who may read health.
 type Health string
 
@@ -82,7 +72,8 @@ const (
 
 // Settings contains all settings of `facet serve`.
 type Settings struct {
-	// Doubts has a sentence for each variable that is no setting, and whose name is like that of one.
+	// Doubts has a sentence for each variable that is no setting, and whose name is like that of one, and
+	// for a setting that is gone.
 	Doubts []string `koanf:"-"`
 
 	Name string `koanf:"name"`
@@ -127,8 +118,6 @@ type Settings struct {
 	BackupEvery time.Duration `koanf:"backup-every"`
 	BackupKeep  int           `koanf:"backup-keep"`
 
-	SearchBound SearchBound `koanf:"search-bound"`
-
 	Health         Health         `koanf:"health"`
 	Console        Console        `koanf:"console"`
 	SignatureForms SignatureForms `koanf:"signature-forms"`
@@ -168,10 +157,6 @@ func (s Settings) Node() node.Config {
 	if s.BackupTo == "" {
 		backupEvery = 0
 	}
-	searchMiss := 0.
-	if s.SearchBound == BoundProbable {
-		searchMiss = node.SearchMissProbable
-	}
 	health, canonical := httpapi.HealthSigned, sigv4.Tolerant
 	if s.Health == HealthOpen {
 		health = httpapi.HealthOpen
@@ -185,8 +170,7 @@ func (s Settings) Node() node.Config {
 	}
 	return node.Config{
 		Health: health, Console: pages, Canonical: canonical, MustSign: s.MustSign, BodyBytes: s.BodyLimit << 20,
-		SearchMiss: searchMiss,
-		Name:       s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
+		Name: s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
 		PublicAddress: s.PublicAddress, PublicURL: s.PublicURL,
 		AdminAddress: s.AdminAddress,
@@ -229,7 +213,6 @@ func (s Settings) check() error {
 		{s.DiskReserve < 0 || s.DiskReserve > memoryMax, fmt.Sprintf("--disk-reserve must be 0 to %d MiB", memoryMax)},
 		{s.Memory < 0 || s.Memory > memoryMax, fmt.Sprintf("--memory must be 0 to %d MiB", memoryMax)},
 		{s.JobSlots < 0 || s.JobSlots > jobSlotsMax, fmt.Sprintf("--job-slots must be 0 to %d", jobSlotsMax)},
-		{s.SearchBound != BoundCertified && s.SearchBound != BoundProbable, fmt.Sprintf("--search-bound is certified or probable, not %q", string(s.SearchBound))},
 		{!(s.TracesRatio >= 0 && s.TracesRatio <= 1), "--traces-ratio is a share of requests, 0 to 1"}, // NaN, too
 		{s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON, fmt.Sprintf("--log-format is auto, text or json, not %q", string(s.LogFormat))},
 	} {

@@ -296,7 +296,7 @@ type openedReceipt struct {
 }
 
 // passedHeaders are the headers of a node's answer that the page gets.
-var passedHeaders = []string{"Content-Type", "X-Request-Id", "Retry-After", "Allow", "Facet-Search-Bound", "Facet-Commit"}
+var passedHeaders = []string{"Content-Type", "X-Request-Id", "Retry-After", "Allow", "Facet-Commit"}
 
 // forward sends a request to the cluster. Its body is read once there is a place for it.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request) {

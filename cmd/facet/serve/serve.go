@@ -51,7 +51,7 @@ func runWith(ctx context.Context, s config.Settings, reload Reload, stderr *os.F
 	level.Set(s.LogLevel)
 	log := slog.New(newHandler(io.MultiWriter(printable.Writer{W: stderr}, lines), s, level, process.IsTerminal(stderr)))
 	for _, doubt := range s.Doubts {
-		log.WarnContext(ctx, "a variable is not read", "why", doubt)
+		log.WarnContext(ctx, "a setting is not read", "why", doubt)
 	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)

@@ -16,7 +16,7 @@ import { escape } from '../console/client/sign.js'
  */
 
 /** Headers of an answer that are shown. */
-const HEADERS = ['retry-after', 'allow', 'facet-search-bound', 'facet-commit']
+const HEADERS = ['retry-after', 'allow', 'facet-commit']
 
 /**
  * Returns the text of a body.

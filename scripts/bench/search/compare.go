@@ -42,7 +42,7 @@ type bench struct {
 func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 	began := time.Now()
 	b := &bench{o: o, set: s, found: make(map[looking]breadth)}
-	if b.our, err = newOurs(s, o.bound); err != nil {
+	if b.our, err = newOurs(s); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.our.arena.Close()) }()
@@ -50,8 +50,8 @@ func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 		return err
 	}
 	n := len(s.rows) / s.dim
-	fmt.Fprintf(o.out, "\n## %s, %d templates of %d numbers\n\nOurs, %s bounds: %.0f bytes a template, searchable after %.2f s (one core). Every search reads %.0f of them; memory is read at %.1f GB/s.\n",
-		s.name, n, s.dim, o.bound, b.our.m.BytesPerTemplate(), b.our.build.Seconds(), b.our.m.ScanBytes(), b.gbs)
+	fmt.Fprintf(o.out, "\n## %s, %d templates of %d numbers\n\nOurs: %.0f bytes a template, searchable after %.2f s (one core). Every search reads %.0f of them; memory is read at %.1f GB/s.\n",
+		s.name, n, s.dim, b.our.m.BytesPerTemplate(), b.our.build.Seconds(), b.our.m.ScanBytes(), b.gbs)
 	if checked && o.checks > 0 {
 		if err := b.check(); err != nil {
 			return err

@@ -22,7 +22,6 @@ type verdict struct {
 	builds          []figure // CPU seconds of the peer to ours
 	compared, wrong int
 	missed          int // rows of peers that belong among the kernel's hits
-	bound           string
 	family          family
 }
 
@@ -96,12 +95,6 @@ var searchGoals = []goal{
 	{"hard 128, ≥ .5: usearch at .99 of the hits / ours", with(on("hard", 128, "usearch"), "≥ .5", true), both(2)},
 }
 
-// probableGoals replace the goals of lone searches when bounds are probable.
-var probableGoals = []goal{
-	{"probable, easy 128, ≥ .6: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .6", true), [2]float64{13}},
-	{"probable, easy 512, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "≥ .5", true), [2]float64{25}},
-}
-
 // both returns the same goal for each family.
 func both(goal float64) [2]float64 { return [2]float64{goal, goal} }
 
@@ -129,11 +122,7 @@ func (v *verdict) rows() (rows []table.Row) {
 			rows = append(rows, row)
 		}
 	}
-	all := searchGoals
-	if v.bound == probable {
-		all = probableGoals
-	}
-	for _, g := range all {
+	for _, g := range searchGoals {
 		if v.family < others && g.set[v.family] > 0 {
 			add(g.what, v.figures, g.set[v.family], g.of)
 		}

@@ -20,10 +20,6 @@ func TestGoalIsJudgedByWorstFigure(t *testing.T) {
 	if rows[0].Value != 7.5 || rows[1].Value != 21 || rows[2].Value != 3 {
 		t.Errorf("got %v, %v and %v, want 7.5, 21 and 3", rows[0].Value, rows[1].Value, rows[2].Value)
 	}
-	v = verdict{bound: probable, figures: []figure{of("mated", "≥ .5", 10, 1, 8), of("mated", "≥ .6", 10, 1, 14), of("non-mated", "≥ .6", 10, 1, 12)}}
-	if rows := v.rows(); len(rows) != 2 || rows[0].Value != 12 || rows[0].Goal != 13 {
-		t.Errorf("probable bounds: got %v, want a goal of 13, and 12", rows)
-	}
 	v = verdict{family: avx2, figures: []figure{of("mated", "none", 10, 32, 21)}}
 	if rows := v.rows(); len(rows) != 2 || rows[0].Goal != 15 {
 		t.Errorf("AVX2: got %v, want a goal of 15", rows)

@@ -19,15 +19,7 @@ type ours struct {
 	build time.Duration
 }
 
-// The bounds of searches, named as in a node's setting search-bound, and how much a
-// probable bound may miss.
-const (
-	certified = "certified"
-	probable  = "probable"
-	miss      = 5e-10
-)
-
-func newOurs(s *set, bound string) (*ours, error) {
+func newOurs(s *set) (*ours, error) {
 	table, err := s.table()
 	if err != nil {
 		return nil, err
@@ -35,11 +27,6 @@ func newOurs(s *set, bound string) (*ours, error) {
 	o := &ours{set: s, arena: kernel.NewArena(0), table: table}
 	if s.spectrum != nil {
 		if err := o.arena.Suit(s.spectrum); err != nil {
-			return nil, err
-		}
-	}
-	if bound == probable {
-		if err := o.arena.Probable(miss); err != nil {
 			return nil, err
 		}
 	}

@@ -27,7 +27,6 @@ type options struct {
 	rounds, batch     int
 	python, dir       string
 	quick             bool
-	bound             string
 	verdict           *verdict
 	files             cluster.Files
 	out               io.Writer
@@ -50,7 +49,6 @@ func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) 
 	flags.StringVar(&o.python, "python", filepath.Join("assets", "venv-bench", "bin", "python"), "interpreter with the peers' packages; empty: no peers")
 	flags.StringVar(&o.dir, "dir", "", "folder that keeps templates and graphs for further runs; empty: a temporary one")
 	flags.BoolVar(&o.quick, "quick", false, "one size, 100,000, of 128 and 192 numbers, without graphs: five minutes")
-	flags.StringVar(&o.bound, "bound", certified, "bounds of the kernel's searches: certified, or probable, which lose a hit with a probability of 5e-10")
 	return o.run
 }
 
@@ -63,10 +61,7 @@ func Pin() error {
 }
 
 func (o *options) run(ctx context.Context, files cluster.Files, out io.Writer) error {
-	if o.bound != certified && o.bound != probable {
-		return fmt.Errorf("-bound is %s or %s", certified, probable)
-	}
-	o.files, o.out, o.verdict.bound = files, out, o.bound
+	o.files, o.out = files, out
 	if o.quick {
 		o.sizes, o.dims, o.graphs, o.checks = "100000", "128,192", "", 200
 	}
