@@ -80,18 +80,29 @@ const (
 	trustMax     = 1500 * time.Millisecond
 )
 
-// syncedAt is the start of this node's last successful round of catching up with
-// meta's leader. It is safe for concurrent use.
-type syncedAt struct{ at atomic.Pointer[time.Time] }
+// syncing is this node's last successful round of catching up with meta's leader, and the
+// node's own writes to meta. It is safe for concurrent use.
+type syncing struct {
+	last   atomic.Pointer[syncRound]
+	writes atomic.Uint64 // that have ended
+}
 
-func (s *syncedAt) set(t time.Time) { s.at.Store(&t) }
+type syncRound struct {
+	began  time.Time
+	writes uint64 // that had ended before
+}
 
-// age returns the time since that start, or trustMax when there was none.
-func (s *syncedAt) age() time.Duration {
-	if at := s.at.Load(); at != nil {
-		return time.Since(*at)
+// begin returns a round that begins now.
+func (s *syncing) begin() *syncRound { return &syncRound{time.Now(), s.writes.Load()} }
+
+// age returns the time since the last round began. It returns trustMax when there was none since this
+// node's last write, which the replica may lack.
+func (s *syncing) age() time.Duration {
+	last := s.last.Load()
+	if last == nil || last.writes != s.writes.Load() {
+		return trustMax
 	}
-	return trustMax
+	return time.Since(last.began)
 }
 
 // confirmedLookup looks something up in this node's replica of meta. The replica
@@ -134,7 +145,7 @@ func (r *cluster) SyncMetaSince(ctx context.Context, since time.Time) error {
 
 // syncMeta does the work of SyncMeta for one round.
 func (r *cluster) syncMeta(ctx context.Context) error {
-	began := time.Now()
+	round := r.synced.begin()
 	p, err := metaPoint(ctx, r)
 	if err != nil {
 		return err
@@ -146,7 +157,7 @@ func (r *cluster) syncMeta(ctx context.Context) error {
 	if err := group.WaitPoint(ctx, p); err != nil {
 		return err
 	}
-	r.synced.set(began)
+	r.synced.last.Store(round)
 	return nil
 }
 

@@ -22,13 +22,13 @@ var errCutOff = errors.New("cut off")
 func newBeliever() *syncedCluster {
 	b := &syncedCluster{}
 	b.sync.Run = func(context.Context) error {
-		began := time.Now()
+		round := b.synced.begin()
 		b.rounds.Add(1)
 		time.Sleep(10 * time.Millisecond)
 		if b.cut.Load() {
 			return errCutOff
 		}
-		b.synced.set(began)
+		b.synced.last.Store(round)
 		return nil
 	}
 	return b

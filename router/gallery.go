@@ -369,6 +369,7 @@ func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A],
 	if err != nil {
 		return none, err
 	}
+	r.synced.writes.Add(1)
 	a, err := op.Answer(raw)
 	if err != nil {
 		return none, fmt.Errorf("read meta's answer: %w", err)

@@ -161,7 +161,7 @@ type cluster struct {
 	keys   keys
 	clock  Clock
 	sync   calls.Rounds
-	synced syncedAt
+	synced syncing
 	shares sharing
 	cases  caseWork
 	acted  func(Act)
