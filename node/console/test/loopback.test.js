@@ -73,7 +73,7 @@ async function onLoopback(args, look) {
 
 for (const closed of [false, true]) {
   test(`facet console locks a page that nobody touches for ten minutes${closed ? ", though it was closed" : ""}`, async () => {
-    const profile = saveProfile(cluster, createKey(cluster.dir, "search-only"));
+    const profile = saveProfile(cluster, createKey(cluster.dir, "search-only", `locked ${closed}`));
     await onLoopback(["--profile", profile, "--api-key", apiKey], async (v) => {
       const { clock } = v.page.context();
       const address = v.page.url();

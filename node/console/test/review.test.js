@@ -82,10 +82,14 @@ const doubt = (references) =>
       const opened = [];
       for (const [i, reference] of names.entries()) {
         const probe = await canvas.convertToBlob({ type: "image/jpeg", quality: 1 - 0.01 * (Number(before) + i) });
-        await c.verify("externalId:M-1041", probe, { reference }).then(
-          () => Promise.reject(new Error("verified")),
-          (/** @type {any} */ e) => (e.reason === "Doubtful" ? opened.push(e.caseId) : Promise.reject(e)),
-        );
+        const verify = () =>
+          c.verify("externalId:M-1041", probe, { reference }).then(
+            () => false,
+            (/** @type {any} */ e) => (e.reason === "Doubtful" ? opened.push(e.caseId) : Promise.reject(e)),
+          );
+        for (const late = Date.now() + 10_000; !(await verify()); ) {
+          if (Date.now() > late) throw new Error("verified"); // a node knows the band after two seconds
+        }
       }
       return opened;
     },
