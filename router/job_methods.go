@@ -124,8 +124,7 @@ type jobListQuery struct {
 	Holder     id.UUID    `cbor:"3,keyasint,omitzero"`
 }
 
-// jobList returns the newest JobsMax jobs of a gallery on a shard. It is called from
-// metafsm.LevelTenants on.
+// jobList returns the newest JobsMax jobs of a gallery on a shard.
 var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ctx context.Context, r *Router, group id.Shard, q jobListQuery) ([]job.Summary, error) {
 	book, err := r.readJobs(ctx, group)
 	if err != nil {

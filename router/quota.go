@@ -111,8 +111,7 @@ type roomAnswer struct {
 	Refusal shardfsm.Status `cbor:"2,keyasint,omitempty"`
 }
 
-// shardRoom answers a roomQuery on the shard's leader. It is called from metafsm.LevelQuotas
-// on.
+// shardRoom answers a roomQuery on the shard's leader.
 var shardRoom = method[roomQuery, roomAnswer]{Name: "shard.room", Run: func(ctx context.Context, r *Router, group id.Shard, q roomQuery) (roomAnswer, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
@@ -273,8 +272,7 @@ type tenantTaken struct {
 	Taken  shardfsm.Taken `cbor:"2,keyasint"`
 }
 
-// shardTaken returns what the tenants have taken on a shard, as its leader knows it. It is
-// called from metafsm.LevelQuotas on.
+// shardTaken returns what the tenants have taken on a shard, as its leader knows it.
 var shardTaken = method[struct{}, []tenantTaken]{Name: "shard.taken", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) ([]tenantTaken, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
