@@ -244,8 +244,7 @@ type listQuery struct {
 	After *shard.Position `cbor:"7,keyasint,omitempty"`
 }
 
-// listAnswer is a page of one shard's list. Nodes below metafsm.LevelCursor leave out
-// Sequences.
+// listAnswer is a page of one shard's list.
 type listAnswer struct {
 	Entries   []shard.Entry `cbor:"1,keyasint"`
 	Total     int           `cbor:"2,keyasint"`

@@ -67,7 +67,6 @@ func handlers() map[string]handler {
 	calls.Add(table, jobBegin)
 	calls.Add(table, jobAdd)
 	calls.Add(table, jobOpen)
-	calls.Add(table, jobKnown)
 	calls.Add(table, jobKnows)
 	calls.Add(table, jobPage)
 	calls.Add(table, jobList)
@@ -211,8 +210,7 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	return registerAnswer{a, granted}, err
 }
 
-// removedAnswer is a shard's answer to a removal. From metafsm.LevelSubjects on, Applied is an index
-// of its log at or after the removal's entry, and External is the name of the external id that the
+// removedAnswer is a shard's answer to a removal. Applied is an index of its log at or after the removal's entry, and External is the name of the external id that the
 // subject had before. External is a hint: a lost or late one leaves a claim for ScrubClaims.
 type removedAnswer struct {
 	shardfsm.UnregisterAnswer
@@ -242,10 +240,7 @@ func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuer
 		name = shard.ExternalOf(noted[0].Note)
 	}
 	a, err := propose(ctx, g, op, c)
-	if err != nil || r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return removedAnswer{UnregisterAnswer: a}, err
-	}
-	return removedAnswer{a, g.Applied(), name}, nil
+	return removedAnswer{a, g.Applied(), name}, err
 }
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.
