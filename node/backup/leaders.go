@@ -319,9 +319,6 @@ func (c copies) Sums(ctx context.Context, number id.Shard) (list []Slice, err er
 	return list, c.askLeader(ctx, methodSums, groupOrder{Group: number}, &list)
 }
 
-// Level returns the cluster's level (Target).
-func (c copies) Level() uint32 { return c.cfg.Replicas.Meta().Level() }
-
 // HasGallery reports whether the cluster has a gallery of that id or name (Target).
 func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error) {
 	if err := c.cfg.Records.SyncMeta(ctx); err != nil {

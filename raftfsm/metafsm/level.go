@@ -25,25 +25,6 @@ const (
 	levelReleased uint32 = 3
 )
 
-// The levels of former releases.
-const (
-	LevelRekey         uint32 = 2
-	LevelJobEpoch      uint32 = 2
-	LevelReplicaMember uint32 = 2
-	LevelBatches       uint32 = 3
-	LevelCursor        uint32 = 4
-	LevelReplicas      uint32 = 4
-	LevelQuotas        uint32 = 4
-	LevelTenants       uint32 = 5
-	LevelSubjects      uint32 = 5
-	LevelKeys          uint32 = 5
-	LevelAudit         uint32 = 5
-	LevelReview        uint32 = 5
-	LevelPurpose       uint32 = 5
-	LevelIfMatch       uint32 = 5
-	LevelGrouped       uint32 = 5
-)
-
 // The errors of software that can't read the forms of a cluster, a snapshot or a data directory.
 var (
 	// ErrLevel is returned when the cluster's level is higher than this software knows.
