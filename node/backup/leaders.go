@@ -155,9 +155,6 @@ var errUnwanted = errors.New("backup: another leader writes the part by now")
 // this question a leader that was cut off could replace the part that its successor has
 // written.
 func (s *Service) confirm(ctx context.Context, o Order) error {
-	if o.Try == "" {
-		return nil
-	}
 	ask := func() error {
 		_, err := s.serveWanted(ctx, []byte(o.Try))
 		return err
