@@ -267,8 +267,7 @@ func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard
 	}}
 }
 
-// shardReadAny returns the method that reads a shard on any replica. Up to release 0.3 only the leader
-// answers.
+// shardReadAny returns the method that reads a shard on any replica.
 func shardReadAny[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
 	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
 		s, err := r.readAny(ctx, group)
