@@ -30,18 +30,17 @@ var (
 	// ErrLevel is returned when the cluster's level is higher than this software knows.
 	ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
 	// ErrOldLevel is returned for forms below LevelFirst (OldLevel).
-	ErrOldLevel = errors.New("metafsm: the forms are of a version before 0.4.0")
+	ErrOldLevel = errors.New("this version reads only what facet 0.4.0 or newer wrote")
 )
 
-// OldLevel returns the ErrOldLevel of what has a level below LevelFirst, for example "this
+// OldLevel returns the ErrOldLevel of what has a level below LevelFirst, for example "the
 // data directory". 0 stands for level 1.
 func OldLevel(what string, level uint32) error {
 	writer := "facet 0.3.1 or before wrote it, and facet 0.3.1 reads it"
 	if level > levelReleased {
 		writer = "a development version before facet 0.4.0 wrote it, and only such a version reads it"
 	}
-	return fmt.Errorf("%w: %s has level %d: %s; from facet 0.4.0 on a cluster starts with new directories, into which the faces are enrolled again",
-		ErrOldLevel, what, max(1, level), writer)
+	return fmt.Errorf("%s has level %d: %s; %w: start it with a new data directory, and enrol the photos again", what, max(1, level), writer, ErrOldLevel)
 }
 
 // RaiseLevel raises the cluster's level to one that all its nodes know.
