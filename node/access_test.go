@@ -464,9 +464,10 @@ func renew(t *testing.T, ca *cert.CA, who id.Node, order func(wire.CertificateOr
 	t.Helper()
 	a := order(wire.CertificateOrder{Node: who})
 	o := wire.CertificateOrder{Node: who, Authorities: ca.CertPEM()}
-	var errs [2]error
+	var errs [3]error
 	o.Certificate, errs[0] = ca.SignNode(a.Request, who, a.Hosts)
 	o.Server, errs[1] = ca.SignServer(a.ServerRequest, a.Hosts)
+	o.Status, errs[2] = ca.SignStatus(a.StatusRequest, who)
 	must.Do(t, errors.Join(errs[:]...))
 	order(o)
 }

@@ -87,7 +87,7 @@ func newController(n *Node) *controller {
 		steps: []step{
 			{"keep the records", n.placement.KeepRecords},
 			{"check the membership", func(ctx context.Context) error {
-				err := errors.Join(n.placement.CheckFounding(), n.placement.CheckMembership(ctx))
+				err := errors.Join(n.placement.CheckFounding(ctx), n.placement.CheckMembership(ctx))
 				if err != nil {
 					n.fail(err)
 				}

@@ -18,11 +18,11 @@ import (
 	"facet/router"
 )
 
-// Data directories of nodes as earlier versions wrote them, each with the keys of its
+// Data directories of nodes as 0.4.0 and later versions wrote them, each with the keys of its
 // cluster and what is known to be in it. They are never changed. A version with a new
 // form adds one of the form before:
 //
-//	go test -tags hashicorpmetrics ./node -run OldFormatsServe -fixture level-3
+//	go test -tags hashicorpmetrics ./node -run OldFormatsServe -fixture level-5
 var (
 	formatsDir = filepath.Join("testdata", "formats")
 	newFixture = flag.String("fixture", "", "name of a data directory to be added to "+formatsDir)

@@ -274,8 +274,8 @@ func readQuotas(n *Node, to send) {
 	near := map[metafsm.Quota]int{}
 	all := meta.Used()
 	for _, t := range meta.Tenants() {
-		if all[t.ID] == nil || meta.Level() < metafsm.LevelQuotas {
-			continue // the tenant is newer, or nothing is bounded yet
+		if all[t.ID] == nil {
+			continue // the tenant is newer
 		}
 		router.AddTaken(all[t.ID], taken[t.ID])
 		for q, used := range all[t.ID] {

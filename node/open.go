@@ -36,6 +36,7 @@ import (
 	"facet/node/transport"
 	"facet/node/wire"
 	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/kernel"
 )
@@ -143,6 +144,9 @@ func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, err
 		return nil, err
 	}
 	if err := datadir.CheckLevel(cfg.Dir, cfg.Level); err != nil {
+		return nil, err
+	}
+	if _, err := datadir.NoteLevel(cfg.Dir, metafsm.LevelFirst); err != nil {
 		return nil, err
 	}
 	table, err := rollback.Open(cfg.Dir, who.Member(), cfg.Log)

@@ -380,24 +380,17 @@ func TestRacingNodesStayWithinQuota(t *testing.T) {
 	})
 }
 
-// What a tenant has beyond a default stays and works when its cluster is upgraded. What is
-// counted survives a restart.
-func TestUpgradeKeepsExcess(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelQuotas - 1}, func(t *testing.T, cluster *nodetest.Cluster) {
+// What a tenant has beyond a quota that is lowered stays and works. What is counted survives a
+// restart.
+func TestLoweredQuotasKeepExcess(t *testing.T) {
+	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 1}, func(t *testing.T, cluster *nodetest.Cluster) {
 		c, who := cluster.ClientOf("bank")
 		url := cluster.Nodes[0].URL
+		setQuota(t, cluster, who, metafsm.QuotaSubjects, metafsm.QuotaMax)
 		gallery(t, c, url, "huge", 20_000_000)
 		enrol(t, c, url, "a")
-		set := func() error {
-			_, err := cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaWrites, Most: 2}})
-			return err
-		}
-		if err := set(); router.KindOf(err) != router.Unavailable {
-			t.Errorf("quotas before the upgrade: %v", err)
-		}
-		upgraded(t, cluster, 0, metafsm.Level)
-		waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
-		must.Do(t, set())
+		setQuota(t, cluster, who, metafsm.QuotaSubjects, 0)
+		setQuota(t, cluster, who, metafsm.QuotaWrites, 3)
 		create := func() nodetest.Answer {
 			return c.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{"name": "one more", "description": "", "size": 1, "faceMinimumQualityScore": 0.45})
 		}
@@ -412,7 +405,7 @@ func TestUpgradeKeepsExcess(t *testing.T) {
 			for number := range id.Shard(2) {
 				must.Do(t, cluster.Nodes[0].Node.SnapshotHere(number))
 			}
-			upgraded(t, cluster, 0, metafsm.Level) // a restart
+			restart(cluster, 0)
 		}
 	})
 }

@@ -45,8 +45,7 @@ type Salted struct {
 
 // records reports whether a tenant's log records acts now.
 func records(r *cluster, tenant id.Tenant) bool {
-	m := r.groups.Meta()
-	return m.Level() >= metafsm.LevelAudit && metafsm.AuditOf(m, tenant).Mode != metafsm.AuditOff
+	return metafsm.AuditOf(r.groups.Meta(), tenant).Mode != metafsm.AuditOff
 }
 
 // caseExpired reports the expiry of a case.

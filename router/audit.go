@@ -36,12 +36,8 @@ func (r *auditRequests) auditHome(tenant id.Tenant) id.Shard {
 	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), cluster.Shards) + 1)
 }
 
-// Audit returns how a tenant's audit log is kept. Mode is AuditOff while a node of the cluster runs
-// software without audit logs.
+// Audit returns how a tenant's audit log is kept. Mode is AuditOff before the cluster is founded.
 func (r *auditRequests) Audit(tenant id.Tenant) metafsm.Audit {
-	if r.groups.Meta().Level() < metafsm.LevelAudit {
-		return metafsm.Audit{Mode: metafsm.AuditOff}
-	}
 	return metafsm.AuditOf(r.groups.Meta(), tenant)
 }
 
@@ -90,9 +86,6 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 
 // beginAudit returns the wrapped audit key of a tenant, which it makes, and begins the log.
 func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
-	if r.groups.Meta().Level() < metafsm.LevelAudit {
-		return nil, errOlderNode
-	}
 	if len(r.Audit(tenant).Former) == 0 { // otherwise FollowAudit begins it, with an entry under the key
 		if err := r.beginLog(ctx, shardfsm.BeginLog{Tenant: tenant}); err != nil {
 			return nil, err
@@ -233,9 +226,6 @@ func auditError(err error) error {
 // SetAudit sets when the records of a tenant's requests are durable, and for how many days they keep their
 // contents. 0 days leave the present number. The errors are those of SetTenantState.
 func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode metafsm.AuditMode, days uint32) error {
-	if r.groups.Meta().Level() < metafsm.LevelAudit {
-		return errOlderNode
-	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetAuditOp, metafsm.SetAudit{Tenant: tenant, Mode: mode, Days: days})
 	if err != nil {
 		return err

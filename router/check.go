@@ -8,7 +8,6 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
-	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/router/listcheck"
 )
@@ -73,9 +72,6 @@ func (r *checkRequests) CheckMemory() int64 { return r.checks.Bytes() }
 func (r *checkRequests) BeginCheck(_ context.Context, access Access) (id.UUID, error) {
 	if _, _, err := r.enrolment(access); err != nil {
 		return id.UUID{}, err
-	}
-	if r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return id.UUID{}, &Error{Kind: Unavailable, Message: "some nodes don't know this operation yet; try again when all are upgraded", RetryAfter: calls.RetryLater}
 	}
 	name := randomID()
 	copy(name[:], checkTag(r.peers.Self()))

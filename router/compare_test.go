@@ -16,7 +16,6 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/internal/must"
-	"facet/raftfsm/metafsm"
 )
 
 // degrees is an Extractor whose images are angles of templates of two elements. Another text has no
@@ -56,7 +55,7 @@ func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), erro
 	table, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
 	must.Do(t, err)
 	return New(Config{
-		Groups: newFounded(metafsm.Level), Peers: silentPeers{}, Log: slog.New(slog.DiscardHandler), Extractor: d, Table: table,
+		Groups: newFounded(), Peers: silentPeers{}, Log: slog.New(slog.DiscardHandler), Extractor: d, Table: table,
 		Master: newMaster(t, 1), Turn: turn,
 	})
 }

@@ -111,14 +111,9 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor,
 	if p.After == "" {
 		return nil, nil
 	}
-	if !r.cursors() {
-		if err := r.sync.Join(ctx); err != nil { // another node may know that all are upgraded
-			return nil, err
-		}
-	}
 	cluster, _ := r.groups.Meta().Cluster()
 	c, ok := readCursor(cluster.ID, g.Gallery, p.After)
-	if !ok || c.order == expiryOrder || !r.cursors() {
+	if !ok || c.order == expiryOrder {
 		return nil, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's list; send the next of an earlier page as it came")
 	}
 	if asked != CursorOrder && asked != c.order {
@@ -128,16 +123,8 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor,
 	return c, nil
 }
 
-// cursors reports whether all nodes know cursors.
-func (r *listRequests) cursors() bool {
-	return r.groups.Meta().Level() >= metafsm.LevelCursor
-}
-
 // next returns the cursor that continues a page after its last entry.
 func (r *listRequests) next(g enrolment, last placed, order Order) string {
-	if !r.cursors() || last.sequence == 0 {
-		return "" // the leader that answered did not know cursors yet
-	}
 	cluster, _ := r.groups.Meta().Cluster()
 	c := cursor{order, last.shard, shard.Position{Time: last.Updated.UnixMilli(), Sequence: last.sequence}}
 	return c.text(cluster.ID, g.Gallery)

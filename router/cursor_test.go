@@ -28,10 +28,9 @@ type founded struct {
 
 func (f founded) Meta() *metafsm.Machine { return f.meta }
 
-func newFounded(level uint32) founded {
+func newFounded() founded {
 	m := metafsm.New()
 	m.Apply(1, metafsm.FoundOp.Encode(metafsm.Found{Cluster: metafsm.Cluster{ID: id.Cluster{UUID: id.UUID{9}}, Shards: 9}}))
-	m.Apply(2, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: level}))
 	return founded{noGroups{[]id.Member{"a"}}, m}
 }
 
@@ -142,7 +141,7 @@ func TestCursorRunShowsUnchangedEntriesOnce(t *testing.T) {
 			w.write()
 		}
 		before := w.all()
-		r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: w.books, Log: slog.New(slog.DiscardHandler)})
+		r := New(Config{Groups: newFounded(), Peers: w.books, Log: slog.New(slog.DiscardHandler)})
 		p := Page{Length: 1 + w.IntN(9), Order: Order(w.IntN(2))}
 		shown := map[string]int{}
 		for pages := 0; ; pages++ {
@@ -204,7 +203,7 @@ func TestLastPageHasNoCursor(t *testing.T) {
 			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(i), Event: eventOf(i), Time: 7, Sealed: []byte{1}}
 			must.Do(t, b[id.Shard(3+i%2*2)].Put(e, shard.FreeSlots))
 		}
-		r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: b, Log: slog.New(slog.DiscardHandler)})
+		r := New(Config{Groups: newFounded(), Peers: b, Log: slog.New(slog.DiscardHandler)})
 		for _, order := range []Order{Ascending, Descending, CursorOrder} {
 			pages, p := 0, Page{Length: 2, Order: order}
 			for {
@@ -221,21 +220,6 @@ func TestLastPageHasNoCursor(t *testing.T) {
 				t.Errorf("%d entries, order %d: %d pages, want %d", n, order, pages, want)
 			}
 		}
-	}
-}
-
-// Below LevelCursor a node may answer that ignores cursors, so none is given or taken.
-func TestCursorsWaitForTheLevel(t *testing.T) {
-	t.Parallel()
-	b := books{3: newBook(t, 10)}
-	for i := range 2 {
-		e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(i), Event: eventOf(i), Time: 7, Sealed: []byte{1}}
-		must.Do(t, b[3].Put(e, shard.FreeSlots))
-	}
-	r := New(Config{Groups: newFounded(metafsm.LevelCursor - 1), Peers: b, Log: slog.New(slog.DiscardHandler)})
-	list, err := r.page(t.Context(), enrolment{Gallery: cursorGallery, shards: []id.Shard{3}}, Page{Length: 1})
-	if err != nil || len(list.Entries) != 1 || list.Next != "" {
-		t.Errorf("got %v, %v", list, err)
 	}
 }
 
@@ -296,7 +280,7 @@ func TestCursorPageMayLieOnOneShard(t *testing.T) {
 			want = append(want, e.Event.String())
 		}
 	}
-	r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: b, Log: slog.New(slog.DiscardHandler)})
+	r := New(Config{Groups: newFounded(), Peers: b, Log: slog.New(slog.DiscardHandler)})
 	for _, order := range []Order{Ascending, Descending} {
 		var got []string
 		for p := (Page{Length: ListLengthMax, Order: order}); ; {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -84,9 +83,6 @@ type DuplicateSubject struct {
 
 // comparable returns the gallery of an access, with its present shards, and its key.
 func (r *duplicateRequests) comparable(ctx context.Context, access Access) (enrolment, *seal.Key, error) {
-	if r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return enrolment{}, nil, &Error{Kind: Unavailable, Message: "some nodes don't know this operation yet; try again when all are upgraded", RetryAfter: calls.RetryLater}
-	}
 	if err := r.sync.Join(ctx); err != nil { // the gallery may have grown
 		return enrolment{}, nil, err
 	}

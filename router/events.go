@@ -53,16 +53,10 @@ func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registe
 
 func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
 	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
-	if err == nil && !e.Note.IsZero() {
-		err = r.notable()
-	}
 	if err != nil {
 		return Registered{}, err
 	}
 	expires, err := r.expiry(e.Expires)
-	if err == nil && e.NoExpiry {
-		err = r.expirable()
-	}
 	if err != nil {
 		return Registered{}, err
 	}

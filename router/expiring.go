@@ -21,9 +21,6 @@ type ExpiringPage struct {
 func (r *listRequests) Expiring(ctx context.Context, access Access, p ExpiringPage) (Listing, error) {
 	g, _, err := r.enrolment(access)
 	if err == nil {
-		err = r.expirable()
-	}
-	if err == nil {
 		err = r.sync.Join(ctx) // for the retention
 	}
 	if err != nil {

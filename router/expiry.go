@@ -9,9 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
-	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
-	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -25,24 +23,10 @@ const (
 	dayMillis = 24 * 3_600_000
 )
 
-// expirable returns an error while a node of the cluster may not know times of expiry.
-func (r *cluster) expirable() error {
-	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "expires and retentionDays work as soon as all nodes run this version: finish the upgrade, then try again",
-	}
-}
-
 // expiry returns the stored form of a time of expiry. The zero time, none, is 0.
 func (r *cluster) expiry(at time.Time) (int64, error) {
 	if at.IsZero() {
 		return 0, nil
-	}
-	if err := r.expirable(); err != nil {
-		return 0, err
 	}
 	if !at.After(r.clock.Now()) {
 		return 0, Errorf(InvalidRequest, "", "the time in expires must be in the future")
@@ -97,9 +81,6 @@ type Expired struct {
 // erase what must stay.
 func (r *expiryRequests) ExpireEvents(ctx context.Context) (Expired, error) {
 	var out Expired
-	if r.expirable() != nil {
-		return out, nil
-	}
 	var mu sync.Mutex // guards out and failed
 	var failed []error
 	var work sync.WaitGroup

@@ -36,24 +36,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 	gallery := metafsm.Gallery{
 		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
 		Size: uint32(n.Size), Shards: cluster.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
-	}
-	if gallery.RetentionDays = uint32(n.RetentionDays); n.RetentionDays > 0 {
-		if err := r.expirable(); err != nil {
-			return Gallery{}, err
-		}
-	}
-	if gallery.SubjectTemplates = n.SubjectTemplates; n.SubjectTemplates {
-		if err := r.averagable(); err != nil {
-			return Gallery{}, err
-		}
-	}
-	if gallery.PhotoLink = n.PhotoLink; n.PhotoLink != "" {
-		if err := r.linkable(); err != nil {
-			return Gallery{}, err
-		}
-	}
-	if err := r.describe(&gallery, n); err != nil {
-		return Gallery{}, err
+		RetentionDays: uint32(n.RetentionDays), SubjectTemplates: n.SubjectTemplates, PhotoLink: n.PhotoLink,
+		Purpose: n.Purpose, LegalGround: n.LegalGround, Recipients: n.Recipients,
 	}
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
@@ -184,16 +168,6 @@ func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenan
 }
 
 func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
-	if n.MultipleFaces != portrait.Refuse {
-		if err := r.choosable(); err != nil {
-			return Application{}, err
-		}
-	}
-	if n.Review != (Review{}) {
-		if err := reviewable(r.cluster); err != nil {
-			return Application{}, err
-		}
-	}
 	write := stamped(w)
 	app := r.newApplication(tenant, n)
 	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{Write: write, Application: app})
@@ -210,28 +184,6 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		return Application{}, deletedSince("", "application")
 	default:
 		return Application{}, r.manageError(ctx, "create application", tenant, write, a.Status)
-	}
-}
-
-// choosable returns an error while a node of the cluster may not know the rule on several faces.
-func (r *cluster) choosable() error {
-	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "multipleFaces works as soon as all nodes run this version: finish the upgrade, then try again",
-	}
-}
-
-// reviewable returns an error while a node of the cluster may not know reviews.
-func reviewable(r *cluster) error {
-	if r.groups.Meta().Level() >= metafsm.LevelReview {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "reviews work as soon as all nodes run this version: finish the upgrade, then try again",
 	}
 }
 
@@ -284,48 +236,6 @@ func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
 		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
 	}
 	return string(key), nil
-}
-
-// linkable returns an error while a node of the cluster may not know photo links.
-func (r *galleryRequests) linkable() error {
-	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "photoLink works as soon as all nodes run this version: finish the upgrade, then try again",
-	}
-}
-
-// conditional returns an error while a node of the cluster may not compare ETags.
-func (r *galleryRequests) conditional() error {
-	if r.groups.Meta().Level() >= metafsm.LevelIfMatch {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "If-Match works as soon as all nodes run this version: finish the upgrade, then try again",
-	}
-}
-
-// describe sets what the record of processing says of a new gallery.
-func (r *galleryRequests) describe(g *metafsm.Gallery, n NewGallery) error {
-	g.Purpose, g.LegalGround, g.Recipients = n.Purpose, n.LegalGround, n.Recipients
-	if n.Purpose == "" && n.LegalGround == "" && n.Recipients == "" {
-		return nil
-	}
-	return r.describable()
-}
-
-// describable returns an error while a node of the cluster may not know purposes of galleries.
-func (r *galleryRequests) describable() error {
-	if r.groups.Meta().Level() >= metafsm.LevelPurpose {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "purpose, legalGround and recipients work as soon as all nodes run this version: finish the upgrade, then try again",
-	}
 }
 
 func galleryOf(g metafsm.Gallery, count int) Gallery {

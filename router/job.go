@@ -124,12 +124,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	begin := shardfsm.BeginJob{
 		Name: name, Application: b.Access.Application, Request: b.Write.Request,
 		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: r.jobShare(g.Tenant),
-	}
-	if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-		begin.Epoch = g.Epoch
-	}
-	if r.groups.Meta().Level() >= metafsm.LevelKeys {
-		begin.Holder = beginner(g, b.Access)
+		Epoch: g.Epoch, Holder: beginner(g, b.Access),
 	}
 	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
 		return job.SealItem(key, jobName(name), index, items[index])
@@ -184,11 +179,6 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 	for _, item := range in {
 		if err := checkFilename(item.Filename); err != nil {
 			return nil, err
-		}
-		if !item.Note.IsZero() {
-			if err := r.notable(); err != nil {
-				return nil, err
-			}
 		}
 		if _, err := r.expiry(item.Expires); err != nil {
 			return nil, err
@@ -254,10 +244,7 @@ func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation
 		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	}
 	home, err := g.home(op, func(earlier id.Shard) (bool, error) {
-		if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-			return calls.CallLeader(ctx, r.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
-		}
-		return calls.CallLeader(ctx, r.calls, jobKnown, earlier, at(earlier))
+		return calls.CallLeader(ctx, r.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
 	})
 	return at(home), err
 }
@@ -339,12 +326,8 @@ type Job struct {
 }
 
 // Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first; to a role that may only
-// enrol those of its holder. The error is
-// Unavailable while a node of the cluster can't read the question.
+// enrol those of its holder.
 func (r *jobRequests) Jobs(ctx context.Context, access Access) ([]Job, error) {
-	if r.groups.Meta().Level() < metafsm.LevelTenants {
-		return nil, &Error{Kind: Unavailable, Message: "a node of the cluster runs software that lists no jobs; upgrade all nodes first", RetryAfter: calls.RetryLater}
-	}
 	if err := r.sync.Join(ctx); err != nil { // the gallery may have grown to more shards
 		return nil, err
 	}

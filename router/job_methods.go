@@ -74,17 +74,6 @@ var jobKnows = method[jobKnowsQuery, bool]{Name: "job.knows", Run: func(ctx cont
 	return missing == nil, nil
 }}
 
-// jobKnown reports whether a shard has a job. It serves clusters below
-// metafsm.LevelJobEpoch.
-var jobKnown = method[shardfsm.JobName, bool]{Name: "job.known", Run: func(ctx context.Context, r *Router, group id.Shard, q shardfsm.JobName) (bool, error) {
-	book, err := r.readJobs(ctx, group)
-	if err != nil {
-		return false, err
-	}
-	_, missing := book.Find(jobName(q))
-	return missing == nil, nil
-}}
-
 // jobPageQuery asks for records of a job.
 type jobPageQuery struct {
 	Name   shardfsm.JobName `cbor:"1,keyasint"`
@@ -124,8 +113,7 @@ type jobListQuery struct {
 	Holder     id.UUID    `cbor:"3,keyasint,omitzero"`
 }
 
-// jobList returns the newest JobsMax jobs of a gallery on a shard. It is called from
-// metafsm.LevelTenants on.
+// jobList returns the newest JobsMax jobs of a gallery on a shard.
 var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ctx context.Context, r *Router, group id.Shard, q jobListQuery) ([]job.Summary, error) {
 	book, err := r.readJobs(ctx, group)
 	if err != nil {
@@ -161,10 +149,9 @@ var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.
 // finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives
 // the piece back and postpones all work for its gallery.
 type finishQuery struct {
-	Lease  uint64             `cbor:"1,keyasint"`
-	Finish shardfsm.FinishJob `cbor:"2,keyasint"`
-	// Postpone is set from metafsm.LevelQuotas on. An older leader renews the lease.
-	Postpone bool `cbor:"3,keyasint,omitempty"`
+	Lease    uint64             `cbor:"1,keyasint"`
+	Finish   shardfsm.FinishJob `cbor:"2,keyasint"`
+	Postpone bool               `cbor:"3,keyasint,omitempty"`
 }
 
 // finishAnswer reports whether the lease still holds.

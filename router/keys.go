@@ -127,9 +127,6 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms Key
 			return AccessKey{}, "", err
 		}
 	}
-	if !terms.plain() && r.groups.Meta().Level() < metafsm.LevelKeys {
-		return AccessKey{}, "", errOlderNode
-	}
 	for _, g := range terms.Galleries {
 		if found, ok := r.groups.Meta().Gallery(g); !ok || found.Tenant != tenant {
 			return AccessKey{}, "", Errorf(NotFound, "", "the tenant has no gallery %s", g)
@@ -152,12 +149,8 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms Key
 	return AccessKey{ID: k.ID, Secret: secret, Tenant: tenant, KeyTerms: termsOf(&k)}, a.Old, nil
 }
 
-// NoteKeyUses notes when access keys were used last. Nodes below metafsm.LevelKeys know no such
-// thing: then it does nothing.
+// NoteKeyUses notes when access keys were used last.
 func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.Time) error {
-	if r.groups.Meta().Level() < metafsm.LevelKeys {
-		return nil
-	}
 	var c metafsm.NoteKeyUses
 	for _, key := range slices.Sorted(maps.Keys(uses)) {
 		c.Uses = append(c.Uses, metafsm.KeyUse{Key: key, At: uses[key].UnixMilli()})
@@ -289,11 +282,9 @@ func admitKey(q *newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known b
 				return a, false, hasEnded(timeOf(old.Ends))
 			}
 		}
-		if terms := termsOf(&q.Key); !terms.plain() {
-			k := q.Key
-			k.SealedSecret = nil
-			a.Key = &k
-		}
+		k := q.Key
+		k.SealedSecret = nil
+		a.Key = &k
 	}
 	return a, known, nil
 }

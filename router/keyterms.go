@@ -72,11 +72,6 @@ func checkHolder(name string) error {
 	return nil
 }
 
-// plain reports whether nodes below metafsm.LevelKeys know the terms.
-func (t *KeyTerms) plain() bool {
-	return t.Role <= RoleReadOnly && t.Holder == "" && len(t.Galleries) == 0 && len(t.Networks) == 0 && t.Ends.IsZero()
-}
-
 // record returns the terms as meta keeps them.
 func (t *KeyTerms) record() metafsm.AccessKey {
 	k := metafsm.AccessKey{Role: metafsm.Role(t.Role), Holder: t.Holder, Galleries: t.Galleries}

@@ -240,13 +240,11 @@ type listQuery struct {
 	Length     int        `cbor:"4,keyasint"`
 	Order      Order      `cbor:"5,keyasint"`
 	Epoch      uint32     `cbor:"6,keyasint"`
-	// After, if set, is where the page starts instead of Start. It is sent from
-	// metafsm.LevelCursor on: older nodes ignore it.
+	// After, if set, is where the page starts instead of Start.
 	After *shard.Position `cbor:"7,keyasint,omitempty"`
 }
 
-// listAnswer is a page of one shard's list. Nodes below metafsm.LevelCursor leave out
-// Sequences.
+// listAnswer is a page of one shard's list.
 type listAnswer struct {
 	Entries   []shard.Entry `cbor:"1,keyasint"`
 	Total     int           `cbor:"2,keyasint"`

@@ -103,7 +103,7 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 	for _, e := range all {
 		want = append(want, Entry{Subject: e.Subject, Event: e.Event, Updated: time.UnixMilli(e.Time).UTC()})
 	}
-	r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: l, Log: slog.New(slog.DiscardHandler)})
+	r := New(Config{Groups: newFounded(), Peers: l, Log: slog.New(slog.DiscardHandler)})
 	g := enrolment{Gallery: metafsm.Gallery{}, shards: []id.Shard{1, 2, 3, 4, 5}}
 	for _, order := range []Order{Ascending, Descending} {
 		if order == Descending {

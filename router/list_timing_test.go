@@ -8,7 +8,6 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/must"
-	"facet/raftfsm/metafsm"
 	"facet/shard"
 )
 
@@ -32,7 +31,7 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 					must.Do(b, all[s].Put(e, shard.FreeSlots))
 				}
 			}
-			r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: all, Log: slog.New(slog.DiscardHandler)})
+			r := New(Config{Groups: newFounded(), Peers: all, Log: slog.New(slog.DiscardHandler)})
 			last := depth / shards // the place of the millionth event, on the last shard
 			deep := cursor{Ascending, id.Shard(shards), shard.Position{Time: 1_700_000_000_000 + int64(last-1)*37 + int64(shards), Sequence: uint64(last)}}
 			cluster, _ := r.groups.Meta().Cluster()

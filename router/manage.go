@@ -28,40 +28,18 @@ const (
 // shards stays in use meanwhile.
 func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
 	cluster, _ := r.groups.Meta().Cluster()
-	c := metafsm.UpdateGallery{Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description}
+	c := metafsm.UpdateGallery{
+		Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
+		SubjectTemplates: patch.SubjectTemplates, PhotoLink: patch.PhotoLink,
+		Purpose: patch.Purpose, LegalGround: patch.LegalGround, Recipients: patch.Recipients, IfMatch: patch.IfMatch,
+	}
 	if patch.Size != nil {
 		size := uint32(*patch.Size)
 		c.Size, c.Shards = &size, cluster.ShardCount(size)
 	}
 	if patch.RetentionDays != nil {
-		if err := r.expirable(); err != nil {
-			return Gallery{}, err
-		}
 		days := uint32(*patch.RetentionDays)
 		c.RetentionDays = &days
-	}
-	if patch.SubjectTemplates != nil {
-		if err := r.averagable(); err != nil {
-			return Gallery{}, err
-		}
-		c.SubjectTemplates = patch.SubjectTemplates
-	}
-	if patch.PhotoLink != nil {
-		if err := r.linkable(); err != nil {
-			return Gallery{}, err
-		}
-		c.PhotoLink = patch.PhotoLink
-	}
-	if patch.Purpose != nil || patch.LegalGround != nil || patch.Recipients != nil {
-		if err := r.describable(); err != nil {
-			return Gallery{}, err
-		}
-		c.Purpose, c.LegalGround, c.Recipients = patch.Purpose, patch.LegalGround, patch.Recipients
-	}
-	if c.IfMatch = patch.IfMatch; c.IfMatch != "" {
-		if err := r.conditional(); err != nil {
-			return Gallery{}, err
-		}
 	}
 	of := deletion{tenant: tenant}
 	set(&of.name, patch.Name)
@@ -93,26 +71,12 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 		Write: write, Tenant: tenant, Application: application,
 		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
 		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
+		ReviewThreshold: patch.ReviewThreshold, ReviewVerdicts: patch.ReviewVerdicts, ReviewDays: patch.ReviewDays,
+		SearchThresholdMin: patch.SearchThresholdMin, SearchLimitMax: patch.SearchLimitMax, IfMatch: patch.IfMatch,
 	}
 	if patch.MultipleFaces != nil {
-		if err := r.choosable(); err != nil {
-			return Application{}, err
-		}
 		rule := metafsm.FaceRule(*patch.MultipleFaces)
 		c.MultipleFaces = &rule
-	}
-	if patch.ReviewThreshold != nil || patch.ReviewVerdicts != nil || patch.ReviewDays != nil ||
-		patch.SearchThresholdMin != nil || patch.SearchLimitMax != nil {
-		if err := reviewable(r.cluster); err != nil {
-			return Application{}, err
-		}
-		c.ReviewThreshold, c.ReviewVerdicts, c.ReviewDays = patch.ReviewThreshold, patch.ReviewVerdicts, patch.ReviewDays
-		c.SearchThresholdMin, c.SearchLimitMax = patch.SearchThresholdMin, patch.SearchLimitMax
-	}
-	if c.IfMatch = patch.IfMatch; c.IfMatch != "" {
-		if err := r.conditional(); err != nil {
-			return Application{}, err
-		}
 	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
@@ -224,9 +188,6 @@ func nameInUse() error {
 // with faces left; the tenant is gone when it is 0. A second call continues where the first one
 // stopped. The errors are those of SetTenantState.
 func (r *galleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (left int, err error) {
-	if err := r.levelTenants(); err != nil {
-		return 0, err
-	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTenantOp, metafsm.DeleteTenant{Tenant: tenant})
 	if err == nil {
 		err = tenantError("delete tenant", a.Status)

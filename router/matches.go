@@ -54,9 +54,6 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	if err != nil {
 		return Matched{}, err
 	}
-	if r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return Matched{}, &Error{Kind: Unavailable, Message: "some nodes don't know this operation yet; try again when all are upgraded", RetryAfter: calls.RetryLater}
-	}
 	cluster, _ := r.groups.Meta().Cluster()
 	after, ok := readMatchCursor(cluster.ID, g.Gallery, q.After)
 	if !ok {

@@ -60,9 +60,8 @@ func entryOf(e shard.Entry, note *Note) Entry {
 // placed is an entry with its place in the order of all shards' entries.
 type placed struct {
 	Entry
-	shard id.Shard
-	at    int // index in the piece of its shard
-	// sequence is 0 if the shard's leader runs older software.
+	shard    id.Shard
+	at       int // index in the piece of its shard
 	sequence uint64
 	// noted has the subject's note, if it has one.
 	noted shard.Active
@@ -74,7 +73,7 @@ func (l shardList) place(i int, e shard.Entry) placed {
 	if i < len(l.Noted) {
 		p.noted = l.Noted[i]
 	}
-	if i < len(l.Sequences) {
+	if i < len(l.Sequences) { // soonest has none
 		p.sequence = l.Sequences[i]
 	}
 	if !e.Deleted {

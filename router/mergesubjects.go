@@ -10,7 +10,6 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
-	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -56,12 +55,6 @@ type Merging struct {
 // subjects meanwhile, never under neither. The error is NotFound for an unknown subject. A
 // retry with the same Write gets the first answer.
 func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
-	if r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return &Error{
-			Kind: Unavailable, RetryAfter: calls.RetryLater,
-			Message: "subjects can be merged as soon as all nodes run this version: finish the upgrade, then try again",
-		}
-	}
 	if m.Source == m.Target {
 		return Errorf(InvalidRequest, "", "a subject can't be merged into itself")
 	}

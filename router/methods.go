@@ -67,7 +67,6 @@ func handlers() map[string]handler {
 	calls.Add(table, jobBegin)
 	calls.Add(table, jobAdd)
 	calls.Add(table, jobOpen)
-	calls.Add(table, jobKnown)
 	calls.Add(table, jobKnows)
 	calls.Add(table, jobPage)
 	calls.Add(table, jobList)
@@ -211,8 +210,7 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	return registerAnswer{a, granted}, err
 }
 
-// removedAnswer is a shard's answer to a removal. From metafsm.LevelSubjects on, Applied is an index
-// of its log at or after the removal's entry, and External is the name of the external id that the
+// removedAnswer is a shard's answer to a removal. Applied is an index of its log at or after the removal's entry, and External is the name of the external id that the
 // subject had before. External is a hint: a lost or late one leaves a claim for ScrubClaims.
 type removedAnswer struct {
 	shardfsm.UnregisterAnswer
@@ -242,10 +240,7 @@ func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuer
 		name = shard.ExternalOf(noted[0].Note)
 	}
 	a, err := propose(ctx, g, op, c)
-	if err != nil || r.groups.Meta().Level() < metafsm.LevelSubjects {
-		return removedAnswer{UnregisterAnswer: a}, err
-	}
-	return removedAnswer{a, g.Applied(), name}, nil
+	return removedAnswer{a, g.Applied(), name}, err
 }
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.
@@ -272,8 +267,7 @@ func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard
 	}}
 }
 
-// shardReadAny returns the method that reads a shard on any replica. Up to release 0.3 only the leader
-// answers.
+// shardReadAny returns the method that reads a shard on any replica.
 func shardReadAny[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
 	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
 		s, err := r.readAny(ctx, group)

@@ -42,17 +42,6 @@ func (p NotePatch) of(n Note) Note {
 // errHolders is returned when a home answers for another number of names than it was asked for.
 var errHolders = errors.New("router: a shard answered with another number of claims")
 
-// notable returns an error while a node of the cluster may not know notes.
-func (r *cluster) notable() error {
-	if r.groups.Meta().Level() >= metafsm.LevelSubjects {
-		return nil
-	}
-	return &Error{
-		Kind: Unavailable, RetryAfter: calls.RetryLater,
-		Message: "externalId and userData work as soon as all nodes run this version: finish the upgrade, then try again",
-	}
-}
-
 // salted returns a note with a salt, if the tenant's requests have audit records and the note has none.
 func salted(m *metafsm.Machine, g enrolment, n Note) Note {
 	if n.Salt == ([shard.SaltBytes]byte{}) && audits(m, g.Tenant) {
@@ -63,7 +52,7 @@ func salted(m *metafsm.Machine, g enrolment, n Note) Note {
 
 // audits reports whether a tenant's requests have audit records.
 func audits(m *metafsm.Machine, tenant id.Tenant) bool {
-	return m.Level() >= metafsm.LevelAudit && metafsm.AuditOf(m, tenant).Mode != metafsm.AuditOff
+	return metafsm.AuditOf(m, tenant).Mode != metafsm.AuditOff
 }
 
 // nameOf returns the name of an external id in a gallery; the empty id has none.
@@ -91,9 +80,6 @@ func openNote(g enrolment, key *seal.Key, subject id.Subject, a shard.Active) (*
 // byExternal returns the gallery of an access, its key, and the name of an external id in it.
 func (r *claims) byExternal(access Access, externalID string) (enrolment, *seal.Key, named, error) {
 	g, _, err := r.enrolment(access)
-	if err == nil {
-		err = r.notable()
-	}
 	if err != nil {
 		return g, nil, named{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"facet/internal/id"
@@ -42,14 +41,9 @@ var metaQuotas = map[metafsm.Status]metafsm.Quota{
 	metafsm.OverChanges: metafsm.QuotaChanges,
 }
 
-// share returns what a tenant may have a shard remember, for a command. It is zero as long as
-// a node can't read it.
+// share returns what a tenant may have a shard remember, for a command.
 func (r *cluster) share(of id.Tenant) shardfsm.Share {
-	meta := r.groups.Meta()
-	if meta.Level() < metafsm.LevelQuotas {
-		return shardfsm.Share{}
-	}
-	return shardfsm.Share{Tenant: of, Writes: most(meta, of, metafsm.QuotaWrites)}
+	return shardfsm.Share{Tenant: of, Writes: most(r.groups.Meta(), of, metafsm.QuotaWrites)}
 }
 
 // room refuses a write that its shard has no room to remember. It is asked before the models
@@ -111,8 +105,7 @@ type roomAnswer struct {
 	Refusal shardfsm.Status `cbor:"2,keyasint,omitempty"`
 }
 
-// shardRoom answers a roomQuery on the shard's leader. It is called from metafsm.LevelQuotas
-// on.
+// shardRoom answers a roomQuery on the shard's leader.
 var shardRoom = method[roomQuery, roomAnswer]{Name: "shard.room", Run: func(ctx context.Context, r *Router, group id.Shard, q roomQuery) (roomAnswer, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
@@ -138,9 +131,6 @@ func waitUntil(at int64) time.Duration {
 // jobShare returns what a tenant may have a shard keep of jobs, as share.
 func (r *cluster) jobShare(of id.Tenant) shardfsm.JobShare {
 	meta := r.groups.Meta()
-	if meta.Level() < metafsm.LevelQuotas {
-		return shardfsm.JobShare{}
-	}
 	return shardfsm.JobShare{Tenant: of, Jobs: most(meta, of, metafsm.QuotaJobs), Items: most(meta, of, metafsm.QuotaJobItems)}
 }
 
@@ -150,20 +140,12 @@ func most(meta *metafsm.Machine, of id.Tenant, q metafsm.Quota) uint32 {
 }
 
 // SetQuotas sets quotas of a tenant; 0 stands for the default. It returns all of them, with
-// the use that meta knows. The error is NotFound when there is no such tenant, and Unavailable
-// while a node of the cluster can't read quotas.
+// the use that meta knows. The error is NotFound when there is no such tenant.
 func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas []metafsm.QuotaValue) (none TenantUse, err error) {
 	for _, v := range quotas {
 		if v.Most > metafsm.QuotaMax {
 			return none, Errorf(InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
 		}
-	}
-	need := metafsm.LevelQuotas
-	if slices.ContainsFunc(quotas, func(v metafsm.QuotaValue) bool { return v.Quota == metafsm.QuotaAuditRecords }) {
-		need = metafsm.LevelAudit
-	}
-	if r.groups.Meta().Level() < need {
-		return none, &Error{Kind: Unavailable, Message: "a node of the cluster runs software without these quotas; upgrade all nodes first", RetryAfter: calls.RetryLater}
 	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantOp, metafsm.SetTenant{Tenant: tenant, Quotas: quotas})
 	if err == nil && a.Status == metafsm.UnknownTenant {
@@ -214,10 +196,7 @@ func (r *accessRequests) Tenants(ctx context.Context) ([]TenantUse, error) {
 		return nil, err
 	}
 	meta := r.groups.Meta()
-	taken, incomplete := map[id.Tenant]shardfsm.Taken{}, false
-	if meta.Level() >= metafsm.LevelQuotas {
-		taken, incomplete = r.taken(ctx)
-	}
+	taken, incomplete := r.taken(ctx)
 	list, all := []TenantUse{}, meta.Used()
 	for _, t := range meta.Tenants() {
 		list = append(list, tenantUse(t, all[t.ID], taken[t.ID], incomplete))
@@ -273,8 +252,7 @@ type tenantTaken struct {
 	Taken  shardfsm.Taken `cbor:"2,keyasint"`
 }
 
-// shardTaken returns what the tenants have taken on a shard, as its leader knows it. It is
-// called from metafsm.LevelQuotas on.
+// shardTaken returns what the tenants have taken on a shard, as its leader knows it.
 var shardTaken = method[struct{}, []tenantTaken]{Name: "shard.taken", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) ([]tenantTaken, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {

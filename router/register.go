@@ -33,9 +33,6 @@ const (
 // with the same Write gets the first answer.
 func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Registered, error) {
 	g, app, err := r.enrolment(reg.Access)
-	if err == nil && !reg.Note.IsZero() {
-		err = r.notable()
-	}
 	if err != nil {
 		return Registered{}, err
 	}
@@ -300,7 +297,7 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 // removalRefusal returns the error for the status of a removal, as refusal does. The error for a
 // subject that was merged into another one lately names the other one, which has its faces.
 func (r *cluster) removalRefusal(ctx context.Context, s shardfsm.Status, g enrolment, subject id.Subject, w Write) error {
-	if s != shardfsm.UnknownSubject || r.groups.Meta().Level() < metafsm.LevelSubjects {
+	if s != shardfsm.UnknownSubject {
 		return r.refusal(ctx, s, subject.Shard(), g.Tenant, w)
 	}
 	state, err := calls.CallLeader(ctx, r.calls, shardMergeState, subject.Shard(), subject)

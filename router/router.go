@@ -43,12 +43,6 @@ type Groups interface {
 	Out(id.Shard) bool
 }
 
-// levelled adds to Groups what all nodes know.
-type levelled struct{ Groups }
-
-// Grouped reports whether all nodes know requests for several groups.
-func (g levelled) Grouped() bool { return g.Meta().Level() >= metafsm.LevelGrouped }
-
 // Peers reaches other nodes.
 type Peers = calls.Peers
 
@@ -250,7 +244,7 @@ func New(cfg Config) *Router {
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	c.calls = calls.New(r, calls.Config{Groups: levelled{cfg.Groups}, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
+	c.calls = calls.New(r, calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
 	c.sync.Run = c.syncMeta
 	if c.acted = cfg.Acted; c.acted == nil {
 		c.acted = func(Act) {}

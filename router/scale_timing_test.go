@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"facet/internal/id"
-	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard"
 )
@@ -42,7 +41,7 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 	for _, hits := range []int{0, 10, 50} {
 		b.Run(fmt.Sprintf("hits=%d", hits), func(b *testing.B) {
 			w := &weighed{hits: hits}
-			r := New(Config{Groups: newFounded(metafsm.Level), Peers: w, Log: slog.New(slog.DiscardHandler)})
+			r := New(Config{Groups: newFounded(), Peers: w, Log: slog.New(slog.DiscardHandler)})
 			q := searchQuery{
 				Gallery: id.Gallery{UUID: id.Random([16]byte{3})}, Generation: 1, Epoch: 1, Probe: make([]float32, 192),
 				Threshold: 7000, Limit: 10, Model: id.Model{1}, Notes: true, Share: randomID(),

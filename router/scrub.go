@@ -24,9 +24,6 @@ const scrubBatch = 256
 // them up. It claims the external ids of subjects without a claim, which the home has lost
 // (docs/operations.md, FacetHistoryRewritten). It removes the claims of galleries that are gone.
 func (r *claims) ScrubClaims(ctx context.Context) error {
-	if r.notable() != nil {
-		return nil
-	}
 	var failed []error
 	for _, home := range r.Shards() {
 		m, here := r.groups.Shard(home)

@@ -130,9 +130,9 @@ type searchQuery struct {
 	Pending bool `cbor:"9,keyasint,omitempty"`
 	// Model is the model that made the probe.
 	Model id.Model `cbor:"10,keyasint"`
-	// Notes asks for notes. Nodes below metafsm.LevelSubjects ignore it.
+	// Notes asks for notes.
 	Notes bool `cbor:"11,keyasint,omitempty"`
-	// Means asks for the subjects' own templates. Nodes below metafsm.LevelSubjects ignore it.
+	// Means asks for the subjects' own templates.
 	Means bool `cbor:"12,keyasint,omitempty"`
 	// Share, unless zero, names the search: shards of one node that search for it share a limit, and
 	// may leave out hits below it. Older nodes ignore it.

@@ -7,7 +7,6 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
-	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard/merging"
 )
@@ -20,7 +19,7 @@ func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enro
 	for {
 		began := time.Now()
 		lists, err := withFreshShards(ctx, r, g, read)
-		if err != nil || time.Since(began) < searchQuick || r.groups.Meta().Level() < metafsm.LevelSubjects {
+		if err != nil || time.Since(began) < searchQuick {
 			return lists, err
 		}
 		ended, err := withFreshShards(ctx, r, g, func(g enrolment) ([]merging.Removals, error) {

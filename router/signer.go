@@ -19,7 +19,7 @@ const (
 // does not know the command.
 func (r *accessRequests) EnsureSigner(ctx context.Context) error {
 	cluster, founded := r.groups.Meta().Cluster()
-	if !founded || len(cluster.Signer.WrappedSeed) > 0 || r.groups.Meta().Level() < metafsm.LevelSubjects {
+	if !founded || len(cluster.Signer.WrappedSeed) > 0 {
 		return nil
 	}
 	var seed [ed25519.SeedSize]byte

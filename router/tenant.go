@@ -38,24 +38,10 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessK
 	}
 }
 
-var errOlderNode = Errorf(InvalidRequest, "", "a node runs an older version that can't read this: upgrade all nodes first (facet status lists the versions)")
-
-// levelTenants returns an error while a node of the cluster can't read the commands that disable
-// and delete tenants.
-func (r *cluster) levelTenants() error {
-	if r.groups.Meta().Level() < metafsm.LevelTenants {
-		return errOlderNode
-	}
-	return nil
-}
-
 // SetTenantState disables a tenant or enables it again. Every node refuses the requests of a
 // disabled tenant within two seconds, as those with a revoked key (confirmedLookup). The error is
 // NotFound when there is no such tenant, and Duplicate when it is being deleted.
 func (r *accessRequests) SetTenantState(ctx context.Context, tenant id.Tenant, state metafsm.TenantState) error {
-	if err := r.levelTenants(); err != nil {
-		return err
-	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: tenant, State: state})
 	if err != nil {
 		return err
@@ -100,12 +86,8 @@ func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeStat
 	return err
 }
 
-// SetReplicas sets the number of replicas that each shard should have. Every node must know
-// metafsm.LevelReplicas: until then the error is InvalidRequest.
+// SetReplicas sets the number of replicas that each shard should have.
 func (r *accessRequests) SetReplicas(ctx context.Context, c metafsm.SetReplicas) error {
-	if r.cluster.groups.Meta().Level() < metafsm.LevelReplicas {
-		return Errorf(InvalidRequest, "", "a node runs an older version that can't read this: upgrade all nodes first (facet status lists the versions)")
-	}
 	_, err := proposeMeta(ctx, r.cluster, metafsm.SetReplicasOp, c)
 	return err
 }

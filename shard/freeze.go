@@ -71,10 +71,8 @@ type entryRecord struct {
 	// First is the sequence of the registration, or 0 if that is Sequence.
 	First    uint64 `cbor:"8,keyasint,omitempty"`
 	Revision uint32 `cbor:"9,keyasint,omitempty"`
-	// Note is set from metafsm.LevelSubjects on.
-	Note []byte `cbor:"10,keyasint,omitempty"`
-	// Expires is set from metafsm.LevelSubjects on.
-	Expires int64 `cbor:"12,keyasint,omitempty"`
+	Note     []byte `cbor:"10,keyasint,omitempty"`
+	Expires  int64  `cbor:"12,keyasint,omitempty"`
 }
 
 // fenceRecord precedes the entries behind its fence. Fences follow all slices.
@@ -98,10 +96,8 @@ type pendingRecord struct {
 	Request  [16]byte     `cbor:"9,keyasint"`
 	Further  bool         `cbor:"10,keyasint,omitempty"`
 	Number   uint64       `cbor:"11,keyasint"`
-	// Note is set from metafsm.LevelSubjects on.
-	Note []byte `cbor:"12,keyasint,omitempty"`
-	// Expires is set from metafsm.LevelSubjects on.
-	Expires int64 `cbor:"13,keyasint,omitempty"`
+	Note     []byte       `cbor:"12,keyasint,omitempty"`
+	Expires  int64        `cbor:"13,keyasint,omitempty"`
 }
 
 // View is a shard's state at one moment, for a snapshot. It shares memory with the shard and does

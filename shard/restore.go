@@ -50,8 +50,7 @@ type CopiedEntry struct {
 	First    uint64 `cbor:"9,keyasint"`
 	// Note is the subject's note, if the event carries it.
 	Note []byte `cbor:"10,keyasint,omitempty"`
-	// Expires is when the event expires of itself, in milliseconds since 1970. It is set from
-	// metafsm.LevelSubjects on.
+	// Expires is when the event expires of itself, in milliseconds since 1970.
 	Expires int64 `cbor:"12,keyasint,omitempty"`
 }
 

@@ -22,8 +22,8 @@ import (
 const (
 	rowVersion = 1
 	rowDeleted = 1 // flag
-	rowNoted   = 2 // flag, since metafsm.LevelSubjects
-	rowExpires = 8 // flag, since metafsm.LevelSubjects
+	rowNoted   = 2 // flag
+	rowExpires = 8 // flag
 	rowIDs     = 2 + 3*16
 )
 

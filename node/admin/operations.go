@@ -230,9 +230,7 @@ func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 		return router.Errorf(router.InvalidRequest, "", "the cluster would move it back: replicas or zones would be spread less evenly")
 	}
 	at.Leaving, at.Moving = append(at.Leaving, leaves), true
-	if p.cfg.Replicas.Meta().Level() >= metafsm.LevelAudit {
-		at.From, at.Began = before, time.Now().UnixMilli()
-	}
+	at.From, at.Began = before, time.Now().UnixMilli()
 	return p.cfg.Router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
 }
 

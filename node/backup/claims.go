@@ -1,10 +1,8 @@
 package backup
 
 import (
-	"errors"
 	"fmt"
 
-	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/shard"
@@ -14,9 +12,6 @@ import (
 func (l *loader) note(e *shard.CopiedEntry) error {
 	if len(e.Note) == 0 {
 		return nil
-	}
-	if l.target.Level() < metafsm.LevelSubjects {
-		return errors.New("the backup has external ids or user data, which some nodes of this cluster do not know: upgrade all nodes, then give the order again")
 	}
 	name := shard.ExternalOf(e.Note)
 	if name.IsZero() {

@@ -94,10 +94,10 @@ func (t *tally) add(e *shard.CopiedEntry) {
 		b = binary.BigEndian.AppendUint32(b, tag)
 	}
 	b = append(binary.BigEndian.AppendUint32(b, uint32(len(e.Sealed))), e.Sealed...)
-	if len(e.Note) > 0 { // backups from before metafsm.LevelSubjects have none
+	if len(e.Note) > 0 {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(e.Note))), e.Note...)
 	}
-	if e.Expires != 0 { // else as before there were times of expiry
+	if e.Expires != 0 {
 		b = binary.BigEndian.AppendUint64(b, uint64(e.Expires))
 	}
 	t.buf = b

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 
@@ -24,9 +23,6 @@ type itemsOf struct {
 func (l *loader) item(p *job.CopiedItem) error {
 	if !l.want[p.Gallery] {
 		return nil
-	}
-	if l.target.Level() < metafsm.LevelSubjects {
-		return errors.New("the backup has pairs of different subjects or cases, which some nodes of this cluster do not know: upgrade all nodes, then give the order again")
 	}
 	of := itemsOf{p.Gallery, cmp.Or(p.Kind, job.Different)}
 	for _, c := range l.records {

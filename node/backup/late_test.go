@@ -32,7 +32,7 @@ func TestUnwantedPartReplacesNothing(t *testing.T) {
 		t.Helper()
 		state, err := shardfsm.New(&score.Table{}, arena).Freeze()
 		must.Do(t, err)
-		o := Order{URL: "file://" + dir, Backup: "b", Shard: 1, Try: try, For: self}
+		o := Order{URL: "file://" + dir, Backup: "b", Shard: 1, Key: KeyCheck(master), Try: try, For: self}
 		_, err = WriteShard(t.Context(), o, state, master, func() error { during(); return s.confirm(t.Context(), o) })
 		return err
 	}

@@ -155,9 +155,6 @@ var errUnwanted = errors.New("backup: another leader writes the part by now")
 // this question a leader that was cut off could replace the part that its successor has
 // written.
 func (s *Service) confirm(ctx context.Context, o Order) error {
-	if o.Try == "" {
-		return nil
-	}
 	ask := func() error {
 		_, err := s.serveWanted(ctx, []byte(o.Try))
 		return err
@@ -318,9 +315,6 @@ func (c copies) Sums(ctx context.Context, number id.Shard) (list []Slice, err er
 	defer cancel()
 	return list, c.askLeader(ctx, methodSums, groupOrder{Group: number}, &list)
 }
-
-// Level returns the cluster's level (Target).
-func (c copies) Level() uint32 { return c.cfg.Replicas.Meta().Level() }
 
 // HasGallery reports whether the cluster has a gallery of that id or name (Target).
 func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error) {

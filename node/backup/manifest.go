@@ -143,6 +143,8 @@ func parseHead(raw []byte, name string) (file manifestFile, head Head, err error
 	case head.Level > metafsm.Level:
 		return file, head, fmt.Errorf("backup %s may have forms of level %d, and this software knows %d: it needs a newer version (it was made by %s)",
 			name, head.Level, metafsm.Level, head.Version)
+	case head.Level < metafsm.LevelFirst:
+		return file, head, metafsm.OldLevel("backup "+name, head.Level)
 	case head.Format > Format:
 		return file, head, fmt.Errorf("backup %s is of format %d: it needs a newer version of the software (it was made by %s)", name, head.Format, head.Version)
 	case file.digest() != file.Digest || head.Name != name:

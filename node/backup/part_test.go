@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/node/bucket"
 	"facet/raftfsm/metafsm"
 	"facet/shard/seal"
 )
@@ -157,7 +159,7 @@ func FuzzReadersNeverPanic(f *testing.F) {
 	})
 }
 
-func TestNewerBackupIsRefused(t *testing.T) {
+func TestBackupOfOtherVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(h Head, want string) {
 		t.Helper()
@@ -172,9 +174,25 @@ func TestNewerBackupIsRefused(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", h, err, want)
 		}
 	}
-	f(Head{Format: Format, Name: "b"}, "")
-	f(Head{Format: Format, Name: "b", Level: metafsm.Level}, "")
+	f(Head{Format: Format, Name: "b"}, "backup b has level 1: facet 0.3.1 or before wrote it, and facet 0.3.1 reads it")
+	f(Head{Format: Format, Name: "b", Level: metafsm.LevelFirst - 1}, "a development version before facet 0.4.0 wrote it")
+	f(Head{Format: Format, Name: "b", Level: metafsm.LevelFirst}, "")
 	f(Head{Format: Format, Name: "b", Level: metafsm.Level + 1, Version: "9.9"}, "needs a newer version (it was made by 9.9)")
-	f(Head{Format: Format + 1, Name: "b", Version: "9.9"}, "needs a newer version of the software (it was made by 9.9)")
-	f(Head{Format: Format, Name: "another"}, "damaged")
+	f(Head{Format: Format + 1, Name: "b", Level: metafsm.Level, Version: "9.9"}, "needs a newer version of the software (it was made by 9.9)")
+	f(Head{Format: Format, Name: "another", Level: metafsm.Level}, "damaged")
+}
+
+// The manifest in testdata/before is of facet 0.3.1.
+func TestOldManifestIsRefused(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.Abs("testdata")
+	must.Do(t, err)
+	f, err := bucket.OpenFolder(t.Context(), "file://"+dir)
+	must.Do(t, err)
+	master, err := seal.NewMaster(make([]byte, seal.KeyBytes))
+	must.Do(t, err)
+	_, err = readManifest(t.Context(), f, "before", master)
+	if want := "backup before has level 3: facet 0.3.1 or before wrote it, and facet 0.3.1 reads it"; !errors.Is(err, metafsm.ErrOldLevel) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 }

@@ -42,8 +42,6 @@ type Target interface {
 	Propose(ctx context.Context, group id.Shard, cmd []byte) ([]byte, error)
 	// Sums returns the slices of a shard, with every write acknowledged before the call.
 	Sums(ctx context.Context, s id.Shard) ([]Slice, error)
-	// Level returns the cluster's level as this node knows it.
-	Level() uint32
 	// HasGallery reports whether there is a gallery of that id, or of that tenant and name.
 	HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 }
@@ -417,9 +415,6 @@ func (l *loader) propose(c shardfsm.Load) (shardfsm.LoadAnswer, error) {
 func (l *loader) entry(e *shard.CopiedEntry) error {
 	if l.slice == nil {
 		return nil
-	}
-	if e.Expires != 0 && l.target.Level() < metafsm.LevelSubjects {
-		return fmt.Errorf("events of gallery %s expire, which older nodes of this cluster do not know: finish the upgrade first", l.slice.Gallery)
 	}
 	if !e.Deleted && l.isErased(Erasure{Gallery: l.slice.Gallery, Subject: e.Subject}) {
 		l.out.Erased++

@@ -35,11 +35,10 @@ type Order struct {
 	Backup    string       `json:"backup"`
 	Shard     id.Shard     `json:"shard"`
 	Galleries []id.Gallery `json:"galleries,omitempty"` // empty is all
-	// Key is KeyCheck of the key to use, because nodes change their keys at different times. An
-	// older version sends zero, which allows any key.
+	// Key is KeyCheck of the key to use, because nodes change their keys at different times.
 	Key Digest `json:"key"`
 	// Try names this attempt, and For is the member that makes the backup. Before the part
-	// exists, its writer asks For whether Try is still wanted. An older version sends neither.
+	// exists, its writer asks For whether Try is still wanted.
 	Try string    `json:"try,omitempty"`
 	For id.Member `json:"for,omitempty"`
 }
@@ -77,7 +76,7 @@ var ErrKeyChanges = errors.New("backup: the cluster's key is being changed: try 
 // WriteShard calls at the end, returns no error.
 func WriteShard(ctx context.Context, o Order, state State, master *seal.Master, wanted func() error) (part Part, err error) {
 	err = checkName(o.Backup)
-	if err == nil && o.Key != (Digest{}) && o.Key != KeyCheck(master) {
+	if err == nil && o.Key != KeyCheck(master) {
 		err = ErrKeyChanges
 	}
 	var f *bucket.Folder

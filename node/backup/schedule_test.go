@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/must"
+	"facet/raftfsm/metafsm"
 )
 
 func TestStoreDecidesIfBackupIsDue(t *testing.T) {
@@ -25,7 +26,7 @@ func TestStoreDecidesIfBackupIsDue(t *testing.T) {
 			if finished {
 				part = filepath.Join(dir, name, manifestName)
 			}
-			head, err := json.Marshal(Head{Format: Format, Name: name, Created: time.Now()})
+			head, err := json.Marshal(Head{Format: Format, Name: name, Created: time.Now(), Level: metafsm.Level})
 			must.Do(t, err)
 			file := manifestFile{Head: head}
 			file.Digest = file.digest()

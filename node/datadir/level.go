@@ -14,27 +14,38 @@ import (
 )
 
 const (
-	// levelFile is the file with the cluster's level once that is above 1. Older software
-	// stops at it before it opens other files.
+	// levelFile is the file with the cluster's level. A node writes it before any group, so that
+	// older software stops at it before it opens other files. Releases before 0.4.0 had none at
+	// level 1.
 	levelFile = "level"
 	// levelBytesMax is the most bytes that are read of it.
 	levelBytesMax = 32
 )
 
-// CheckLevel returns an error if the data directory has a level above known.
+// CheckLevel returns an error if the data directory has a level above known or below
+// metafsm.LevelFirst. A directory without groups may have none.
 func CheckLevel(dir string, known uint32) error {
 	noted, err := readLevel(dir)
-	if err == nil && noted > known {
-		err = TooNew(noted, known)
+	switch {
+	case err != nil:
+		return err
+	case noted > known:
+		return TooNew(noted, known)
+	case noted >= metafsm.LevelFirst:
+		return nil
+	}
+	used, err := hasGroups(dir)
+	if err == nil && (noted > 0 || used) {
+		err = metafsm.OldLevel("the data directory", noted)
 	}
 	return err
 }
 
-// readLevel returns the level in the data directory's file, 1 without one.
+// readLevel returns the level in the data directory's file, 0 without one.
 func readLevel(dir string) (uint32, error) {
 	f, err := os.Open(filepath.Join(dir, levelFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 1, nil
+		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the level of the data directory: %w", err)

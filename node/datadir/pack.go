@@ -37,11 +37,17 @@ func Pack(dir string) (identity string, used bool, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", false, fmt.Errorf("read %s: %w", packFile, err)
 	}
+	used, err = hasGroups(dir)
+	return "", used, err
+}
+
+// hasGroups reports whether a data directory has the folder of a replica.
+func hasGroups(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", false, fmt.Errorf("read the data directory: %w", err)
+		return false, fmt.Errorf("read the data directory: %w", err)
 	}
-	return "", slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), groupFolders) }), nil
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), groupFolders) }), nil
 }
 
 // NotePack makes Pack return the identity from now on.

@@ -100,10 +100,7 @@ func (k *Keys) certificates(ctx context.Context, o wire.CertificateOrder) (a wir
 		err = datadir.WriteSynced(k.path("ca.pem"), o.Authorities)
 	}
 	if err == nil && len(o.Certificate) > 0 {
-		err = errors.Join(k.save("node", o.Certificate, p.node), k.save("server", o.Server, p.server))
-		if err == nil && len(o.Status) > 0 {
-			err = k.save("status", o.Status, p.status)
-		}
+		err = errors.Join(k.save("node", o.Certificate, p.node), k.save("server", o.Server, p.server), k.save("status", o.Status, p.status))
 		p.made = time.Time{}
 	}
 	if err != nil {
@@ -132,9 +129,6 @@ func (k *Keys) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509
 	}
 	if _, err := cert.Check(cert.Pair{Cert: o.Server, Key: p.server}, trusted, x509.ExtKeyUsageServerAuth); err != nil {
 		return fmt.Errorf("the certificate for clients: %w", err)
-	}
-	if len(o.Status) == 0 {
-		return nil
 	}
 	if leaf, err = cert.Check(cert.Pair{Cert: o.Status, Key: p.status}, trusted, x509.ExtKeyUsageClientAuth); err != nil {
 		return fmt.Errorf("the certificate for facet status: %w", err)

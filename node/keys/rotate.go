@@ -26,11 +26,6 @@ const (
 	// gossipRest is a pause for packets on their way that the old key has encrypted.
 	gossipRest = time.Second
 
-	// levelWait is how long a rotation waits for the level of a cluster that was just
-	// founded or upgraded. It checks at each levelInterval.
-	levelWait     = 5 * time.Second
-	levelInterval = 500 * time.Millisecond
-
 	// eraseSlack is the largest difference to expect between the clocks of two nodes.
 	eraseSlack = time.Minute
 
@@ -81,9 +76,6 @@ func (k *Keys) rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer,
 	if r, ok := k.in.Replicas.Meta().Restoration(); ok && !r.Done {
 		return a, router.Errorf(router.InvalidRequest, "", "a backup is being restored: end that first")
 	}
-	if err := k.mayRekey(ctx, o.Ring); err != nil {
-		return a, err
-	}
 	return k.ReplaceKey(ctx, o)
 }
 
@@ -122,36 +114,6 @@ func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAns
 	})
 	k.cfg.Log.InfoContext(ctx, "a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
 	return a, nil
-}
-
-// mayRekey returns an error if a node may run software that does not know the command Rekey.
-// Such a node would stop when it reads the command.
-func (k *Keys) mayRekey(ctx context.Context, ring string) error {
-	if ring != wire.RingCluster {
-		return nil
-	}
-	for late := time.Now().Add(levelWait); ; {
-		now := k.in.Replicas.Meta().Level()
-		if now >= metafsm.LevelRekey {
-			return nil
-		}
-		var old []string
-		for _, r := range k.in.Replicas.Meta().Nodes() {
-			if r.State != metafsm.NodeRemoved && r.Knows() < metafsm.LevelRekey {
-				old = append(old, r.Name)
-			}
-		}
-		if len(old) > 0 {
-			return router.Errorf(router.InvalidRequest, "", "the cluster's key can be changed from level %d on, and the cluster is at level %d: "+
-				"upgrade %s first (facet status shows versions)", metafsm.LevelRekey, now, strings.Join(old, ", "))
-		}
-		if time.Now().After(late) {
-			return &router.Error{Kind: router.Unavailable, Message: "the cluster is not at its new level yet; try again", RetryAfter: levelWait}
-		}
-		if err := loop.Pause(ctx, levelInterval); err != nil {
-			return err
-		}
-	}
 }
 
 // ringKeyFor returns the key of an interrupted rotation, or a new key.

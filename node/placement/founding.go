@@ -34,7 +34,7 @@ func (p *Placement) Found(ctx context.Context) error {
 	tick := time.NewTicker(foundingInterval)
 	defer tick.Stop()
 	for !p.cfg.Replicas.MetaGroup().HasState() {
-		if err := errors.Join(p.checkSeen(), p.checkLevel(ctx)); err != nil {
+		if err := errors.Join(p.checkSeen(), p.checkLevel(ctx), p.checkFounders()); err != nil {
 			return err
 		}
 		list, agreed := p.agree(ctx)

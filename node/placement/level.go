@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"facet/internal/id"
@@ -9,14 +10,6 @@ import (
 	"facet/node/peer"
 	"facet/raftfsm/metafsm"
 )
-
-// RecordLevel returns the form of a level in records and gossip, where 0 stands for 1.
-func RecordLevel(level uint32) uint32 {
-	if level <= 1 {
-		return 0
-	}
-	return level
-}
 
 // raiseLevel raises the cluster's level to the highest one that every member of meta and
 // every recorded node knows. It runs on meta's leader.
@@ -42,8 +35,9 @@ func (p *Placement) raiseLevel(ctx context.Context) error {
 	return p.propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: lowest}))
 }
 
-// checkLevel returns an error if the cluster that gossip shows has a higher level than this
-// software knows. Such a cluster never takes this node in.
+// checkLevel returns an error if this software does not read the level of the cluster that gossip
+// shows. A cluster with a higher level never takes this node in; one with a level below
+// metafsm.LevelFirst would.
 func (p *Placement) checkLevel(ctx context.Context) error {
 	asked := 0
 	for _, m := range p.cfg.Gossip.Members() {
@@ -54,11 +48,31 @@ func (p *Placement) checkLevel(ctx context.Context) error {
 			break
 		}
 		theirs, err := p.askMembership(ctx, m.Member)
-		if err == nil && theirs.Level > p.cfg.Level {
+		switch {
+		case err != nil:
+		case theirs.Level > p.cfg.Level:
 			return datadir.TooNew(theirs.Level, p.cfg.Level)
+		case theirs.Level < metafsm.LevelFirst:
+			return fmt.Errorf("%w: the cluster of %s has level %d, and this version reads level %d and newer: a node of facet 0.3.1 can join it, "+
+				"and this version founds a new cluster", metafsm.ErrOldLevel, m.PublicURL, max(1, theirs.Level), metafsm.LevelFirst)
 		}
 	}
 	return nil
+}
+
+// checkFounders returns an error if a node that would found the cluster with this one knows only
+// levels below metafsm.LevelFirst.
+func (p *Placement) checkFounders() (err error) {
+	for _, m := range p.cfg.Gossip.Members() {
+		switch {
+		case p.cfg.Expect == 0 || !m.Cluster.IsZero():
+			return nil // it joins a cluster
+		case m.Level < metafsm.LevelFirst && m.Pack == PackHint(p.cfg.Pack) && m.Member != p.cfg.Self:
+			err = fmt.Errorf("%w: %s runs facet %s: start facet 0.4.0 or newer on every founder, with a new data directory",
+				metafsm.ErrOldLevel, m.PublicURL, m.Version)
+		}
+	}
+	return err
 }
 
 // askMembership asks a member whether this node was removed.

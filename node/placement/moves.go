@@ -38,10 +38,7 @@ func (p *Placement) arrive(ctx context.Context, shards []metafsm.ShardVoters) (l
 // another goal.
 func (p *Placement) begin(shards, next []metafsm.ShardVoters) (ends []router.Act) {
 	for i := range next {
-		switch {
-		case p.cfg.Replicas.Meta().Level() < metafsm.LevelAudit:
-			next[i].From = nil
-		case next[i].Moving && len(next[i].From) > 0 && next[i].Began == 0:
+		if next[i].Moving && len(next[i].From) > 0 && next[i].Began == 0 {
 			next[i].Began = time.Now().UnixMilli()
 			if shards[i].Moving {
 				ends = append(ends, moveEnd(p, shards[i], moveGivenUp))
@@ -68,11 +65,9 @@ func putShards(ctx context.Context, p *Placement, c metafsm.PutShards, ends []ro
 
 // moveEnd returns the act of a move's end.
 func moveEnd(p *Placement, at metafsm.ShardVoters, outcome string) router.Act {
-	reason := fmt.Sprintf("%s: shard %d", outcome, at.Shard)
-	if at.Began > 0 { // else the move began before LevelAudit
-		reason += ", begun " + time.UnixMilli(at.Began).UTC().Format(time.RFC3339) + ", from " + names(p, at.From)
-	}
-	return router.Act{Log: id.ClusterLog, Operation: "move a shard", Reason: reason + " to " + names(p, at.Voters)}
+	reason := fmt.Sprintf("%s: shard %d, begun %s, from %s to %s",
+		outcome, at.Shard, time.UnixMilli(at.Began).UTC().Format(time.RFC3339), names(p, at.From), names(p, at.Voters))
+	return router.Act{Log: id.ClusterLog, Operation: "move a shard", Reason: reason}
 }
 
 // names returns the names of members.

@@ -35,7 +35,7 @@ func (p *Placement) KeepRecords(ctx context.Context) error {
 		zones[m.Member] = m.Zone
 		who, err := m.Member.Node()
 		if err != nil || p.isRemoved(who) || m.Pack != PackHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
-			max(1, m.Level) < meta.Level() {
+			m.Level < meta.Level() {
 			continue
 		}
 		if err := p.takeIn(ctx, m.Member); err != nil {
@@ -95,21 +95,25 @@ func (p *Placement) propose(ctx context.Context, cmd []byte) error {
 
 // Register puts this node's record into meta if it is missing or outdated.
 func (p *Placement) Register(ctx context.Context) error {
-	level := RecordLevel(p.cfg.Level)
-	known := slices.ContainsFunc(p.cfg.Replicas.Meta().Nodes(), func(r metafsm.Node) bool {
-		return r.Member == p.cfg.Self && r.Name == p.cfg.Name && r.Zone == p.cfg.Zone && r.Level == level
-	})
-	if _, founded := p.cfg.Replicas.Meta().Cluster(); !founded || known {
+	if _, founded := p.cfg.Replicas.Meta().Cluster(); !founded || recorded(p) {
 		return nil
 	}
 	return p.cfg.Records.PutNode(ctx, metafsm.Node{
-		ID: p.cfg.Node, Member: p.cfg.Self, Name: p.cfg.Name, Zone: p.cfg.Zone, Level: level, Joined: time.Now().UnixMilli(),
+		ID: p.cfg.Node, Member: p.cfg.Self, Name: p.cfg.Name, Zone: p.cfg.Zone, Level: p.cfg.Level, Joined: time.Now().UnixMilli(),
+	})
+}
+
+// recorded reports whether meta has the record of this node as it should be.
+func recorded(p *Placement) bool {
+	return slices.ContainsFunc(p.cfg.Replicas.Meta().Nodes(), func(r metafsm.Node) bool {
+		return r.Member == p.cfg.Self && r.Name == p.cfg.Name && r.Zone == p.cfg.Zone && r.Level == p.cfg.Level
 	})
 }
 
 // CheckFounding returns an error if the cluster was founded with another model pack, whose
-// templates can't be compared with this node's, or has another cluster key.
-func (p *Placement) CheckFounding() error {
+// templates can't be compared with this node's, has another cluster key, or took this node in
+// with forms that it does not read.
+func (p *Placement) CheckFounding(ctx context.Context) error {
 	cluster, founded := p.cfg.Replicas.Meta().Cluster()
 	switch {
 	case !founded:
@@ -118,8 +122,10 @@ func (p *Placement) CheckFounding() error {
 		return &PackError{cluster.Pack, p.cfg.Pack}
 	case !p.cfg.HasKey(cluster.KeyCheck):
 		return errors.New("this node's cluster key is not the cluster's: copy the key file of another node")
+	case recorded(p):
+		return nil
 	}
-	return nil
+	return p.checkLevel(ctx)
 }
 
 // PackError is returned for a node whose model pack is not the cluster's.

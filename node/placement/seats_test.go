@@ -31,7 +31,7 @@ func TestMissedNodeIsAwayInTime(t *testing.T) {
 		for i := range 3 {
 			n := id.Node{UUID: id.UUID{byte(i + 1)}}
 			m := id.NewMember(n, 1)
-			meta.Apply(uint64(i+1), metafsm.PutNodeOp.Encode(metafsm.PutNode{Node: metafsm.Node{ID: n, Member: m}}))
+			meta.Apply(uint64(i+1), metafsm.PutNodeOp.Encode(metafsm.PutNode{Node: metafsm.Node{ID: n, Member: m, Level: metafsm.Level}}))
 			nodes = append(nodes, membership.Member{Meta: membership.Meta{Member: m}})
 		}
 		there := seen(nodes)
@@ -80,7 +80,7 @@ func TestNodeMayLeaveByWantedNumber(t *testing.T) {
 		apply(metafsm.SetReplicasOp.Encode(metafsm.SetReplicas{Replicas: c.wanted}))
 		for i := range c.nodes {
 			n := id.Node{UUID: id.UUID{byte(i + 1)}}
-			apply(metafsm.PutNodeOp.Encode(metafsm.PutNode{Node: metafsm.Node{ID: n, Member: id.NewMember(n, 1)}}))
+			apply(metafsm.PutNodeOp.Encode(metafsm.PutNode{Node: metafsm.Node{ID: n, Member: id.NewMember(n, 1), Level: metafsm.Level}}))
 			if i >= c.nodes-c.drained {
 				apply(metafsm.SetNodeStateOp.Encode(metafsm.SetNodeState{Node: n, State: metafsm.NodeDraining}))
 			}

@@ -29,7 +29,6 @@ func TestMemoryCountsMeansAtOnce(t *testing.T) {
 		index++
 		r.state.Apply(index, cmd)
 	}
-	apply(metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: metafsm.LevelSubjects}))
 	apply(metafsm.CreateTenantOp.Encode(metafsm.CreateTenant{Write: metafsm.Write{Op: id.Operation{1}}, Tenant: metafsm.Tenant{ID: tenant, Name: "bank"}}))
 	apply(metafsm.CreateGalleryOp.Encode(metafsm.CreateGallery{
 		Write:       metafsm.Write{Op: id.Operation{2}},

@@ -8,21 +8,13 @@ import (
 	"facet/node/peer"
 	"facet/node/transport"
 	"facet/raftfsm"
-	"facet/raftfsm/metafsm"
 )
 
 const methodProofs = "node.proofs"
 
-// errOlder is returned while some nodes don't know a message.
-var errOlder = errors.New("some nodes don't know proofs of several groups yet")
-
-// newProofs returns Proofs that send the proofs of groups here to other nodes, once all nodes know
-// them.
-func newProofs(p Peers, meta *metafsm.Machine) *raftfsm.Proofs {
+// newProofs returns Proofs that send the proofs of groups here to other nodes.
+func newProofs(p Peers) *raftfsm.Proofs {
 	return raftfsm.NewProofs(func(ctx context.Context, to id.Member, q, a any) error {
-		if meta.Level() < metafsm.LevelGrouped {
-			return errOlder
-		}
 		return p.Ask(ctx, to, methodProofs, q, a)
 	})
 }

@@ -102,7 +102,7 @@ func Open(c Config) (*Replicas, error) {
 	r := &Replicas{
 		cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), beats: newBeats(c.Beats, c.Timing), shards: map[id.Shard]hosted{},
 	}
-	r.proofs = newProofs(c.Peers, r.state)
+	r.proofs = newProofs(c.Peers)
 	r.checks <- struct{}{} // until a Warmer calls first
 	var err error
 	if r.outages, err = openOutages(c.Dir); err == nil {
@@ -258,9 +258,7 @@ func (r *Replicas) OpenEmpty(number id.Shard) error {
 
 // newShard returns an empty state machine for a shard's replica.
 func (r *Replicas) newShard() *shardfsm.Machine {
-	state := shardfsm.New(r.cfg.Table, r.cfg.Arena)
-	state.Batch(func() bool { return r.noted.Load() >= metafsm.LevelBatches })
-	return state
+	return shardfsm.New(r.cfg.Table, r.cfg.Arena)
 }
 
 // bootstrap founds a group that has never moved, if this node is one of its first voters.

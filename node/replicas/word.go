@@ -8,7 +8,6 @@ import (
 	"facet/internal/id"
 	"facet/node/peer"
 	"facet/raftfsm"
-	"facet/raftfsm/metafsm"
 )
 
 const (
@@ -94,8 +93,7 @@ func (r *Replicas) Ask(ctx context.Context, m id.Member, q Query) (w Word, err e
 	if err := r.cfg.Peers.Ask(ctx, m, methodReplica, q, &w); err != nil {
 		return w, err
 	}
-	// Release 0.1.0 does not say who answers.
-	if w.Member != m && (w.Member != "" || r.state.Level() >= metafsm.LevelReplicaMember) {
+	if w.Member != m {
 		return Word{}, fmt.Errorf("%s was asked about group %d, and %s answered", m, q.Group, w.Member)
 	}
 	return w, nil

@@ -56,12 +56,11 @@ type CertificateOrder struct {
 	// Authorities has the authorities that the node trusts from now on (PEM); empty changes
 	// nothing.
 	Authorities []byte `json:"authorities,omitempty"`
-	// Certificate and Server are signed for the keys of the last request (PEM); both or
-	// none.
+	// Certificate, Server and Status, the status certificate, are signed for the keys of the last
+	// request (PEM); all or none.
 	Certificate []byte `json:"certificate,omitempty"`
 	Server      []byte `json:"server,omitempty"`
-	// Status is the status certificate. Software before 0.3.1 does not know it.
-	Status []byte `json:"status,omitempty"`
+	Status      []byte `json:"status,omitempty"`
 }
 
 // CertificateAnswer has requests for certificates (PKCS #10, PEM) and the hosts that the

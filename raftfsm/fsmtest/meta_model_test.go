@@ -72,9 +72,6 @@ func (m *metaModel) once(w metafsm.Write, by id.Tenant, kind string, scope id.UU
 		}
 	}
 	o := metaOp{write: w, kind: kind, scope: scope}
-	if m.level < metafsm.LevelQuotas {
-		return o, 0
-	}
 	if o.owner = by; m.tenant(by) >= 0 && m.changes(by, w.Keyed) >= m.most(by, metafsm.QuotaChanges) {
 		return o, metafsm.OverChanges
 	}
@@ -107,7 +104,7 @@ func (m *metaModel) found(c metafsm.Found) metafsm.FoundAnswer {
 	if m.cluster != nil {
 		return metafsm.FoundAnswer{Status: metafsm.Exists, Cluster: *m.cluster}
 	}
-	m.cluster = &c.Cluster
+	m.cluster, m.level = &c.Cluster, max(metafsm.LevelFirst, m.level)
 	return metafsm.FoundAnswer{Status: metafsm.Done, Cluster: c.Cluster}
 }
 

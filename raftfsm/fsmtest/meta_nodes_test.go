@@ -10,7 +10,7 @@ import (
 )
 
 // knownLevel is the level that the machines of the test know.
-const knownLevel = int(metafsm.Level)
+const knownLevel = int(metafsm.Level + 2)
 
 func nodeID(n int) id.Node { return id.Node{UUID: id.UUID{0xf, byte(n)}} }
 
@@ -24,7 +24,7 @@ func (w *metaWorld) node() []byte {
 		n := nodeID(w.IntN(4))
 		c := metafsm.PutNode{Node: metafsm.Node{
 			ID: n, Member: id.NewMember(n, uint32(w.IntN(2))), Name: fmt.Sprint("node ", w.IntN(3)), Joined: int64(w.IntN(9)),
-			Zone: fmt.Sprint("zone ", w.IntN(2)), Level: uint32(w.IntN(knownLevel + 1)),
+			Zone: fmt.Sprint("zone ", w.IntN(2)), Level: w.level(),
 		}}
 		return send(w, metafsm.PutNodeOp, c, w.model.putNode)
 	case 4, 5, 6:
@@ -36,8 +36,16 @@ func (w *metaWorld) node() []byte {
 	case 7:
 		return send(w, metafsm.SetReplicasOp, metafsm.SetReplicas{Replicas: w.IntN(6)}, w.model.setReplicas)
 	default:
-		return send(w, metafsm.RaiseLevelOp, metafsm.RaiseLevel{Level: uint32(w.IntN(knownLevel + 1))}, w.model.raiseLevel)
+		return send(w, metafsm.RaiseLevelOp, metafsm.RaiseLevel{Level: w.level()}, w.model.raiseLevel)
 	}
+}
+
+// level returns a level that the machines know, seldom one of before.
+func (w *metaWorld) level() uint32 {
+	if w.IntN(8) == 0 {
+		return uint32(w.IntN(int(metafsm.LevelFirst)))
+	}
+	return metafsm.LevelFirst + uint32(w.IntN(knownLevel-int(metafsm.LevelFirst)+1))
 }
 
 // metaBackup is a backup whose restoration is in progress.
@@ -98,7 +106,7 @@ func (m *metaModel) node(n id.Node) int {
 }
 
 func (m *metaModel) putNode(c metafsm.PutNode) metafsm.StatusAnswer {
-	if max(1, c.Node.Level) < max(1, m.level) {
+	if c.Node.Level < max(metafsm.LevelFirst, m.level) {
 		return metafsm.StatusAnswer{Status: metafsm.TooOld}
 	}
 	if i := m.node(c.Node.ID); i >= 0 {
@@ -127,17 +135,17 @@ func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.StatusAnswer {
 
 func (m *metaModel) raiseLevel(c metafsm.RaiseLevel) metafsm.RaiseLevelAnswer {
 	known := slices.ContainsFunc(m.nodes, func(n metafsm.Node) bool {
-		return n.State != metafsm.NodeRemoved && max(1, n.Level) < c.Level
+		return n.State != metafsm.NodeRemoved && n.Level < c.Level
 	})
 	status := metafsm.Done
 	switch {
-	case c.Level <= max(1, m.level):
+	case c.Level <= max(metafsm.LevelFirst, m.level):
 	case known:
 		status = metafsm.TooOld
 	default:
 		m.level = c.Level
 	}
-	return metafsm.RaiseLevelAnswer{Status: status, Level: max(1, m.level)}
+	return metafsm.RaiseLevelAnswer{Status: status, Level: max(metafsm.LevelFirst, m.level)}
 }
 
 func (m *metaModel) setReplicas(c metafsm.SetReplicas) metafsm.StatusAnswer {
@@ -190,7 +198,7 @@ func (m *metaModel) load(c metafsm.Load) metafsm.LoadAnswer {
 	m.restoration = &next
 	for _, raw := range c.Records {
 		r, err := metafsm.CopiedOf(raw)
-		if err == nil && m.level >= metafsm.LevelRekey && !m.wrapped(secretOf(r)) {
+		if err == nil && !m.wrapped(secretOf(r)) {
 			return answer(metafsm.OtherKey)
 		}
 		if err != nil || !m.restore(r) {
@@ -218,9 +226,6 @@ func secretOf(c metafsm.Copied) []byte {
 func (m *metaModel) restore(c metafsm.Copied) bool {
 	switch {
 	case c.Tenant != nil:
-		if len(c.Tenant.Quotas) > 0 && m.level < metafsm.LevelQuotas || c.Tenant.State > 0 && m.level < metafsm.LevelTenants {
-			return false
-		}
 		if i := m.tenant(c.Tenant.ID); i >= 0 {
 			return m.tenants[i].Name == c.Tenant.Name && !m.leaving(c.Tenant.ID)
 		}
@@ -245,9 +250,6 @@ func (m *metaModel) restore(c metafsm.Copied) bool {
 		}
 		m.keys = append(m.keys, *c.AccessKey)
 	case c.Application != nil:
-		if (c.Application.MultipleFaces > 0 || c.Application.ReviewThreshold > 0) && m.level < metafsm.LevelSubjects {
-			return false
-		}
 		c.Application.Seq = m.next()
 		g := m.gallery(c.Application.Gallery)
 		if g < 0 || m.galleries[g].Tenant != c.Application.Tenant || m.taken(*c.Application) {

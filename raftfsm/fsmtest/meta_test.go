@@ -314,7 +314,7 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 	m.compareStates(t, replica, got)
 	same(t, replica, "shard map", m.shards, got.Shards())
 	same(t, replica, "nodes", m.sortedNodes(), got.Nodes())
-	same(t, replica, "level", max(1, m.level), got.Level())
+	same(t, replica, "level", max(metafsm.LevelFirst, m.level), got.Level())
 	restoration, some := got.Restoration()
 	same(t, replica, "there is a restoration", m.restoration != nil, some)
 	if some {

@@ -57,7 +57,7 @@ func (m *metaModel) most(t id.Tenant, q metafsm.Quota) uint64 {
 }
 
 func (m *metaModel) beyond(t id.Tenant, q metafsm.Quota, more uint64) bool {
-	return m.level >= metafsm.LevelQuotas && m.used(t)[q]+more > m.most(t, q)
+	return m.used(t)[q]+more > m.most(t, q)
 }
 
 // changes counts the remembered operations of a tenant of one kind.

@@ -54,13 +54,12 @@ func TestReplicasAgreeWhereverEventsLie(t *testing.T) {
 		}
 		store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 4000, Damaged: func(err error) { t.Error(err) }})
 		must.Do(t, err)
-		made, batched := 0, rand.New(rand.NewPCG(seed, 8))
+		made := 0
 		machines := fsmtest.Run(t, fsmtest.Case{
 			Rand: r, Commands: commands,
 			New: func() raftfsm.Machine {
 				m := shardfsm.New(table, arena)
 				m.Keep(store)
-				m.Batch(func() bool { return batched.IntN(4) > 0 }) // sometimes false: the older form
 				made++
 				return keeping{m, segment.Clean(made % 2)}
 			},

@@ -65,7 +65,7 @@ type UpdateApplication struct {
 	// SearchThresholdMin and SearchLimitMax are those of Application.
 	SearchThresholdMin *int `cbor:"14,keyasint,omitempty"`
 	SearchLimitMax     *int `cbor:"15,keyasint,omitempty"`
-	// IfMatch is the ETag that the application must have, or empty. It is sent from LevelIfMatch on.
+	// IfMatch is the ETag that the application must have, or empty.
 	IfMatch string `cbor:"20,keyasint,omitempty"`
 }
 

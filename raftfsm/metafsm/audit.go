@@ -97,7 +97,7 @@ func AuditOf(m *Machine, t id.Tenant) Audit {
 }
 
 // SetAudit sets when a tenant's records are durable and how long they stay. 0 days leave the present number.
-// The status is Done, UnknownTenant or BeingDeleted. It is proposed from LevelAudit on.
+// The status is Done, UnknownTenant or BeingDeleted.
 type SetAudit struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 	Mode   AuditMode `cbor:"2,keyasint,omitempty"`
@@ -115,8 +115,7 @@ func (c SetAudit) apply(m *Machine) Status {
 }
 
 // SetAuditKey is the command that gives a tenant, or id.ClusterLog, its audit key. The status is Done, UnknownTenant or
-// BeingDeleted, Exists if there is a key, or OtherKey if a retired key has wrapped this one. It is proposed
-// from LevelAudit on.
+// BeingDeleted, Exists if there is a key, or OtherKey if a retired key has wrapped this one.
 type SetAuditKey struct {
 	Tenant     id.Tenant `cbor:"1,keyasint"`
 	WrappedKey []byte    `cbor:"2,keyasint"`

@@ -1,6 +1,6 @@
 package metafsm
 
-// Found founds the cluster. Only the first Found has an effect.
+// Found founds the cluster, at LevelFirst. Only the first Found has an effect.
 type Found struct {
 	Cluster Cluster `cbor:"1,keyasint"`
 }
@@ -15,7 +15,7 @@ func (c Found) apply(m *Machine) FoundAnswer {
 	a := FoundAnswer{Status: Exists}
 	if m.state.cluster == nil {
 		a.Status = Done
-		m.state.cluster = &c.Cluster
+		m.state.cluster, m.state.level = &c.Cluster, m.state.levelNow()
 		m.touch()
 	}
 	a.Cluster = *m.state.cluster

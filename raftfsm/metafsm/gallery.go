@@ -94,17 +94,17 @@ type UpdateGallery struct {
 	// Shards is ShardCount of Size. It counts only if the size grows, and never lowers
 	// the number of shards.
 	Shards int `cbor:"7,keyasint,omitempty"`
-	// RetentionDays is that of Gallery. It is sent from LevelSubjects on.
+	// RetentionDays is that of Gallery.
 	RetentionDays *uint32 `cbor:"25,keyasint,omitempty"`
-	// SubjectTemplates is that of Gallery. It is sent from LevelSubjects on.
+	// SubjectTemplates is that of Gallery.
 	SubjectTemplates *bool `cbor:"28,keyasint,omitempty"`
-	// PhotoLink is that of Gallery. It is sent from LevelSubjects on.
+	// PhotoLink is that of Gallery.
 	PhotoLink *string `cbor:"29,keyasint,omitempty"`
-	// Purpose, LegalGround and Recipients are those of Gallery. They are sent from LevelPurpose on.
+	// Purpose, LegalGround and Recipients are those of Gallery.
 	Purpose     *string `cbor:"30,keyasint,omitempty"`
 	LegalGround *string `cbor:"31,keyasint,omitempty"`
 	Recipients  *string `cbor:"32,keyasint,omitempty"`
-	// IfMatch is the ETag that the gallery must have, or empty. It is sent from LevelIfMatch on.
+	// IfMatch is the ETag that the gallery must have, or empty.
 	IfMatch string `cbor:"33,keyasint,omitempty"`
 }
 

@@ -11,54 +11,37 @@ import (
 // cluster's, the leader raises the cluster's level for good. From then on no node that
 // knows less may join. See docs/formats/commands.md.
 
-// Level is the newest level that this software knows. It counts the forms of the commands
-// and records of meta and shards, and of the requests between nodes. A release with a form
-// that the release before can't read has the next level. It uses the form only when
-// Machine.Level has reached that level.
-const Level uint32 = 5
-
-// The levels from which newer forms are sent and proposed.
+// The levels that this software knows. A level counts the forms of the commands and records of
+// meta and shards, and of the requests between nodes. A release with a form that the release
+// before can't read has the next level. It uses the form only when Machine.Level has reached
+// that level.
 const (
-	// LevelRekey allows Rekey. From this level on Load refuses secrets that were wrapped
-	// by another key than the cluster's.
-	LevelRekey uint32 = 2
-	// LevelJobEpoch allows the Epoch of shardfsm.BeginJob and of the request that asks
-	// for it.
-	LevelJobEpoch uint32 = 2
-	// LevelReplicaMember allows a node's report on a replica to name the member.
-	LevelReplicaMember uint32 = 2
-	// LevelBatches allows snapshots of shards that keep operations and items of jobs in
-	// files (shardfsm.Machine.Batch). A node writes them once its data directory records
-	// that the cluster has this level.
-	LevelBatches uint32 = 3
-	// LevelCursor allows the After of the request for a page of a shard's list.
-	LevelCursor uint32 = 4
-	// LevelReplicas allows SetReplicas.
-	LevelReplicas uint32 = 4
-	// LevelQuotas allows SetTenant, the owners of remembered operations, and the shares in
-	// the commands of shards. From this level on meta keeps quotas of tenants.
-	LevelQuotas uint32 = 4
-	// LevelTenants allows SetTenantState and DeleteTenant.
-	LevelTenants uint32 = 5
-	// LevelSubjects allows what subjects have beside faces: external ids, user data and
-	// times of expiry; the MultipleFaces of applications; and SetSigner, the places of erasures in logs, and pages of matches.
-	LevelSubjects uint32 = 5
-	// LevelKeys allows holders, bounds and uses of access keys, and the roles that do one thing.
-	LevelKeys uint32 = 5
-	// LevelAudit allows audit logs, and settings and keys of tenants for them.
-	LevelAudit uint32 = 5
-	// LevelReview allows the review band of applications, cases, and the role that reviews them.
-	LevelReview uint32 = 5
-	// LevelPurpose allows purposes, legal grounds and recipients of galleries.
-	LevelPurpose uint32 = 5
-	// LevelIfMatch allows changes of galleries and applications that name the settings they change.
-	LevelIfMatch uint32 = 5
-	// LevelGrouped allows requests of several shards at once between nodes.
-	LevelGrouped uint32 = 5
+	// LevelFirst is the oldest level that this software reads, the one of facet 0.4.0. Found
+	// sets it, so a later LevelFirst needs a new version of Found.
+	LevelFirst uint32 = 5
+	// Level is the newest level that this software knows.
+	Level uint32 = 5
+	// levelReleased is the newest level of a release before 0.4.0. No release had the next one.
+	levelReleased uint32 = 3
 )
 
-// ErrLevel is returned when the cluster's level is higher than this software knows.
-var ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
+// The errors of software that can't read the forms of a cluster, a snapshot or a data directory.
+var (
+	// ErrLevel is returned when the cluster's level is higher than this software knows.
+	ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
+	// ErrOldLevel is returned for forms below LevelFirst (OldLevel).
+	ErrOldLevel = errors.New("this version reads only what facet 0.4.0 or newer wrote")
+)
+
+// OldLevel returns the ErrOldLevel of what has a level below LevelFirst, for example "the
+// data directory". 0 stands for level 1.
+func OldLevel(what string, level uint32) error {
+	writer := "facet 0.3.1 or before wrote it, and facet 0.3.1 reads it"
+	if level > levelReleased {
+		writer = "a development version before facet 0.4.0 wrote it, and only such a version reads it"
+	}
+	return fmt.Errorf("%s has level %d: %s; %w: start it with a new data directory, and enrol the photos again", what, max(1, level), writer, ErrOldLevel)
+}
 
 // RaiseLevel raises the cluster's level to one that all its nodes know.
 type RaiseLevel struct {
@@ -81,14 +64,14 @@ func NewKnowing(level uint32) *Machine {
 	return m
 }
 
-// Level returns the level of the cluster, at least 1.
+// Level returns the level of the cluster, at least LevelFirst.
 func (m *Machine) Level() uint32 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.state.levelNow()
 }
 
-func (st *state) levelNow() uint32 { return max(1, st.level) }
+func (st *state) levelNow() uint32 { return max(LevelFirst, st.level) }
 
 // Knows returns the level that the node's software knows, at least 1.
 func (n Node) Knows() uint32 { return max(1, n.Level) }

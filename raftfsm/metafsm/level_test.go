@@ -32,8 +32,8 @@ func levelScript() []any {
 	backup := [32]byte{9}
 	return []any{
 		Found{Cluster{ID: id.Cluster{UUID: id.UUID{1}}, Shards: 16, Replicas: 3, Pack: "pack"}},
-		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4, Zone: "z", Level: 2}},
-		RaiseLevel{Level: 2},
+		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4, Zone: "z", Level: Level + 1}},
+		RaiseLevel{Level: Level + 1},
 		Load{Backup: backup, Whole: true, Time: 5},
 		Load{Backup: backup, Whole: true, Time: 5, Records: records[:1]},
 		Load{Backup: backup, Whole: true, Time: 5, Have: 1, Records: records[1:], Done: true},
@@ -42,17 +42,17 @@ func levelScript() []any {
 
 func TestLevelBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	m, again := NewKnowing(2), NewKnowing(3)
+	m, again := NewKnowing(Level+1), NewKnowing(Level+2)
 	stored := keepsBytes(t, m, again, "levels.txt", levelScript())
-	if r, ok := m.Restoration(); !ok || !r.Done || r.Loaded != 5 || m.Level() != 2 {
+	if r, ok := m.Restoration(); !ok || !r.Done || r.Loaded != 5 || m.Level() != Level+1 {
 		t.Fatalf("restored: %+v; level %d", r, m.Level())
 	}
-	if again.Level() != 2 {
+	if again.Level() != Level+1 {
 		t.Fatalf("level %d after a restart", again.Level())
 	}
-	old := NewKnowing(1)
+	old := New()
 	if err := old.Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
-		t.Fatalf("software that knows level 1 restores level 2: %v", err)
+		t.Fatalf("software that knows level %d restores the next one: %v", Level, err)
 	}
 }
 
@@ -65,23 +65,49 @@ func TestLevelRisesOnlyIfAllKnow(t *testing.T) {
 		return status(t, m, c)
 	}
 	raise := func(to uint32) Status { return status(t, m, RaiseLevel{to}) }
-	put(1, 3)
-	put(2, 0)
-	if got := raise(2); got != TooOld || m.Level() != 1 {
-		t.Errorf("one node knows level 1: %v, level %d", got, m.Level())
+	if got := put(4, LevelFirst-1); got != TooOld {
+		t.Errorf("a node of before comes: %v", got)
+	}
+	put(1, LevelFirst+2)
+	put(2, LevelFirst)
+	if got := raise(LevelFirst + 1); got != TooOld || m.Level() != LevelFirst {
+		t.Errorf("one node knows the first level: %v, level %d", got, m.Level())
 	}
 	m.Apply(1, SetNodeStateOp.Encode(SetNodeState{Node: id.Node{UUID: id.UUID{2}}, State: NodeRemoved}))
-	if got := raise(3); got != Done || m.Level() != 3 {
+	if got := raise(LevelFirst + 2); got != Done || m.Level() != LevelFirst+2 {
 		t.Errorf("it was removed: %v, level %d", got, m.Level())
 	}
-	if got := raise(2); got != Done || m.Level() != 3 {
+	if got := raise(LevelFirst + 1); got != Done || m.Level() != LevelFirst+2 {
 		t.Errorf("a lower level: %v, level %d", got, m.Level())
 	}
-	if got := put(3, 2); got != TooOld {
+	if got := put(3, LevelFirst+1); got != TooOld {
 		t.Errorf("a node that knows less comes: %v", got)
 	}
-	if got := put(3, 3); got != Done {
+	if got := put(3, LevelFirst+2); got != Done {
 		t.Errorf("a node that knows as much comes: %v", got)
+	}
+}
+
+// A founded cluster has LevelFirst in its snapshots, and a snapshot of less is refused.
+func TestOldSnapshotsAreRefused(t *testing.T) {
+	t.Parallel()
+	f := func(c *Cluster, level uint32, want error) {
+		t.Helper()
+		m := New()
+		m.state.cluster, m.state.level = c, level
+		if err := New().Restore(bytes.NewReader(fsmtest.Snapshot(t, m))); !errors.Is(err, want) {
+			t.Errorf("level %d: %v, want %v", level, err, want)
+		}
+	}
+	f(nil, 0, nil)
+	f(&Cluster{}, 0, ErrOldLevel)
+	f(&Cluster{}, LevelFirst-1, ErrOldLevel)
+	f(&Cluster{}, LevelFirst, nil)
+	f(&Cluster{}, Level+1, ErrLevel)
+	m := New()
+	m.Apply(1, FoundOp.Encode(Found{}))
+	if got := m.state.level; got != LevelFirst {
+		t.Errorf("a new cluster is stored with level %d", got)
 	}
 }
 

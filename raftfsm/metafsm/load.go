@@ -93,22 +93,12 @@ func (st *state) restore(record []byte) Status {
 		return Conflict
 	}
 	// The cluster's key may have been replaced since the restoration started.
-	if st.levelNow() >= LevelRekey && !st.wrapped(c.secret()) {
+	if !st.wrapped(c.secret()) {
 		return OtherKey
 	}
 	switch {
 	case c.Tenant != nil:
-		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas || c.Tenant.State != TenantActive && st.levelNow() < LevelTenants ||
-			(c.Tenant.Audit.Days+uint32(c.Tenant.Audit.Mode) > 0 || len(c.Tenant.Audit.Former) > 0) && st.levelNow() < LevelAudit {
-			return Conflict // as by older software, which can't read the record
-		}
-		if c.Tenant.boundsRecords() && st.levelNow() < LevelAudit {
-			return Conflict // as above
-		}
-		if len(c.Tenant.Audit.Former) > FormerMax {
-			return Conflict // no backup has it
-		}
-		if c.Tenant.State == TenantDeleting {
+		if len(c.Tenant.Audit.Former) > FormerMax || c.Tenant.State == TenantDeleting {
 			return Conflict // no backup has it
 		}
 		if known := st.tenants[c.Tenant.ID]; known != nil {
@@ -121,19 +111,8 @@ func (st *state) restore(record []byte) Status {
 	case c.Gallery != nil && st.deleting(c.Gallery.Tenant), c.AccessKey != nil && st.deleting(c.AccessKey.Tenant):
 		return Conflict
 	case c.Gallery != nil:
-		if (c.Gallery.RetentionDays > 0 || c.Gallery.SubjectTemplates || c.Gallery.PhotoLink != "") && st.levelNow() < LevelSubjects {
-			return Conflict // as by older software, which can't read the record
-		}
-		if c.Gallery.hasPurpose() && st.levelNow() < LevelPurpose {
-			return Conflict // as above
-		}
 		c.Gallery.Seq = st.next()
-	case c.AccessKey != nil && !c.AccessKey.isPlain() && st.levelNow() < LevelKeys:
-		return Conflict // as above
 	case c.Application != nil:
-		if c.Application.MultipleFaces != 0 && st.levelNow() < LevelSubjects || c.Application.reviews() && st.levelNow() < LevelReview {
-			return Conflict // as above
-		}
 		c.Application.Seq = st.next()
 	case c.Cluster != nil:
 		return Conflict

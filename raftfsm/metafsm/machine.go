@@ -86,11 +86,8 @@ func (m *Machine) done(w Write, by id.Tenant, code byte, scope [16]byte, ids ...
 	m.touch()
 }
 
-// remember remembers the outcome of an operation. From LevelQuotas on it counts against the
-// quota of the tenant.
+// remember remembers the outcome of an operation, which counts against the quota of the tenant.
 func (m *Machine) remember(o operation.Outcome, by id.Tenant) {
-	if m.state.levelNow() >= LevelQuotas {
-		o.Owner = by
-	}
+	o.Owner = by
 	m.ops.Remember(o)
 }

@@ -42,7 +42,7 @@ func script() []any {
 	node := id.Node{UUID: id.UUID{0xd}}
 	return []any{
 		Found{Cluster{ID: id.Cluster{UUID: id.UUID{1}}, Shards: 16, Replicas: 3, Pack: "pack", IDKey: [32]byte{2}, Created: 3}},
-		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4}},
+		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4, Level: 5}},
 		PutShards{Previous: 0, Shards: []ShardVoters{{Shard: 1, Voters: []id.Member{"m1", "m2"}}, {Shard: 3, Voters: []id.Member{"m2"}}}},
 		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
 		PutAccessKey{AccessKey{ID: "KEY", Tenant: tenantA, Role: 1, SealedSecret: []byte{6}}},
@@ -143,7 +143,7 @@ func TestNodesKeepJoinTime(t *testing.T) {
 	m := New()
 	put := func(n byte, name string, joined int64) {
 		node := id.Node{UUID: id.UUID{n}}
-		m.Apply(1, PutNodeOp.Encode(PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: name, Joined: joined}}))
+		m.Apply(1, PutNodeOp.Encode(PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: name, Joined: joined, Level: Level}}))
 	}
 	put(2, "two", 10)
 	put(3, "three", 5)

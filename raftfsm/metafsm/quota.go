@@ -12,9 +12,8 @@ import (
 // numbers are stored.
 type Quota uint8
 
-// The quotas. Meta keeps the first five by itself, from LevelQuotas on. The proposers of
-// commands to shards send the next three with the commands. Each node keeps the next two
-// by itself.
+// The quotas. Meta keeps the first five by itself. The proposers of commands to
+// shards send the next three with the commands. Each node keeps the next two by itself.
 const (
 	// QuotaSubjects bounds the sum of the sizes of a tenant's galleries.
 	QuotaSubjects Quota = 1
@@ -35,8 +34,7 @@ const (
 	QuotaRequests Quota = 9
 	// QuotaSearches bounds the searches in work on each node.
 	QuotaSearches Quota = 10
-	// QuotaAuditRecords bounds the records with contents in the tenant's audit log. Nodes keep it by the log's
-	// shard. It is set from LevelAudit on.
+	// QuotaAuditRecords bounds the records with contents in the tenant's audit log. Nodes keep it by the log's shard.
 	QuotaAuditRecords Quota = 11
 )
 
@@ -101,11 +99,6 @@ func (t Tenant) Most(q Quota) (most uint64, own bool) {
 	return quotas[q].most, false
 }
 
-// boundsRecords reports whether software below LevelAudit does not know a quota of the tenant.
-func (t Tenant) boundsRecords() bool {
-	return slices.ContainsFunc(t.Quotas, func(v QuotaValue) bool { return v.Quota == QuotaAuditRecords })
-}
-
 // With returns the tenant with these quotas set, as SetTenant sets them. Others stay.
 func (t Tenant) With(quotas []QuotaValue) Tenant {
 	t.Quotas = slices.Clone(t.Quotas)
@@ -123,7 +116,7 @@ func (t Tenant) With(quotas []QuotaValue) Tenant {
 }
 
 // SetTenant sets quotas of a tenant; others stay. What the tenant has beyond a quota stays
-// too. The status is Done or UnknownTenant. It is proposed from LevelQuotas on.
+// too. The status is Done or UnknownTenant.
 type SetTenant struct {
 	Tenant id.Tenant    `cbor:"1,keyasint"`
 	Quotas []QuotaValue `cbor:"2,keyasint"`
@@ -142,10 +135,9 @@ func (c SetTenant) apply(m *Machine) Status {
 	return Done
 }
 
-// beyond reports whether more of something would exceed a quota of a tenant. Before
-// LevelQuotas nothing does.
+// beyond reports whether more of something would exceed a quota of a tenant.
 func (m *Machine) beyond(t *tenant, q Quota, more uint64) bool {
-	if m.state.levelNow() < LevelQuotas || t == nil {
+	if t == nil {
 		return false
 	}
 	most, _ := t.record.Most(q)
@@ -156,7 +148,7 @@ func (m *Machine) beyond(t *tenant, q Quota, more uint64) bool {
 // kind.
 func (m *Machine) changedTooMuch(by id.Tenant, keyed bool) bool {
 	t := m.state.tenants[by]
-	if m.state.levelNow() < LevelQuotas || t == nil {
+	if t == nil {
 		return false
 	}
 	most, _ := t.record.Most(QuotaChanges)
@@ -170,7 +162,7 @@ func (m *Machine) RoomAt(by id.Tenant, keyed bool) int64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	at := m.ops.RoomAt(operation.Name{Keyed: keyed})
-	if t := m.state.tenants[by]; t != nil && m.state.levelNow() >= LevelQuotas {
+	if t := m.state.tenants[by]; t != nil {
 		most, _ := t.record.Most(QuotaChanges)
 		at = max(at, m.ops.OwnerRoomAt(by, keyed, int(most)))
 	}

@@ -1,8 +1,6 @@
 package metafsm
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -16,7 +14,6 @@ var tenantB = id.Tenant{UUID: id.UUID{0xa, 0xb}}
 // quotaScript makes two tenants, sets quotas of one and goes to them and beyond.
 func quotaScript() []any {
 	return []any{
-		RaiseLevel{LevelQuotas},
 		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
 		SetTenant{tenantA, []QuotaValue{{QuotaGalleries, 1}, {QuotaSubjects, 12}, {QuotaRequests, 9}}},
 		SetTenant{tenantA, []QuotaValue{{QuotaRequests, 0}, {QuotaChanges, 2}}},
@@ -29,31 +26,22 @@ func quotaScript() []any {
 
 func TestQuotaBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	again := NewKnowing(LevelQuotas)
-	stored := keepsBytes(t, NewKnowing(LevelQuotas), again, "quotas.txt", quotaScript())
+	again := New()
+	keepsBytes(t, New(), again, "quotas.txt", quotaScript())
 	used := map[Quota]uint64{QuotaSubjects: 10, QuotaGalleries: 1, QuotaApplications: 1, QuotaAccessKeys: 0, QuotaChanges: 2}
 	if diff := cmp.Diff(used, again.Used()[tenantA]); diff != "" {
 		t.Errorf("used after a restart (-want +got):\n%s", diff)
 	}
-	if err := NewKnowing(LevelQuotas - 1).Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
-		t.Errorf("older software restores it: %v", err)
-	}
 }
 
-// tenants returns a machine of this level with two tenants. The first has small quotas once
-// the level allows it.
-func tenants(t testing.TB, level uint32) *Machine {
+// tenants returns a machine with two tenants. The first has these quotas.
+func tenants(t testing.TB, first ...QuotaValue) *Machine {
 	t.Helper()
-	m := NewKnowing(LevelQuotas)
+	m := New()
 	commands := []any{
-		RaiseLevel{level},
 		CreateTenant{testWrite(100), Tenant{ID: tenantA, Name: "a"}},
 		CreateTenant{testWrite(101), Tenant{ID: tenantB, Name: "b"}},
-	}
-	if level >= LevelQuotas {
-		commands = append(commands, SetTenant{tenantA, []QuotaValue{
-			{QuotaSubjects, 30}, {QuotaGalleries, 2}, {QuotaApplications, 3}, {QuotaAccessKeys, 1}, {QuotaChanges, 4},
-		}})
+		SetTenant{tenantA, first},
 	}
 	for _, c := range commands {
 		if got := status(t, m, c); got != Done {
@@ -77,7 +65,9 @@ func testKey(of id.Tenant, name string, state KeyState) PutAccessKey {
 // Each quota refuses its tenant, not another one. A deletion gives room back.
 func TestEachQuotaRefusesGrowth(t *testing.T) {
 	t.Parallel()
-	f := expecting(t, tenants(t, LevelQuotas))
+	f := expecting(t, tenants(t,
+		QuotaValue{QuotaSubjects, 30}, QuotaValue{QuotaGalleries, 2}, QuotaValue{QuotaApplications, 3}, QuotaValue{QuotaAccessKeys, 1}, QuotaValue{QuotaChanges, 4},
+	))
 	first := sized(tenantA, 2, 20)
 	grown := func(n byte, size uint32) UpdateGallery {
 		return UpdateGallery{Write: testWrite(n), Tenant: tenantA, Gallery: first.Gallery.ID, Size: &size, Shards: 1}
@@ -119,11 +109,10 @@ func TestEachQuotaRefusesGrowth(t *testing.T) {
 	f("an unknown tenant's quotas", SetTenant{id.Tenant{UUID: id.UUID{9}}, nil}, UnknownTenant)
 }
 
-// A log of an earlier level has the effect that it had. What a tenant had beyond its quotas
-// stays.
-func TestRaisedLevelKeepsExcess(t *testing.T) {
+// What a tenant has beyond a quota that is lowered stays.
+func TestLoweredQuotaKeepsExcess(t *testing.T) {
 	t.Parallel()
-	m := tenants(t, LevelQuotas-1)
+	m := tenants(t, QuotaValue{QuotaSubjects, QuotaMax}, QuotaValue{QuotaAccessKeys, 9})
 	f := expecting(t, m)
 	huge := sized(tenantA, 2, 1<<31-1)
 	f("a gallery beyond the default", huge, Done)
@@ -131,8 +120,8 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	for n := range byte(9) {
 		f("a key", testKey(tenantA, fmt.Sprint(n), KeyLive), Done)
 	}
-	f("the next level", RaiseLevel{LevelQuotas}, Done)
-	if used := m.Used()[tenantA]; used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 9 || used[QuotaChanges] != 0 {
+	f("the defaults", SetTenant{tenantA, []QuotaValue{{QuotaSubjects, 0}, {QuotaAccessKeys, 0}}}, Done)
+	if used := m.Used()[tenantA]; used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 9 || used[QuotaChanges] != 2 {
 		t.Errorf("used %v", used)
 	}
 	f("one subject more", sized(tenantA, 6, 1), OverSubjects)
@@ -144,100 +133,24 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
-// Older software can't read a gallery with a retention, subject templates or a photo link, or an application
-// with a rule on faces or a review band.
-func TestOldLevelLoadsNoNewSettings(t *testing.T) {
-	t.Parallel()
-	f := func(level uint32, set func(*Gallery, *Application), want ...Status) {
-		t.Helper()
-		m := New()
-		status(t, m, RaiseLevel{level})
-		status(t, m, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}})
-		g, a := testCreation(2, 1).Gallery, testCreation(2, 1).Application
-		a.Gallery = g.ID
-		set(&g, &a)
-		for i, records := range [][][]byte{nil, {Copied{Gallery: &g}.Encode()}, {Copied{Application: &a}.Encode()}} {
-			load := Load{Backup: [32]byte{9}, Records: records, Have: uint64(max(i, 1) - 1)}
-			if got := status(t, m, load); i > 0 && got != want[i-1] {
-				t.Errorf("level %d, record %d: %v, want %v", level, i, got, want[i-1])
-			}
-			if i > 0 && want[i-1] != Done {
-				return
-			}
-		}
-	}
-	none := func(*Gallery, *Application) {}
-	retention := func(g *Gallery, _ *Application) { g.RetentionDays = 30 }
-	templates := func(g *Gallery, _ *Application) { g.SubjectTemplates = true }
-	link := func(g *Gallery, _ *Application) { g.PhotoLink = "https://hr.example/{externalId}" }
-	purpose := func(g *Gallery, _ *Application) { g.Purpose = "entry" }
-	ground := func(g *Gallery, _ *Application) { g.LegalGround = "consent" }
-	recipients := func(g *Gallery, _ *Application) { g.Recipients = "the police" }
-	rule := func(_ *Gallery, a *Application) { a.MultipleFaces = 1 }
-	band := func(_ *Gallery, a *Application) { a.ReviewThreshold = 6000 }
-	f(LevelSubjects-1, none, Done, Done)
-	f(LevelSubjects-1, retention, Conflict)
-	f(LevelSubjects-1, templates, Conflict)
-	f(LevelSubjects-1, link, Conflict)
-	f(LevelSubjects-1, rule, Done, Conflict)
-	f(LevelReview-1, band, Done, Conflict)
-	f(LevelPurpose-1, purpose, Conflict)
-	f(LevelPurpose-1, ground, Conflict)
-	f(LevelPurpose-1, recipients, Conflict)
-	for _, set := range []func(*Gallery, *Application){retention, templates, link, purpose, ground, recipients, rule, band} {
-		f(LevelSubjects, set, Done, Done)
-	}
-}
-
-// Older software can't read a tenant with quotas, whether or not it knows the tenant.
-func TestOldLevelLoadsNoQuotas(t *testing.T) {
-	t.Parallel()
-	quota := QuotaJobs
-	f := func(level uint32, who id.Tenant, name string, want Status) {
-		t.Helper()
-		m := NewKnowing(level)
-		c := Copied{Tenant: &Tenant{ID: who, Name: name, Quotas: []QuotaValue{{quota, 3}}}}
-		load := Load{Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}
-		var got Status
-		for _, c := range []any{RaiseLevel{level}, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}}} {
-			status(t, m, c)
-		}
-		for _, c := range []Load{{Backup: load.Backup}, load} {
-			got = status(t, m, c)
-		}
-		if got != want {
-			t.Errorf("level %d, tenant %s: %v, want %v", level, name, got, want)
-		}
-	}
-	f(LevelQuotas-1, tenantA, "a", Conflict)
-	f(LevelQuotas-1, tenantB, "b", Conflict)
-	f(LevelQuotas, tenantA, "a", Done)
-	f(LevelQuotas, tenantB, "b", Done)
-	quota = QuotaAuditRecords
-	f(LevelAudit-1, tenantA, "a", Conflict)
-	f(LevelAudit, tenantB, "b", Done)
-}
-
-// Software without audit logs can't read a tenant with a former log, and no backup has a larger checkpoint.
+// No backup has a larger checkpoint than FormerMax.
 func TestFormerLogIsLoadedWithinBounds(t *testing.T) {
 	t.Parallel()
-	f := func(level uint32, size int, want Status) {
+	f := func(size int, want Status) {
 		t.Helper()
-		m := NewKnowing(level)
-		status(t, m, RaiseLevel{level})
+		m := New()
 		c := Copied{Tenant: &Tenant{ID: tenantA, Name: "a", Audit: Audit{Former: make([]byte, size)}}}
 		var got Status
 		for _, c := range []Load{{Backup: [32]byte{9}}, {Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}} {
 			got = status(t, m, c)
 		}
 		if got != want || want == Done && len(AuditOf(m, tenantA).Former) != size {
-			t.Errorf("level %d, %d bytes: %v, want %v", level, size, got, want)
+			t.Errorf("%d bytes: %v, want %v", size, got, want)
 		}
 	}
-	f(LevelAudit-1, 300, Conflict)
-	f(LevelAudit, 300, Done)
-	f(LevelAudit, FormerMax, Done)
-	f(LevelAudit, FormerMax+1, Conflict)
+	f(300, Done)
+	f(FormerMax, Done)
+	f(FormerMax+1, Conflict)
 }
 
 func TestQuotasHaveNamesAndValues(t *testing.T) {

@@ -86,7 +86,7 @@ type ShardVoters struct {
 	// found the group again.
 	Moved bool `cbor:"5,keyasint,omitempty"`
 	// From are the voters before the move, and Began is when it began, in milliseconds since 1970. They are set
-	// from LevelAudit on, while the shard moves.
+	// while the shard moves.
 	From  []id.Member `cbor:"6,keyasint,omitempty"`
 	Began int64       `cbor:"7,keyasint,omitempty"`
 }
@@ -130,7 +130,7 @@ type Tenant struct {
 	// Quotas are those that differ from the defaults, in order. SetTenant sets them.
 	Quotas []QuotaValue `cbor:"4,keyasint,omitempty"`
 	State  TenantState  `cbor:"5,keyasint,omitempty"`
-	// Audit is set from LevelAudit on. No backup has the audit key.
+	// Audit is the tenant's audit log. No backup has the audit key.
 	Audit Audit `cbor:"6,keyasint,omitzero"`
 }
 
@@ -161,8 +161,7 @@ type AccessKey struct {
 	// Created is the time of the first PutAccessKey, in milliseconds since 1970.
 	Created int64    `cbor:"5,keyasint,omitempty"`
 	State   KeyState `cbor:"6,keyasint,omitempty"`
-	// Holder names the person or device that has the key. It and the fields below are set from
-	// LevelKeys on.
+	// Holder names the person or device that has the key.
 	Holder string `cbor:"7,keyasint,omitempty"`
 	// Galleries are the only ones that the key may use. None means all of the tenant.
 	Galleries []id.Gallery `cbor:"8,keyasint,omitempty"`
@@ -173,11 +172,6 @@ type AccessKey struct {
 	Ends int64 `cbor:"10,keyasint,omitempty"`
 	// Used is when the key was last noted to be used (NoteKeyUses), in milliseconds since 1970.
 	Used int64 `cbor:"11,keyasint,omitempty"`
-}
-
-// isPlain reports whether software below LevelKeys can read the record.
-func (k *AccessKey) isPlain() bool {
-	return k.Holder == "" && len(k.Galleries) == 0 && len(k.Networks) == 0 && k.Ends == 0 && k.Used == 0
 }
 
 // KeyState is whether an access key may be used.
@@ -216,25 +210,18 @@ type Gallery struct {
 	Deleting bool `cbor:"13,keyasint,omitempty"`
 	// Settled is how many shards may get slots until Settle. 0 means all.
 	Settled int `cbor:"14,keyasint,omitempty"`
-	// RetentionDays is how long events stay after their last update. 0 is for ever. It is
-	// set from LevelSubjects on.
+	// RetentionDays is how long events stay after their last update. 0 is for ever.
 	RetentionDays uint32 `cbor:"25,keyasint,omitempty"`
 	// SubjectTemplates gives each subject with two or more events the mean of their templates
-	// beside them. It is set from LevelSubjects on.
+	// beside them.
 	SubjectTemplates bool `cbor:"28,keyasint,omitempty"`
-	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty. It is set
-	// from LevelSubjects on.
+	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty.
 	PhotoLink string `cbor:"29,keyasint,omitempty"`
 	// Purpose is what the gallery's faces are processed for, LegalGround what permits it, and Recipients who
-	// else gets the results. They are texts for the record of processing, set from LevelPurpose on.
+	// else gets the results. They are texts for the record of processing.
 	Purpose     string `cbor:"30,keyasint,omitempty"`
 	LegalGround string `cbor:"31,keyasint,omitempty"`
 	Recipients  string `cbor:"32,keyasint,omitempty"`
-}
-
-// hasPurpose reports whether software below LevelPurpose can't read the record.
-func (g *Gallery) hasPurpose() bool {
-	return g.Purpose != "" || g.LegalGround != "" || g.Recipients != ""
 }
 
 // Application is an access identity of a gallery.
@@ -259,25 +246,19 @@ type Application struct {
 	Created int64 `cbor:"12,keyasint"`
 	// Seq orders records by their creation.
 	Seq uint64 `cbor:"13,keyasint,omitempty"`
-	// MultipleFaces is what happens to a photo with several faces. It is set from
-	// LevelSubjects on.
+	// MultipleFaces is what happens to a photo with several faces.
 	MultipleFaces FaceRule `cbor:"14,keyasint,omitempty"`
 	// ReviewThreshold is the lowest score of the review band, which ends below the threshold of a match. 0 is
-	// no band. It and the next two are set from LevelReview on.
+	// no band.
 	ReviewThreshold int `cbor:"15,keyasint,omitempty"`
 	// ReviewVerdicts is how many verdicts close a case, and ReviewDays how long it stays open. 0 is the
 	// default.
 	ReviewVerdicts int `cbor:"16,keyasint,omitempty"`
 	ReviewDays     int `cbor:"17,keyasint,omitempty"`
 	// SearchThresholdMin is the lowest threshold of a search, and SearchLimitMax the largest limit. 0 is no
-	// bound. They are set from LevelReview on.
+	// bound.
 	SearchThresholdMin int `cbor:"18,keyasint,omitempty"`
 	SearchLimitMax     int `cbor:"19,keyasint,omitempty"`
-}
-
-// reviews reports whether software below LevelReview can't read the record.
-func (a *Application) reviews() bool {
-	return a.ReviewThreshold != 0 || a.ReviewVerdicts != 0 || a.ReviewDays != 0 || a.SearchThresholdMin != 0 || a.SearchLimitMax != 0
 }
 
 // FaceRule says which face of several is taken. Package portrait defines the numbers.

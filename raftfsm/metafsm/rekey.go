@@ -26,9 +26,9 @@ type Rekeyed struct {
 	New []byte `cbor:"5,keyasint"`
 	// KeyMAC is the new Application.KeyMAC, for an application.
 	KeyMAC [32]byte `cbor:"6,keyasint,omitzero"`
-	// Signer marks the seed of Cluster.Signer. From LevelSubjects on.
+	// Signer marks the seed of Cluster.Signer.
 	Signer bool `cbor:"7,keyasint,omitempty"`
-	// Audit is the tenant whose audit key is replaced, or id.ClusterLog. From LevelAudit on.
+	// Audit is the tenant whose audit key is replaced, or id.ClusterLog.
 	Audit id.Tenant `cbor:"8,keyasint,omitzero"`
 }
 

@@ -61,8 +61,8 @@ func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]i
 // time. Shards with a voter that is away or has no seat move first. The order of voters,
 // and with it the preferred leader, changes at once. A move gets a new goal when its goal has
 // another number of voters than the plan, or a member that is away or has no seat. A member
-// stays a holder until the end of the move. A move with a new goal has From, and no Began: the caller sets it, or
-// clears From below LevelAudit. changed reports whether next differs from now.
+// stays a holder until the end of the move. A move with a new goal has From, and no Began: the caller sets it.
+// changed reports whether next differs from now.
 func Next(now, plan []ShardVoters, seats []Seat, limit int) (next []ShardVoters, changed bool) {
 	present := map[id.Member]bool{}
 	for _, s := range seats {

@@ -10,7 +10,7 @@ import (
 
 // Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
 // The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot,
-// ErrLevel or operation.ErrSnapshot.
+// ErrLevel, ErrOldLevel or operation.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
 	records, ops := loader{state: newState(), known: m.known}, operation.NewLoader(m.limits)
 	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return records.load(record, ops) })
@@ -76,6 +76,9 @@ func (l *loader) head(r stateRecord) error {
 	}
 	if r.Level > l.known {
 		return tooHigh(r.Level, l.known)
+	}
+	if r.Cluster != nil && r.Level < LevelFirst {
+		return OldLevel("the snapshot of meta", r.Level)
 	}
 	l.begun, l.missing = true, r.Records
 	l.state.sequence, l.state.cluster, l.state.shards = r.Sequence, r.Cluster, &r.Shards

@@ -26,7 +26,7 @@ type state struct {
 	sequence uint64
 	// restoration is the newest one, nil if there was none.
 	restoration *Restoration
-	// level is the level of the cluster. 0 means 1.
+	// level is the level of the cluster. It is 0 before Found.
 	level uint32
 }
 

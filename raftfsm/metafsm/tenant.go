@@ -43,7 +43,7 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 }
 
 // SetTenantState disables a tenant or enables it again. The status is Done, UnknownTenant, or
-// BeingDeleted if the tenant is under deletion. It is proposed from LevelTenants on.
+// BeingDeleted if the tenant is under deletion.
 type SetTenantState struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 	// State is TenantActive or TenantDisabled.
@@ -66,8 +66,7 @@ func (c SetTenantState) apply(m *Machine) Status {
 
 // DeleteTenant removes the applications and access keys of a tenant, and starts the deletion of
 // its galleries as DeleteGallery does. The ForgetGallery of the last one removes the tenant. The
-// status is Done, also if the tenant is under deletion already, UnknownTenant or Restoring. It is
-// proposed from LevelTenants on.
+// status is Done, also if the tenant is under deletion already, UnknownTenant or Restoring.
 type DeleteTenant struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 }

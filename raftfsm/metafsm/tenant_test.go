@@ -2,7 +2,6 @@ package metafsm
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"facet/raftfsm/fsmtest"
@@ -13,7 +12,6 @@ import (
 // tenantScript makes two tenants, disables one, and deletes the other one, which has galleries.
 func tenantScript() []any {
 	return []any{
-		RaiseLevel{LevelTenants},
 		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
 		CreateTenant{testWrite(2), Tenant{ID: tenantB, Name: "other"}},
 		PutAccessKey{AccessKey{ID: "key", Tenant: tenantA, Role: 1, SealedSecret: []byte{1}}},
@@ -26,20 +24,17 @@ func tenantScript() []any {
 
 func TestTenantStateBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	again := NewKnowing(LevelTenants)
-	stored := keepsBytes(t, NewKnowing(LevelTenants), again, "tenants.txt", tenantScript())
+	again := New()
+	keepsBytes(t, New(), again, "tenants.txt", tenantScript())
 	if a, b := again.TenantState(tenantA), again.TenantState(tenantB); a != TenantDeleting || b != TenantDisabled {
 		t.Errorf("states %d and %d after a restart", a, b)
-	}
-	if err := NewKnowing(LevelTenants - 1).Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
-		t.Errorf("older software restores it: %v", err)
 	}
 }
 
 // The last gallery takes the tenant with it. Until then the tenant gets nothing new.
 func TestDeletedTenantGoesWithItsLastGallery(t *testing.T) {
 	t.Parallel()
-	m := NewKnowing(LevelTenants)
+	m := New()
 	f := func(want Status, c any) {
 		t.Helper()
 		if got := status(t, m, c); got != want {
@@ -89,7 +84,7 @@ func TestRestorationKeepsTenantStates(t *testing.T) {
 	t.Parallel()
 	f := func(what string, before []any, restored Copied, want Status) {
 		t.Helper()
-		m := NewKnowing(LevelTenants)
+		m := New()
 		load := Load{Backup: [32]byte{1}}
 		for i, c := range append(before, load) {
 			m.Apply(uint64(i+1), encode(c))
@@ -104,9 +99,8 @@ func TestRestorationKeepsTenantStates(t *testing.T) {
 		}
 	}
 	disabled, deleting := Tenant{ID: tenantA, Name: "a", State: TenantDisabled}, Tenant{ID: tenantA, Name: "a", State: TenantDeleting}
-	f("disabled", []any{RaiseLevel{LevelTenants}}, Copied{Tenant: &disabled}, Done)
-	f("disabled, in an older cluster", []any{RaiseLevel{LevelTenants - 1}}, Copied{Tenant: &disabled}, Conflict)
-	f("under deletion", []any{RaiseLevel{LevelTenants}}, Copied{Tenant: &deleting}, Conflict)
+	f("disabled", nil, Copied{Tenant: &disabled}, Done)
+	f("under deletion", nil, Copied{Tenant: &deleting}, Conflict)
 	f("a tenant that is being deleted here", tenantScript(), Copied{Tenant: &Tenant{ID: tenantA, Name: "tenant"}}, Conflict)
 	f("its gallery", tenantScript(), Copied{Gallery: &Gallery{ID: id.Gallery{UUID: id.UUID{9}}, Tenant: tenantA, Name: "new"}}, Conflict)
 	f("its access key", tenantScript(), Copied{AccessKey: &AccessKey{ID: "new", Tenant: tenantA}}, Conflict)

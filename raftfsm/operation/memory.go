@@ -42,8 +42,7 @@ type Outcome struct {
 	IDs   [2][16]byte `cbor:"5,keyasint"`
 	// Number is a further result of the command, such as a revision.
 	Number uint32 `cbor:"6,keyasint,omitempty"`
-	// Owner is the tenant against whose quota the operation counts, if any. It is set from
-	// metafsm.LevelQuotas on.
+	// Owner is the tenant against whose quota the operation counts, if any.
 	Owner id.Tenant `cbor:"7,keyasint,omitzero"`
 }
 

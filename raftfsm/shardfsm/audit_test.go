@@ -107,7 +107,7 @@ func replicasAgree(t *testing.T, seeds uint64, commands func(random *rand.Rand) 
 		if seed%2 == 0 {
 			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 2000})
 			must.Do(t, err)
-			machine = func() raftfsm.Machine { return newFiling(t, random, store) }
+			machine = func() raftfsm.Machine { return newFiling(t, store) }
 		}
 		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: list})
 		if t.Failed() {

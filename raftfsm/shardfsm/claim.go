@@ -9,7 +9,7 @@ import (
 func (m *Machine) Claims() *claim.Book { return m.claims }
 
 // Claim changes the claims of subjects to external ids whose home this shard is (package
-// claim). It is sent from metafsm.LevelSubjects on.
+// claim).
 type Claim struct {
 	Gallery    id.Gallery     `cbor:"1,keyasint"`
 	Generation uint32         `cbor:"2,keyasint"`
@@ -36,7 +36,7 @@ func (c Claim) apply(m *Machine) ClaimAnswer {
 
 // Bar makes the shard refuse, as Barred, writes that give the subject an external id by a
 // claim that is older than this command. It withdraws the subject's pending events. The
-// status is Done or StaleGeneration. It is sent from metafsm.LevelSubjects on.
+// status is Done or StaleGeneration.
 type Bar struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`

@@ -17,7 +17,6 @@ func noted(n byte, claimed uint64) Register {
 	return c
 }
 
-// The bytes are those of level 5. Older forms have no notes and no claims.
 func TestClaimBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)

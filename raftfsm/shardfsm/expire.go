@@ -15,7 +15,7 @@ const RetentionMillisMin = 24 * 3_600_000
 // shard's leader proposes it, with the retentions of galleries that meta has. Every event
 // is checked again, so an Expire that comes late or twice removes nothing that was replaced
 // since. The source of a merge keeps its events until the merge ends. The machine's clock does not
-// count: it may be ahead of Time. Expire is sent from metafsm.LevelSubjects on.
+// count: it may be ahead of Time.
 type Expire struct {
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time   int64         `cbor:"1,keyasint"`

@@ -25,7 +25,6 @@ func expire(time, updated int64, of ...Register) Expire {
 	return Expire{Time: time, Slices: []ExpireSlice{s}}
 }
 
-// The bytes are those of level 5. Older forms have no time of expiry.
 func TestExpireBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)

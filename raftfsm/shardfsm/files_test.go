@@ -5,11 +5,9 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"facet/internal/id"
@@ -28,11 +26,10 @@ type filed struct {
 	clean segment.Clean
 }
 
-func newFiling(t testing.TB, r *rand.Rand, store *segment.Store) filing {
+func newFiling(t testing.TB, store *segment.Store) filing {
 	t.Helper()
 	m := New(newTable(t), testArena)
 	m.Keep(store)
-	m.Batch(func() bool { return r.IntN(5) > 0 })
 	return filing{m}
 }
 
@@ -90,58 +87,6 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 		segments[path] = f.Size()
 	}
 	return info.Size(), segments
-}
-
-// TestOlderFormIsWrittenUntilLevel makes snapshots before and after the level of the new
-// form. Machines below the level read the new form too.
-func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
-	t.Parallel()
-	store, err := segment.Open(t.TempDir(), segment.Options{})
-	must.Do(t, err)
-	var may atomic.Bool
-	open := func() *Machine {
-		m := New(newTable(t), testArena)
-		m.Keep(store)
-		m.Batch(may.Load)
-		return m
-	}
-	m := open()
-	m.Apply(1, GrantOp.Encode(testGrant))
-	m.Apply(2, RegisterOp.Encode(testRegister(0)))
-	for _, command := range jobCommands(jobOf(1, 1)) {
-		m.Apply(3, encode(command))
-	}
-	want := m.Digest()
-	for i, on := range []bool{false, true, true, false, true} {
-		may.Store(on)
-		f := m.freeze()
-		files, err := f.Settle(segment.Share)
-		must.Do(t, err)
-		var b bytes.Buffer
-		if _, err := f.WriteTo(&b); err != nil {
-			t.Fatal(err)
-		}
-		if n := 1; !on && len(files) != n || on && len(files) != n+2 {
-			t.Errorf("snapshot %d: %d files", i, len(files))
-		}
-		f.Adopt()
-		err = store.Collect()
-		must.Do(t, err)
-		codes := recordsOf(t, b.Bytes())
-		for _, old := range []byte{16, 17, 32, 33} {
-			if slices.Contains(codes, old) == on || slices.Contains(codes, map[byte]byte{16: 18, 17: 19, 32: 34, 33: 35}[old]) != on {
-				t.Errorf("snapshot %d, in files %v: records %v", i, on, codes)
-			}
-		}
-		may.Store(false)
-		next := open()
-		must.Do(t, next.Restore(&b))
-		f.Release()
-		if next.Digest() != want || !next.Remembers(testRegister(0).Op) {
-			t.Errorf("snapshot %d: the state differs", i)
-		}
-		m = next
-	}
 }
 
 // recordsOf returns the codes of a snapshot's records.
@@ -262,7 +207,6 @@ func restartFromFiles(t *testing.T) {
 	var m *Machine
 	start := func() *raftfsm.Group {
 		m = New(newTable(t), testArena)
-		m.Batch(func() bool { return true })
 		g := openGroup(t, dir, m, nil)
 		settle(t, g)
 		return g

@@ -2,11 +2,11 @@ package shardfsm
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,12 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"facet/engine"
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/raftfsm"
-	"facet/shard"
-	"facet/shard/seal"
 )
 
 // bubble runs a test in virtual time, beside other tests. At its end the timers of closed
@@ -141,66 +138,6 @@ func settle(t testing.TB, g *raftfsm.Group) {
 	}
 }
 
-// oldDigest is the digest of the state in testdata/group-1. A build without segments wrote
-// it: two galleries, a fence with entries to purge, a job, a pending event, remembered
-// operations, and the log after them.
-const oldDigest = "fbcbf86e54a527c70b392367360091933fa30bff49fddd416743a6231f3254d9"
-
-func TestOlderFolderIsReadAndConverted(t *testing.T) { bubble(t, readAndConvert) }
-
-func readAndConvert(t *testing.T) {
-	dir := t.TempDir()
-	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))))
-	check := func(when string) {
-		t.Helper()
-		m := New(newTable(t), testArena)
-		g := openGroup(t, dir, m, nil)
-		settle(t, g)
-		if digest := m.Digest(); hex.EncodeToString(digest[:]) != oldDigest {
-			t.Errorf("%s: digest %x, want %s", when, digest, oldDigest)
-		}
-		if got, want := m.Shard().Slots().Stats(), (shard.Stats{Slices: 2, Granted: 49, Active: 34, Deleted: 4, Pending: 1, Purging: 1, SealedBytes: 3520}); got != want {
-			t.Errorf("%s: got %+v, want %+v", when, got, want)
-		}
-		checkOldFaces(t, m)
-		if err := g.Snapshot(); err != nil {
-			t.Errorf("%s: %v", when, err)
-		}
-		if digest := m.Digest(); hex.EncodeToString(digest[:]) != oldDigest {
-			t.Errorf("%s and a snapshot: digest %x, want %s", when, digest, oldDigest)
-		}
-		checkOldFaces(t, m)
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	check("read")
-	names, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(names) != 1 {
-		t.Errorf("segments %v, %v, want one", names, err)
-	}
-	check("read again from segments")
-}
-
-// checkOldFaces decrypts the faces in testdata/group-1.
-func checkOldFaces(t *testing.T, m *Machine) {
-	t.Helper()
-	key, err := seal.NewKey([]byte("77777777777777777777777777777777"))
-	must.Do(t, err)
-	g := id.Gallery{UUID: id.UUID{0x77}}
-	for n := range byte(30) {
-		ref := shard.FaceRef{Gallery: g, Generation: 3, Subject: id.Subject{UUID: id.UUID{0x77, n}}, Event: id.Event{UUID: id.UUID{0x78, n}}}
-		sealed, ok := m.Shard().Sealed(g, ref.Subject, ref.Event, 0)
-		if !ok {
-			t.Fatalf("event %d has no face", n)
-		}
-		face, err := shard.OpenFace(key, ref, sealed)
-		if want := (engine.Template{float32(n), 1, 2, 3}); err != nil || len(face.Template) != len(want) || face.Template[0] != want[0] {
-			t.Fatalf("event %d: %v, %v", n, face.Template, err)
-		}
-	}
-}
-
 func TestCrashLeftoversAreRemovedAtStart(t *testing.T) { bubble(t, removeLeftovers) }
 
 func removeLeftovers(t *testing.T) {
@@ -223,8 +160,8 @@ func removeLeftovers(t *testing.T) {
 		return names
 	}
 	whole := files()
-	if len(whole) != 1 {
-		t.Fatalf("segments %v, want one", whole)
+	if len(whole) != 2 {
+		t.Fatalf("segments %v, want those of events and of operations", whole)
 	}
 	b, err := os.ReadFile(whole[0])
 	must.Do(t, err)
@@ -251,7 +188,7 @@ func removeLeftovers(t *testing.T) {
 			t.Errorf("%s stays", name)
 		}
 	}
-	if got := files(); len(got) != 1 || got[0] != whole[0] {
+	if got := files(); !slices.Equal(got, whole) {
 		t.Errorf("segments %v, want %v", got, whole)
 	}
 }

@@ -81,7 +81,6 @@ func (c *trio) try(name id.Member) (*raftfsm.Group, *Machine, error) {
 	c.t.Helper()
 	l := c.listen(name)
 	m := New(newTable(c.t), testArena)
-	m.Batch(func() bool { return true })
 	g, err := raftfsm.Open(raftfsm.Config{
 		Group: 7, Self: name, Dir: filepath.Join(c.dir, string(name)), Stream: l,
 		Resolve:      func(m id.Member) (string, error) { return string(m), nil },

@@ -81,13 +81,12 @@ type BeginJob struct {
 	Time int64 `cbor:"5,keyasint"`
 	// Epoch is the gallery's epoch with which the proposer chose the shard. If the shard
 	// knows a later one, the answer is Outdated, unless the batch exists. 0 skips the
-	// check. The field is sent from metafsm.LevelJobEpoch on.
+	// check.
 	Epoch uint32 `cbor:"6,keyasint,omitempty"`
-	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
+	// Share is the tenant's.
 	Share JobShare `cbor:"7,keyasint,omitzero"`
-	// Kind is sent from metafsm.LevelSubjects on.
-	Kind job.Kind `cbor:"8,keyasint,omitempty"`
-	// Holder is a keyed hash of who began the batch. It is sent from metafsm.LevelKeys on.
+	Kind  job.Kind `cbor:"8,keyasint,omitempty"`
+	// Holder is a keyed hash of who began the batch.
 	Holder id.UUID `cbor:"9,keyasint,omitzero"`
 	// Write is that of OpenJob. A remembered one is answered as if the batch were there, and has no effect.
 	Write JobWrite `cbor:"10,keyasint,omitzero"`
@@ -154,7 +153,7 @@ func (c AddJob) apply(m *Machine) JobAnswer {
 type OpenJob struct {
 	Name JobName `cbor:"1,keyasint"`
 	Time int64   `cbor:"2,keyasint"`
-	// Write is the client's. It is sent from metafsm.LevelSubjects on.
+	// Write is the client's.
 	Write JobWrite `cbor:"3,keyasint,omitzero"`
 }
 

@@ -37,9 +37,6 @@ type Machine struct {
 	merges *merging.Book
 	audit  *auditlog.Book
 
-	// batched reports whether operations and jobs may lie in files. nil means no.
-	batched func() bool
-
 	// mu guards limits, index and ops. It is locked before the shard's own lock.
 	mu     sync.Mutex
 	limits operation.Limits
@@ -71,11 +68,6 @@ func (m *Machine) Shard() *shard.Shard { return m.shard }
 // Keep sets the store for the faces of events. Call it before any other method. Without a
 // store the faces stay in memory.
 func (m *Machine) Keep(store *segment.Store) { m.shard.Keep(store) }
-
-// Batch lets the machine keep operations and items of jobs in files of the store while
-// batched returns true. Otherwise each snapshot holds all of them, as older software needs
-// it. Call Batch before any other method.
-func (m *Machine) Batch(batched func() bool) { m.batched = batched }
 
 // Operations counts the remembered operations.
 func (m *Machine) Operations() int {
@@ -145,8 +137,7 @@ func (m *Machine) freeze() *frozen {
 // Freeze captures the state for a snapshot. The error is nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
-// Settle writes the events and entries of audit logs that are in no file yet. If batched returns true, it also
-// writes the operations and items of jobs that are in no file yet.
+// Settle writes the events, entries of audit logs, operations and items of jobs that are in no file yet.
 func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) {
 	set, err := f.shard.Settle(clean)
 	if err != nil {
@@ -159,17 +150,13 @@ func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) 
 	if err := f.audit.Settle(store, clean); err != nil {
 		return nil, err
 	}
-	files = append(files, f.audit.Files()...)
-	if f.machine.batched == nil || !f.machine.batched() {
-		return files, nil
-	}
 	if err := f.ops.Settle(store, clean); err != nil {
 		return nil, fmt.Errorf("write operations: %w", err)
 	}
 	if err := f.jobs.Settle(store, clean); err != nil {
 		return nil, fmt.Errorf("write jobs: %w", err)
 	}
-	return slices.Concat(files, f.ops.Files(), f.jobs.Files()), nil
+	return slices.Concat(files, f.audit.Files(), f.ops.Files(), f.jobs.Files()), nil
 }
 
 // Adopt lets the machine read settled events from the segments, and lets the next snapshot

@@ -12,7 +12,7 @@ import (
 func (m *Machine) Merges() *merging.Book { return m.merges }
 
 // BeginMerge begins to merge the subject into Target, which may be on another shard. Event is
-// zero. It is sent from metafsm.LevelSubjects on, as are the other commands of merges.
+// zero.
 type BeginMerge struct {
 	EventWrite
 	Target id.Subject `cbor:"21,keyasint"`

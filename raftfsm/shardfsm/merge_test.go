@@ -9,7 +9,6 @@ import (
 	"facet/shard"
 )
 
-// The bytes are those of level 5. Older forms have no merges.
 func TestMergeBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := filled(t)

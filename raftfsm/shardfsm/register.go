@@ -19,7 +19,7 @@ type EventWrite struct {
 	Event   id.Event   `cbor:"7,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"8,keyasint"`
-	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
+	// Share is the tenant's.
 	Share Share `cbor:"14,keyasint,omitzero"`
 }
 
@@ -50,16 +50,14 @@ type Register struct {
 	// skips the check.
 	Epoch uint32 `cbor:"13,keyasint,omitempty"`
 	// Note is the note of a new subject, sealed by shard.SealNote for the event, or nil. Note
-	// and Claimed are sent from metafsm.LevelSubjects on, for Register only.
+	// and Claimed are for Register only.
 	Note []byte `cbor:"15,keyasint,omitempty"`
 	// Claimed is one more than the count of bars (claim.Book.Bars) that the proposer read
 	// before it claimed the note's external id, or 0 if the note has none.
 	Claimed uint64 `cbor:"16,keyasint,omitempty"`
 	// Source is the subject from which a merge copies the event, for AddEvent only, or zero.
-	// It is sent from metafsm.LevelSubjects on.
 	Source id.Subject `cbor:"21,keyasint,omitzero"`
-	// Expires is when the event expires, in milliseconds since 1970, or 0. It is sent from
-	// metafsm.LevelSubjects on.
+	// Expires is when the event expires, in milliseconds since 1970, or 0.
 	Expires int64 `cbor:"19,keyasint,omitempty"`
 }
 

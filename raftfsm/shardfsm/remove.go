@@ -17,7 +17,7 @@ type Unregister struct {
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time    int64      `cbor:"4,keyasint"`
 	Subject id.Subject `cbor:"5,keyasint"`
-	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
+	// Share is the tenant's.
 	Share Share `cbor:"6,keyasint,omitzero"`
 }
 
@@ -46,8 +46,7 @@ func (c Unregister) apply(m *Machine) UnregisterAnswer {
 // removes the subject. For Op see Unregister.
 type RemoveEvent struct {
 	EventWrite
-	// Heir is the subject's next event, which gets the note of the removed one. It is sent
-	// from metafsm.LevelSubjects on.
+	// Heir is the subject's next event, which gets the note of the removed one.
 	Heir Heir `cbor:"15,keyasint,omitzero"`
 }
 

@@ -24,15 +24,13 @@ type ReplaceEvent struct {
 	Oldest bool `cbor:"13,keyasint,omitempty"`
 	// Note is the subject's note from now on, sealed by shard.SealNote for Revision, or nil.
 	// Only the event that was registered first has one. Noted reports that the event has
-	// one now; else the answer is Moved. Note, Claimed and Noted are sent from
-	// metafsm.LevelSubjects on.
+	// one now; else the answer is Moved.
 	Note []byte `cbor:"15,keyasint,omitempty"`
 	// Claimed is as for Register. It is 0 if the subject has the external id already.
 	Claimed uint64 `cbor:"16,keyasint,omitempty"`
 	Noted   bool   `cbor:"17,keyasint,omitempty"`
 	// Expires is when the event expires, in milliseconds since 1970. The zero keeps the
-	// time that the event has, and NoExpiry removes it. Both are sent from
-	// metafsm.LevelSubjects on.
+	// time that the event has, and NoExpiry removes it.
 	Expires  int64 `cbor:"19,keyasint,omitempty"`
 	NoExpiry bool  `cbor:"20,keyasint,omitempty"`
 }

@@ -27,7 +27,6 @@ func sharedJob(of id.Tenant, n byte, total uint32) BeginJob {
 	return c
 }
 
-// The bytes are those of level 4. Older forms have no share.
 func TestShareBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)

@@ -204,8 +204,7 @@ func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
 // BenchmarkSnapshotWrites logs the bytes that snapshots of a shard write, by kind of record.
 // The shard has EVENTS events (default 200,000), as many items of jobs, and nine tenths of
 // the most operations. It logs the first snapshot, then later ones after nothing, a hundredth
-// and a tenth have changed, and the time to read the last. With WHOLE=1 each snapshot has
-// all operations and items, as below level 3.
+// and a tenth have changed, and the time to read the last.
 func BenchmarkSnapshotWrites(b *testing.B) {
 	n := 200_000
 	if word := os.Getenv("EVENTS"); word != "" {
@@ -222,7 +221,6 @@ func BenchmarkSnapshotWrites(b *testing.B) {
 		must.Do(b, err)
 		l := &ledger{b: b, m: New(newTable(b), kernel.NewArena(0)), key: key, dir: dir, random: rand.NewChaCha8([32]byte{1})}
 		l.m.Keep(store)
-		l.m.Batch(func() bool { return os.Getenv("WHOLE") == "" })
 		must.Do(b, l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}))
 		full := limits.Plain + limits.Keyed
 		l.enrol(n)

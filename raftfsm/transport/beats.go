@@ -33,7 +33,7 @@ import (
 //
 // Heartbeats go over the streams until the member has promptly answered a message without any.
 // If a message fails, all its heartbeats go over the streams, and those that follow, until the
-// member answers again. Nodes up to release 0.3 never do.
+// member answers again.
 const (
 	// beatsMax is the most heartbeats of one message.
 	beatsMax = 4096

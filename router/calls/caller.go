@@ -20,8 +20,6 @@ type Groups interface {
 	Members(id.Shard) []id.Member
 	// Out reports whether this node's replica of the group is out of service.
 	Out(id.Shard) bool
-	// Grouped reports whether all nodes know requests for several groups.
-	Grouped() bool
 }
 
 // Peers reaches other nodes.

@@ -14,8 +14,7 @@ import (
 
 // A read of several groups at the same member is one request, and its answer has an answer or an error for
 // each group. The member answers when the last group has answered: a search needs all of them, so a late
-// one delays nothing that could be used earlier. Nodes up to release 0.3 don't know the request
-// (Groups.Grouped).
+// one delays nothing that could be used earlier.
 const (
 	methodGrouped = "groups.read"
 	// groupsMax is the most groups of a request.

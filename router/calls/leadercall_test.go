@@ -23,7 +23,6 @@ type noGroups struct{ members []id.Member }
 func (noGroups) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
 func (e noGroups) Members(id.Shard) []id.Member        { return e.members }
 func (noGroups) Out(id.Shard) bool                     { return false }
-func (noGroups) Grouped() bool                         { return false }
 
 // network answers calls by a function of the member called.
 type network func(ctx context.Context, to id.Member) ([]byte, error)

@@ -124,7 +124,7 @@ func (r *reads[H, Q, A]) ask(ctx context.Context, parts []int, hedge bool) (foun
 		found++
 		p.asked = append(p.asked, member)
 		t := tries[member]
-		if t == nil || len(t.parts) == groupsMax || member == r.c.peers.Self() || !r.c.groups.Grouped() {
+		if t == nil || len(t.parts) == groupsMax || member == r.c.peers.Self() {
 			t = &try{member: member, hedge: hedge}
 			tries[member], r.tries = t, append(r.tries, t)
 		}

@@ -22,11 +22,10 @@ import (
 // fleet are nodes with three replicas of each group. Their requests take time, and their answers are those
 // of real Callers.
 type fleet struct {
-	groups  int
-	nodes   []*Caller[*machine]
-	alike   []*machine
-	grouped atomic.Bool
-	sole    id.Shard // a group with one replica; 0: none
+	groups int
+	nodes  []*Caller[*machine]
+	alike  []*machine
+	sole   id.Shard // a group with one replica; 0: none
 
 	mu   sync.Mutex // guards sent
 	sent map[id.Member][]string
@@ -48,7 +47,6 @@ const fleetWay = 50 * time.Microsecond // one way between two nodes
 
 func (m *machine) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
 func (m *machine) Out(id.Shard) bool                     { return false }
-func (m *machine) Grouped() bool                         { return m.f.grouped.Load() }
 func (m *machine) Self() id.Member                       { return m.member }
 
 // Members places each group on three nodes. The groups of a node have their others on many nodes.
@@ -102,7 +100,6 @@ var fleetRead = Method[*machine, string, string]{"test.read", func(ctx context.C
 
 func newFleet(nodes, groups int) *fleet {
 	f := &fleet{groups: groups, sent: map[id.Member][]string{}}
-	f.grouped.Store(true)
 	table := map[string]Handler[*machine]{}
 	Add(table, fleetRead)
 	for i := range nodes {
@@ -178,19 +175,6 @@ func TestSearchSendsNodeOneRequest(t *testing.T) {
 		}
 		for m, list := range sent {
 			if len(list) != 1 || list[0] != methodGrouped {
-				t.Errorf("%s was sent %q", m, list)
-			}
-		}
-	})
-}
-
-// Nodes up to release 0.3 don't know the request.
-func TestOlderNodesAreAskedForEachGroup(t *testing.T) {
-	inFleet(t, 3, 12, func(t *testing.T, f *fleet) {
-		f.grouped.Store(false)
-		sent, _ := f.search(t, 0)
-		for m, list := range sent {
-			if slices.ContainsFunc(list, func(method string) bool { return method != fleetRead.Name }) || len(list) < 2 {
 				t.Errorf("%s was sent %q", m, list)
 			}
 		}

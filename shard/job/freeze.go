@@ -39,12 +39,9 @@ type batchRecord struct {
 	Open        bool           `cbor:"7,keyasint,omitempty"`
 	Touched     int64          `cbor:"8,keyasint"`
 	Records     uint32         `cbor:"9,keyasint"`
-	// Tenant is set from metafsm.LevelQuotas on.
-	Tenant id.Tenant `cbor:"10,keyasint,omitzero"`
-	// Kind is set from metafsm.LevelSubjects on.
-	Kind Kind `cbor:"11,keyasint,omitempty"`
-	// Holder is set from metafsm.LevelKeys on.
-	Holder id.UUID `cbor:"12,keyasint,omitzero"`
+	Tenant      id.Tenant      `cbor:"10,keyasint,omitzero"`
+	Kind        Kind           `cbor:"11,keyasint,omitempty"`
+	Holder      id.UUID        `cbor:"12,keyasint,omitzero"`
 }
 
 // storedRecord is a batch whose records are in files. Records up to the sequence Since belong to an

@@ -23,12 +23,10 @@ type Item struct {
 	Filename string `cbor:"1,keyasint"`
 	// Tags are identities of tags.
 	Tags []uint32 `cbor:"2,keyasint,omitempty"`
-	// ExternalID and UserData are for the subject's note (shard.Note). They are set from
-	// metafsm.LevelSubjects on.
+	// ExternalID and UserData are for the subject's note (shard.Note).
 	ExternalID string `cbor:"3,keyasint,omitempty"`
 	UserData   []byte `cbor:"4,keyasint,omitempty"`
-	// Expires is when the event expires, in milliseconds since 1970, or 0. It is set from
-	// metafsm.LevelSubjects on.
+	// Expires is when the event expires, in milliseconds since 1970, or 0.
 	Expires int64 `cbor:"7,keyasint,omitempty"`
 }
 
@@ -41,8 +39,7 @@ type Outcome struct {
 	// Numbers are those of Attributes, as they are stored.
 	Numbers []float32 `cbor:"2,keyasint,omitempty"`
 	// Ignored are other faces on the file. Only Face and Quality are kept of these people:
-	// IgnoredNumbers has the sides and the quality of each, as they are stored. They are set
-	// from metafsm.LevelSubjects on.
+	// IgnoredNumbers has the sides and the quality of each, as they are stored.
 	Ignored        []engine.Attributes `cbor:"-"`
 	IgnoredNumbers [][5]float32        `cbor:"3,keyasint,omitempty"`
 }

@@ -270,8 +270,6 @@ func (i *Inviter) answer(ctx context.Context, q joinRequest) (a joinAnswer, err 
 	// Read the keys now and not when the invitation was opened: they may have been
 	// rotated.
 	a.ClusterKey, a.GossipKey, errs[2] = i.settings.ReadKeys(ctx)
-	if len(q.StatusRequest) > 0 {
-		a.Status, errs[3] = ca.SignStatus(q.StatusRequest, q.Node)
-	}
+	a.Status, errs[3] = ca.SignStatus(q.StatusRequest, q.Node)
 	return a, errors.Join(errs[:]...)
 }

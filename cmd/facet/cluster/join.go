@@ -48,10 +48,8 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 	if err != nil {
 		return Made{}, err
 	}
-	if a.Pack != "" {
-		if m.Assets.Models, _, err = serve.PackOf(all, a.Pack); err != nil {
-			return Made{}, err
-		}
+	if m.Assets.Models, _, err = serve.PackOf(all, a.Pack); err != nil {
+		return Made{}, err
 	}
 	err = m.write(f, map[string]any{"seeds": a.Seeds, "region": a.Region},
 		admin.Profile{Admin: []string{m.admin()}, Certificates: f.certificates()})
@@ -95,9 +93,7 @@ func keep(f folder, a joinAnswer, keys [3][]byte) error {
 	list := []given{
 		{"node", cert.Pair{Cert: a.Certificate, Key: keys[0]}, x509.ExtKeyUsageClientAuth},
 		{"server", cert.Pair{Cert: a.Server, Key: keys[1]}, x509.ExtKeyUsageServerAuth},
-	}
-	if len(a.Status) > 0 { // otherwise facet status says how to get one
-		list = append(list, given{"status", cert.Pair{Cert: a.Status, Key: keys[2]}, x509.ExtKeyUsageClientAuth})
+		{"status", cert.Pair{Cert: a.Status, Key: keys[2]}, x509.ExtKeyUsageClientAuth},
 	}
 	for _, g := range list {
 		if _, err := cert.Check(g.pair, trusted, g.use); err != nil {

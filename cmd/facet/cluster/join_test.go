@@ -143,22 +143,6 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	}
 }
 
-// The machine does not request a status certificate.
-func TestMachineOfOlderSoftwareJoins(t *testing.T) {
-	t.Parallel()
-	i, _, _ := invited(t, 1, time.Hour)
-	request, _, err := cert.Request()
-	must.Do(t, err)
-	token := i.Token()
-	a, _, err := i.admit(t.Context(), joinRequest{
-		Secret: token.Secret[:], Node: id.Node{UUID: id.Random([16]byte{2})}, Name: "old", Hosts: []string{"h"},
-		Request: request, ServerRequest: request, Pack: i.pack, Time: time.Now(),
-	})
-	if err != nil || len(a.Certificate) == 0 || len(a.Server) == 0 || len(a.Status) != 0 {
-		t.Errorf("got %d, %d and %d bytes, %v", len(a.Certificate), len(a.Server), len(a.Status), err)
-	}
-}
-
 func TestRefusedMachineLearnsWhy(t *testing.T) {
 	t.Parallel()
 	i, first, assets := invited(t, 1, time.Hour)
@@ -223,7 +207,7 @@ func TestUnfitJoinRequestIsRefused(t *testing.T) {
 		n++
 		return joinRequest{
 			Secret: token.Secret[:], Node: id.Node{UUID: id.Random([16]byte{n})}, Name: "m" + strconv.Itoa(int(n)), Hosts: []string{"h"},
-			Request: request, ServerRequest: request, Pack: i.pack, Time: time.Now(),
+			Request: request, ServerRequest: request, StatusRequest: request, Pack: i.pack, Time: time.Now(),
 		}
 	}
 	running := id.Node{UUID: id.Random([16]byte{99})}

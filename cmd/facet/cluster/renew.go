@@ -63,8 +63,7 @@ func (k Keeper) Renew(ctx context.Context, names []string) error {
 }
 
 // due reports whether to renew a node's certificates. It also returns true for a
-// node that does not answer: Renew then reports the failure. A node without a
-// status certificate comes from before 0.3.1.
+// node that does not answer: Renew then reports the failure.
 func due(m wire.Member, signer string) bool {
 	c := m.Credentials
 	if c == nil || c.Issuer != signer {
@@ -83,9 +82,7 @@ func (k Keeper) renew(ctx context.Context, m wire.Member) (until time.Time, err 
 	var errs [3]error
 	o.Certificate, errs[0] = ca.SignNode(q.Request, m.ID, q.Hosts)
 	o.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
-	if len(q.StatusRequest) > 0 {
-		o.Status, errs[2] = ca.SignStatus(q.StatusRequest, m.ID)
-	}
+	o.Status, errs[2] = ca.SignStatus(q.StatusRequest, m.ID)
 	if err := errors.Join(errs[:]...); err != nil {
 		return until, err
 	}

@@ -28,9 +28,9 @@ type joinRequest struct {
 	Hosts         []string  `json:"hosts"`
 	Request       []byte    `json:"request"`
 	ServerRequest []byte    `json:"server_request"`
-	StatusRequest []byte    `json:"status_request,omitempty"` // none by software before 0.3.1
+	StatusRequest []byte    `json:"status_request"`
 	Pack          string    `json:"pack"`
-	Packs         []string  `json:"packs,omitempty"` // all that the machine has; none by software before 0.4
+	Packs         []string  `json:"packs,omitempty"` // all that the machine has
 	Version       string    `json:"version"`
 	Time          time.Time `json:"time"`
 }
@@ -40,14 +40,14 @@ type joinAnswer struct {
 	Authorities []byte `json:"authorities"`
 	Certificate []byte `json:"certificate"`
 	Server      []byte `json:"server"`
-	Status      []byte `json:"status,omitempty"` // none by software before 0.3.1
+	Status      []byte `json:"status"`
 	// ClusterKey and GossipKey are the contents of the key files.
 	ClusterKey []byte   `json:"cluster_key"`
 	GossipKey  []byte   `json:"gossip_key"`
 	Seeds      []string `json:"seeds"`
 	Region     string   `json:"region"`
 	Cluster    string   `json:"cluster"` // the authority's name
-	Pack       string   `json:"pack"`    // the cluster's; none by software before 0.4
+	Pack       string   `json:"pack"`    // the cluster's
 }
 
 // refusal is an answer other than success.

@@ -148,6 +148,9 @@ func TestEachFaultIsFound(t *testing.T) {
 	f(Problem, "data", "newer", func(s *config.Settings, _ *cert.CA) error {
 		return os.WriteFile(filepath.Join(s.Dir, "level"), []byte("4000\n"), 0o600)
 	})
+	f(Problem, "data", "facet 0.3.1 reads it", func(s *config.Settings, _ *cert.CA) error {
+		return os.WriteFile(filepath.Join(s.Dir, "level"), []byte("3"), 0o600)
+	})
 	f(Problem, "node.pem", "no such file", func(s *config.Settings, _ *cert.CA) error { return os.Remove(in(s, "node.pem")) })
 	f(Problem, "server.pem", "private key does not match", func(s *config.Settings, ca *cert.CA) error {
 		other, err := ca.IssueServer([]string{"127.0.0.1"})

@@ -159,7 +159,7 @@ func (x *examination) models(s *config.Settings) {
 		err = datadir.CheckLevel(s.Dir, metafsm.Level)
 	}
 	if err != nil {
-		x.problem("data", "run the release that wrote it, or a newer one", "%v", err)
+		x.problem("data", "run a release that reads it (docs/upgrade.md)", "%v", err)
 		return
 	}
 	pack, err := packs.Source{Pack: s.Models, Identity: identity}.Read()

@@ -76,7 +76,6 @@ type Part struct {
 type filler struct {
 	Gallery
 	places []place
-	level  uint32 // of the cluster
 	key    *seal.Key
 	at     metafsm.Gallery
 	shards []id.Shard
@@ -138,7 +137,7 @@ func (f *filler) readMeta(ctx context.Context, events int) error {
 	}
 	err = g.settle(ctx)
 	if err == nil {
-		err = f.raise(ctx, g.leader)
+		err = raise(ctx, g.leader)
 	}
 	if err == nil {
 		err = f.grant(ctx, g.leader, states[0], master, events)
@@ -149,13 +148,8 @@ func (f *filler) readMeta(ctx context.Context, events int) error {
 // raise lets the cluster use the newest forms that its nodes know. The leader of a
 // running cluster does so some moments after its foundation. A node that was stopped
 // earlier would otherwise find shards in an older form than it writes.
-func (f *filler) raise(ctx context.Context, g *raftfsm.Group) error {
-	b, err := g.Propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: metafsm.Level}))
-	if err != nil {
-		return err
-	}
-	a, err := metafsm.RaiseLevelOp.Answer(b)
-	f.level = a.Level // lower where a node knows less
+func raise(ctx context.Context, g *raftfsm.Group) error {
+	_, err := g.Propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: metafsm.Level}))
 	return err
 }
 
@@ -210,23 +204,20 @@ func readMaster(file string) (*seal.Master, error) {
 	return seal.NewMaster(secret)
 }
 
-// newMachine returns a shard's state machine, whose snapshots have the same form as
-// those of nodes. The machine never searches, so its table and arena are not used.
-func (f *filler) newMachine() (*shardfsm.Machine, error) {
+// newMachine returns a shard's state machine. The machine never searches, so its table and arena are not used.
+func newMachine() (*shardfsm.Machine, error) {
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: 0}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
 	if err != nil {
 		return nil, err
 	}
-	m := shardfsm.New(table, kernel.NewArena(0))
-	m.Batch(func() bool { return f.level >= metafsm.LevelBatches })
-	return m, nil
+	return shardfsm.New(table, kernel.NewArena(0)), nil
 }
 
 // open opens a shard's group, calls while, and closes the group.
 func (f *filler) open(ctx context.Context, number id.Shard, while func(*group) error) (err error) {
 	machines := make([]*shardfsm.Machine, len(f.places))
 	for i := range machines {
-		if machines[i], err = f.newMachine(); err != nil {
+		if machines[i], err = newMachine(); err != nil {
 			return err
 		}
 		defer machines[i].Shard().Close()
@@ -253,7 +244,7 @@ func (f *filler) readRegistered() error {
 
 // lookIn looks for the registered face in one replica.
 func (f *filler) lookIn(number id.Shard, p place) error {
-	m, err := f.newMachine()
+	m, err := newMachine()
 	if err != nil {
 		return err
 	}
