@@ -130,14 +130,12 @@ func newAuditTail() *cobra.Command {
 
 // tail prints records as they come, the oldest first, until ctx ends.
 func (a *auditQuery) tail(ctx context.Context, c pages, w io.Writer) error {
-	reading := []string{http.MethodGet + " /api/audit", http.MethodGet + " " + wire.PathAudit}
 	printed, first := uint64(0), true
 	for {
 		list, size, err := a.newer(ctx, c, printed, first)
 		if err != nil {
 			return fmt.Errorf("read the audit log: %w", err)
 		}
-		list = slices.DeleteFunc(list, func(r client.AuditRecord) bool { return slices.Contains(reading, r.Operation) })
 		slices.Reverse(list)
 		if err := a.print(w, list, first); err != nil {
 			return err
@@ -151,11 +149,13 @@ func (a *auditQuery) tail(ctx context.Context, c pages, w io.Writer) error {
 	}
 }
 
-// newer returns the records from number printed on, or the newest ten, and the log's size.
+// newer returns the records from number printed on, or the newest ten of the last thousand, and the log's
+// size. It leaves out those of reading the log.
 func (a *auditQuery) newer(ctx context.Context, c pages, printed uint64, first bool) (list []client.AuditRecord, size uint64, err error) {
+	reading := []string{http.MethodGet + " /api/audit", http.MethodGet + " " + wire.PathAudit}
 	q := a.q
 	q.Length = 10
-	for {
+	for n := 0; ; n++ {
 		page, err := c.AuditRecords(ctx, q)
 		if err != nil {
 			return nil, 0, err
@@ -167,9 +167,14 @@ func (a *auditQuery) newer(ctx context.Context, c pages, printed uint64, first b
 			if !first && r.Number < printed {
 				return list, size, nil
 			}
-			list = append(list, r)
+			if !slices.Contains(reading, r.Operation) {
+				list = append(list, r)
+			}
+			if first && len(list) == 10 {
+				return list, size, nil
+			}
 		}
-		if first || page.Next == nil || *page.Next <= printed {
+		if page.Next == nil || *page.Next <= printed || first && n == 5 {
 			return list, size, nil
 		}
 		q.Before, q.Length = page.Next, 200
