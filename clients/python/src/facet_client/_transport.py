@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -135,10 +137,11 @@ class Transport:
     def trust(self, ca: str) -> None:
         """Takes the certificates of the nodes' authority, in PEM, instead of a file of them."""
         # requests reads a file at each connection. This one goes with the transport.
-        self._ca = NamedTemporaryFile("w", suffix=".pem")
-        self._ca.write(ca)
-        self._ca.flush()
-        self.session.verify = self._ca.name
+        handle, name = mkstemp(suffix=".pem")
+        with open(handle, "w") as out:
+            out.write(ca)
+        weakref.finalize(self, os.unlink, name)
+        self.session.verify = name
 
     def call(self, op: Operation, api_key: str | None, purpose: str | None) -> Any:
         """Returns the answer's JSON, or None without a body."""
