@@ -149,12 +149,18 @@ func (a *auditQuery) tail(ctx context.Context, c pages, w io.Writer) error {
 	}
 }
 
+const (
+	// tailFirst is how many records a follower begins with. It looks for them in one page of as many, and
+	// in tailPages of 200.
+	tailFirst, tailPages = 10, 5
+)
+
 // newer returns the records from number printed on, or the newest ten of the last thousand, and the log's
 // size. It leaves out those of reading the log.
 func (a *auditQuery) newer(ctx context.Context, c pages, printed uint64, first bool) (list []client.AuditRecord, size uint64, err error) {
 	reading := []string{http.MethodGet + " /api/audit", http.MethodGet + " " + wire.PathAudit}
 	q := a.q
-	q.Length = 10
+	q.Length = tailFirst
 	for n := 0; ; n++ {
 		page, err := c.AuditRecords(ctx, q)
 		if err != nil {
@@ -170,11 +176,11 @@ func (a *auditQuery) newer(ctx context.Context, c pages, printed uint64, first b
 			if !slices.Contains(reading, r.Operation) {
 				list = append(list, r)
 			}
-			if first && len(list) == 10 {
+			if first && len(list) == tailFirst {
 				return list, size, nil
 			}
 		}
-		if page.Next == nil || *page.Next <= printed || first && n == 5 {
+		if page.Next == nil || *page.Next <= printed || first && n == tailPages {
 			return list, size, nil
 		}
 		q.Before, q.Length = page.Next, 200

@@ -17,7 +17,7 @@ import (
 // askAtOnce is how many persons are asked for at once before the first photo.
 const askAtOnce = 16
 
-// look is what a first look at the rows shows.
+// look holds what one pass over the rows found before the first photo is sent.
 type look struct {
 	rows     int
 	good     int      // rows that can be used
