@@ -253,43 +253,15 @@ func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 }
 
 // groupsOf reads the groups that a data directory's record names.
-func groupsOf(t *testing.T, m *nodetest.Member) (record map[string]any, groups []id.Shard) {
+func groupsOf(t *testing.T, m *nodetest.Member) []id.Shard {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(m.Config.Dir, "node.json"))
 	var who struct{ Groups []id.Shard }
 	if err == nil {
-		err = errors.Join(json.Unmarshal(raw, &who), json.Unmarshal(raw, &record))
+		err = json.Unmarshal(raw, &who)
 	}
 	must.Do(t, err)
-	return record, who.Groups
-}
-
-// A directory of an earlier release has no list of groups.
-func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
-	nodetest.Run(t, nodetest.Options{Nodes: 1, Shards: 2}, func(t *testing.T, cluster *nodetest.Cluster) {
-		client := cluster.Client("bank")
-		m := cluster.Nodes[0]
-		gallery(t, client, m.URL, "staff", 1000)
-		known := people(t, client, m.URL, 0, 5)
-		cluster.Stop(0)
-		record, groups := groupsOf(t, m)
-		want := []id.Shard{0, 1, 2}
-		if !slices.Equal(groups, want) {
-			t.Errorf("node.json names the groups %v, want %v", groups, want)
-		}
-		delete(record, "groups")
-		raw, err := json.Marshal(record)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(m.Config.Dir, "node.json"), raw, 0o600)
-		}
-		must.Do(t, err)
-		cluster.Restart(0)
-		cluster.WaitReady()
-		everybody(t, client, cluster, known)
-		if _, groups := groupsOf(t, m); !slices.Equal(groups, want) {
-			t.Errorf("after a start node.json names the groups %v, want %v", groups, want)
-		}
-	})
+	return who.Groups
 }
 
 // A replica that moves away and comes back has an empty folder for a good reason.
@@ -304,8 +276,7 @@ func TestReturningReplicaIsNotLost(t *testing.T) {
 			t.Helper()
 			setState(t, cluster.Nodes[1].Node, m.Node.ID(), state)
 			eventually(t, m.Node, "moves end", func(s wire.Status) bool {
-				_, groups := groupsOf(t, m)
-				return settled(s) && done(groups) && !warned(s, "out of service")
+				return settled(s) && done(groupsOf(t, m)) && !warned(s, "out of service")
 			})
 		}
 		order(wire.StateDraining, func(groups []id.Shard) bool { return slices.Equal(groups, []id.Shard{0}) })

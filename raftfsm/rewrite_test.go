@@ -130,7 +130,7 @@ func TestCommitIndexIsSaved(t *testing.T) {
 		time.Sleep(2 * commitTick)
 		synctest.Wait()
 		for _, m := range c.members {
-			if got, _, err := m.disk.Record(); err != nil || got.Commit != m.Status().Commit {
+			if got, err := m.disk.Record(); err != nil || got.Commit != m.Status().Commit {
 				t.Errorf("%s: the disk has %d, %v; want %d", m.name, got.Commit, err, m.Status().Commit)
 			}
 		}

@@ -134,7 +134,7 @@ type matchesQuery struct {
 	Limit      int        `cbor:"7,keyasint"`
 	After      id.Subject `cbor:"8,keyasint,omitzero"`
 	Means      bool       `cbor:"9,keyasint,omitempty"` // as in searchQuery
-	// Receipt asks for a ShardReceipt. Older nodes ignore it.
+	// Receipt asks for a ShardReceipt.
 	Receipt bool `cbor:"10,keyasint,omitempty"`
 }
 

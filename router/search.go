@@ -135,9 +135,9 @@ type searchQuery struct {
 	// Means asks for the subjects' own templates.
 	Means bool `cbor:"12,keyasint,omitempty"`
 	// Share, unless zero, names the search: shards of one node that search for it share a limit, and
-	// may leave out hits below it. Older nodes ignore it.
+	// may leave out hits below it.
 	Share id.UUID `cbor:"13,keyasint,omitzero"`
-	// Receipt asks for a ShardReceipt behind the hits. Older nodes ignore it.
+	// Receipt asks for a ShardReceipt behind the hits.
 	Receipt bool `cbor:"14,keyasint,omitempty"`
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/creack/pty"
 
-	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/cli"
 	"facet/internal/must"
@@ -244,54 +243,4 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 	}
 	taken("no certificate is due", append([]string{"cluster", "renew", "--authority", away}, at...)...)
 	facet(t, append([]string{"tenant", "create", "acme"}, at...)...)
-}
-
-// The folder is as 0.3.1 left it.
-func TestUnencryptedAuthorityGoesOn(t *testing.T) {
-	t.Parallel()
-	m := some(t, 1)
-	m.init(t, alone...)
-	old := filepath.Join(m.folder(0), "authority")
-	for _, dir := range []string{m.authority(), filepath.Join(m.folder(0), "admin")} {
-		must.Do(t, os.RemoveAll(dir))
-	}
-	f, err := authority.OpenPlain(old, "facet")
-	must.Do(t, err)
-	p, err := admin.ReadProfile(m.profile)
-	must.Do(t, err)
-	p.Certificates = f.Admin()
-	must.Do(t, p.Write(m.profile))
-	must.Do(t, os.RemoveAll(filepath.Join(m.folder(0), "certificates")))
-	facet(t, "certs", "issue", "n1", "--dir", old, "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1")
-	must.Do(t, os.Rename(f.Node("n1"), filepath.Join(m.folder(0), "certificates")))
-	m.start(t, 0)
-	m.serves(t, 1)
-
-	const notice = "is not encrypted: \"facet cluster passphrase --authority "
-	if out := facet(t, "cluster", "renew", "n1", "--profile", m.profile); !strings.Contains(out, notice+old) || !strings.Contains(out, "node n1 has new") {
-		t.Errorf("renew: %s", out)
-	}
-	if out := facet(t, "cluster", "rotate", "authority", "--profile", m.profile); !strings.Contains(out, "step 1 of 3") || strings.Count(out, notice) != 1 {
-		t.Errorf("rotate: %s", out)
-	}
-	chosen := filepath.Join(m.dir, "passphrase")
-	must.Do(t, os.WriteFile(chosen, []byte(passphraseOfTests), 0o600))
-	if out := facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen); !strings.Contains(out, "move "+f.Admin()+" elsewhere") {
-		t.Errorf("passphrase: %s", out)
-	}
-	for _, name := range []string{"ca.key", "next.key"} {
-		if b, err := os.ReadFile(filepath.Join(old, name)); err != nil || !strings.HasPrefix(string(b), "-----BEGIN AGE") {
-			t.Errorf("%s: %v, %.40q", name, err, b)
-		}
-	}
-	p.Certificates = filepath.Join(m.folder(0), "admin")
-	must.Do(t, errors.Join(os.Rename(f.Admin(), p.Certificates), p.Write(m.profile)))
-	if out := facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen); strings.Contains(out, "elsewhere") {
-		t.Errorf("passphrase, after the move: %s", out)
-	}
-	for _, want := range []string{"step 2 of 3", "step 3 of 3"} {
-		if out := facet(t, "cluster", "rotate", "authority", "--profile", m.profile); !strings.Contains(out, want) || strings.Contains(out, notice) {
-			t.Errorf("rotate: %s, want %s", out, want)
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -13,10 +12,6 @@ const (
 	folderPrefix   = "facet-heic-decoder-"
 	folderTriesMax = 5
 )
-
-// unlocked matches the folders of versions up to 0.3.0, which had no lock. Their processes recreate
-// such a folder when it is gone.
-var unlocked = regexp.MustCompile(`^facet-heic-[0-9]+$`)
 
 var errFolderInUse = errors.New("the folder is in use, or another user's")
 
@@ -66,13 +61,10 @@ func removeAbandoned() {
 		return
 	}
 	for _, e := range entries {
-		path := filepath.Join(os.TempDir(), e.Name())
-		if unlocked.MatchString(e.Name()) {
-			_ = os.RemoveAll(path) // as below
-		}
 		if !strings.HasPrefix(e.Name(), folderPrefix) {
 			continue
 		}
+		path := filepath.Join(os.TempDir(), e.Name())
 		lock, err := lockFolder(path)
 		if err != nil {
 			continue

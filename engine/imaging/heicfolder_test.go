@@ -69,8 +69,6 @@ func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
 	kill()
 	others := t.TempDir() // what a link of the same name leads to stays
 	must.Do(t, os.Symlink(others, filepath.Join(os.TempDir(), "facet-heic-decoder-link")))
-	legacy := filepath.Join(os.TempDir(), "facet-heic-1234567890") // of a version without locks
-	must.Do(t, os.Mkdir(legacy, 0o700))
 	cool, err := imaging.Warm(t.Context())
 	must.Do(t, err)
 	now := folders(t)
@@ -79,9 +77,6 @@ func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
 	}
 	if _, err := os.Stat(others); err != nil {
 		t.Error(err)
-	}
-	if _, err := os.Stat(legacy); err == nil {
-		t.Error("the folder of an older version is left")
 	}
 	if err := cool(); err != nil || len(folders(t)) != 2 {
 		t.Errorf("%v are left, error %v", folders(t), err)

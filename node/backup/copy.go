@@ -57,7 +57,7 @@ type partEnd struct {
 	Taken   int64  `cbor:"2,keyasint"`
 	// Choice identifies the galleries of the backup (choice).
 	Choice [32]byte `cbor:"3,keyasint"`
-	// Moment is that of a shard. Older parts have none.
+	// Moment is that of a shard.
 	Moment shardfsm.Moment `cbor:"4,keyasint,omitzero"`
 }
 

@@ -41,7 +41,7 @@ type Contents struct {
 	// Galleries lists the galleries of the backup; empty is all.
 	Galleries []id.Gallery `json:"galleries,omitempty"`
 	Meta      Part         `json:"meta"`
-	// ClusterLog is the signed checkpoint of the cluster's own audit log, or empty. Older software ignores it.
+	// ClusterLog is the signed checkpoint of the cluster's own audit log, or empty.
 	ClusterLog []byte `json:"cluster_log,omitempty"`
 	Parts      []Part `json:"parts"` // one for each shard, in order
 }

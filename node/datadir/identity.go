@@ -23,7 +23,6 @@ type Identity struct {
 	Node   id.Node `json:"node"`
 	Epoch  uint32  `json:"epoch"`
 	// Groups lists the groups of which the directory has a replica (Registry), ascending.
-	// Older releases do not maintain it, so a replica that is missing here may exist.
 	Groups []id.Shard `json:"groups,omitempty"`
 }
 

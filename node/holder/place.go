@@ -20,8 +20,7 @@ type place struct {
 }
 
 // openPlace returns the place of the directory dir at address. inPlace reports that the
-// directory has not been copied or moved. A directory without a place, which is new or of an
-// older release, gets one.
+// directory has not been copied or moved. A new directory gets a place.
 func openPlace(dir, address string) (p place, inPlace bool, err error) {
 	where, err := whereIs(dir, address)
 	if err != nil {

@@ -194,11 +194,11 @@ func (r *records) oldest(of map[id.Member]*record) id.Member {
 }
 
 // admits returns an error if a message of member m comes from another process than the
-// holder's. A process of an older release sends no token.
+// holder's.
 func (r *records) admits(m id.Member, token string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k := r.of[m]; k != nil && token != "" && token != k.Token {
+	if k := r.of[m]; k != nil && token != k.Token {
 		return fmt.Errorf("%s: another process holds its identity, at %s", m, k.Address)
 	}
 	return nil

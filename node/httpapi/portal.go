@@ -312,7 +312,7 @@ func (o object) name() (string, error) {
 }
 
 // description reads the description of a gallery or application. A missing one is
-// empty. Older releases stored descriptions with any control characters.
+// empty.
 func (o object) description() (string, error) {
 	text, _, err := o.text("description", descriptionMax)
 	if err == nil && strings.ContainsFunc(text, func(r rune) bool { return isControl(r) && r != '\t' && r != '\n' }) {

@@ -46,7 +46,7 @@ type ringKey struct {
 	since  time.Time // zero: the file does not say
 }
 
-// openRing reads the keys. It accepts a key without a time, as older versions wrote it.
+// openRing reads the keys. It accepts a key without a time, such as one of "openssl rand -hex 32".
 func openRing(ctx context.Context, from Source) (*ring, error) {
 	keys, err := readRing(ctx, from)
 	if err != nil {

@@ -92,10 +92,10 @@ type link struct {
 }
 
 // heard is the answer to methodHeard: how many milliseconds ago a node heard from others, and
-// its time in milliseconds since 1970. An older release leaves the time out.
+// its time in milliseconds since 1970.
 type heard struct {
 	Ago  map[id.Node]int64 `json:"ago"`
-	Wall int64             `json:"wall,omitempty"`
+	Wall int64             `json:"wall"`
 }
 
 // New returns Links that know no other node.
@@ -196,7 +196,7 @@ func (l *Links) ask(ctx context.Context, k *link) {
 	try, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	body, err := l.call(try, k)
-	_, refused := errors.AsType[*transport.RemoteError](err) // an older release, or it has no record of this node
+	_, refused := errors.AsType[*transport.RemoteError](err) // it has no record of this node
 	var h heard
 	if err == nil {
 		if err := json.Unmarshal(body, &h); err != nil {

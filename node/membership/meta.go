@@ -75,7 +75,7 @@ type wireMeta struct {
 	Cluster      []byte   `cbor:"10,keyasint,omitempty"`
 	MetaVoters   [][]byte `cbor:"11,keyasint,omitempty"`
 	Level        uint32   `cbor:"12,keyasint,omitempty"`
-	// 13 was the probability that a search loses a hit. Nodes up to 0.3 may send it.
+	// 13 was another field.
 }
 
 // decMode limits how much work the metadata of another node can cause.

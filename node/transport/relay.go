@@ -25,8 +25,6 @@ import (
 // handshake of an ordinary stream with the target. So the target checks the origin's own
 // certificate, and the relay can neither read nor change what it copies. The relay dials
 // the target itself, so a stream never passes two relays.
-//
-// A node of an older release closes a stream of KindRelay. It may be the target.
 
 // relaysMax is the most streams that a node relays at once. It copies each with two buffers
 // of 32 KiB.

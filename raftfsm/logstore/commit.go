@@ -32,7 +32,7 @@ func (s *Log) Cover(index uint64) { s.covered.Store(max(index, s.covered.Load())
 // SaveCommit writes the commit index to the disk unless a write has recorded index or more.
 func (s *Log) SaveCommit(index uint64) error {
 	var r Record
-	err := guarded(func() (err error) { r, _, err = s.disk.Record(); return err })
+	err := guarded(func() (err error) { r, err = s.disk.Record(); return err })
 	if err != nil {
 		s.health.Fail(err)
 		return err

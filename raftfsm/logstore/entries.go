@@ -55,10 +55,7 @@ func (d *boltDisk) update(change func(logs, conf *bbolt.Bucket, r *Record) error
 	defer d.mu.RUnlock()
 	return d.db.Update(func(tx *bbolt.Tx) error {
 		logs, conf := tx.Bucket(bucketLogs), tx.Bucket(bucketConf)
-		r, known, err := readRecord(conf)
-		if err == nil && !known {
-			r, err = firstRecord(logs, conf)
-		}
+		r, err := readRecord(conf)
 		if err == nil {
 			err = change(logs, conf, &r)
 		}
@@ -92,12 +89,12 @@ func (d *boltDisk) Save() error {
 	return d.update(func(*bbolt.Bucket, *bbolt.Bucket, *Record) error { return nil })
 }
 
-func (d *boltDisk) Record() (r Record, known bool, err error) {
+func (d *boltDisk) Record() (r Record, err error) {
 	err = d.view(func(_, conf *bbolt.Bucket) (err error) {
-		r, known, err = readRecord(conf)
+		r, err = readRecord(conf)
 		return err
 	})
-	return r, known, err
+	return r, err
 }
 
 func (d *boltDisk) FirstIndex() (uint64, error) { return d.edge((*bbolt.Cursor).First) }

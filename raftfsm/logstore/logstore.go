@@ -25,9 +25,8 @@ const (
 type Disk interface {
 	raft.LogStore
 	raft.StableStore
-	// Record returns the record of the last write. known is false in a file that an earlier
-	// release wrote.
-	Record() (r Record, known bool, err error)
+	// Record returns the record of the last write.
+	Record() (Record, error)
 	// Commit sets the commit index that the next write records, unless it is lower than
 	// before. It returns the highest.
 	Commit(index uint64) (highest uint64)

@@ -51,31 +51,17 @@ func decodeRecord(b []byte) (r Record, err error) {
 	return r, nil
 }
 
-func readRecord(conf *bbolt.Bucket) (r Record, known bool, err error) {
+// readRecord returns the record, or the zero Record of a file to which nothing was written.
+func readRecord(conf *bbolt.Bucket) (r Record, err error) {
 	sealed := conf.Get(keyRecord)
 	if sealed == nil {
-		return r, false, nil
+		return r, nil
 	}
 	b, err := unsealValue(keyRecord, sealed)
 	if err == nil {
 		r, err = decodeRecord(b)
 	}
-	return r, err == nil, err
-}
-
-// firstRecord returns the record of a file that has none yet.
-func firstRecord(logs, conf *bbolt.Bucket) (r Record, err error) {
-	if key, value := logs.Cursor().Last(); key != nil {
-		var l raft.Log
-		if err := decodeLog(value, &l); err != nil {
-			return r, err
-		}
-		r.Last, r.LastTerm = l.Index, l.Term
-	}
-	for _, key := range [][]byte{keyTerm, keyVote} {
-		r.note(key, conf.Get(key))
-	}
-	return r, nil
+	return r, err
 }
 
 // note takes the term out of a value that Stable writes.
@@ -120,9 +106,12 @@ func (s *Log) Complete(stable *Stable, index, term uint64) error {
 		return gone("the member has entries of term %d and knows the term %d", newest, own)
 	}
 	var r Record
-	err := guarded(func() (err error) { r, known, err = s.disk.Record(); return err })
-	if err != nil || !known {
+	err := guarded(func() (err error) { r, err = s.disk.Record(); return err })
+	if err != nil {
 		return err
+	}
+	if r.Last == 0 && last > 0 {
+		return gone("the log has entries, and no record of what was written")
 	}
 	s.disk.Commit(r.Commit)
 	if term > at.Term || term == at.Term && index > last {

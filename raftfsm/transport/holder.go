@@ -13,7 +13,7 @@ import (
 
 // Two processes may run as one member, if a data directory was copied. A Holder decides which
 // of them acts. Every message and every answer names its process by a token in the field Addr
-// of its header, after tokenMark. Members of older releases send none and ignore it.
+// of its header, after tokenMark.
 
 // Holder decides which process acts for a member.
 type Holder interface {

@@ -11,7 +11,7 @@ import (
 )
 
 // This package sends two questions of its own, as an InstallSnapshot of a version that raft
-// does not know. raft never sees them, and a member of an older release refuses them.
+// does not know. raft never sees them.
 //
 // offerVersion asks which segments of a snapshot the member has. The stream is the offer
 // (snapshots.Snapshot.Offer), and the header's Addr in the answer holds the bits. A member

@@ -14,7 +14,7 @@ import (
 // is being written. The store gives its bytes no meaning.
 //
 //	HASH.seg          the file
-//	HASH.codes.seg    its companion. An older release takes it for a segment that nobody holds
+//	HASH.codes.seg    its companion
 //	HASH.codes.tmp    its companion, being written
 const (
 	companionSuffix   = ".codes" + fileSuffix

@@ -30,13 +30,11 @@ type Access struct {
 }
 
 // Beside returns the folder of the authority of the node in dir. It lies beside that
-// folder, so that a copy of the node's folder lacks it. Versions up to 0.3.1 made it
-// in that folder.
+// folder, so that a copy of the node's folder lacks it. A folder that "certs init" made
+// is the authority's own.
 func Beside(dir string) string {
-	for _, old := range []string{filepath.Join(dir, "authority"), dir} {
-		if _, err := os.Stat(filepath.Join(old, caKeyFile)); err == nil {
-			return old
-		}
+	if _, err := os.Stat(filepath.Join(dir, caKeyFile)); err == nil {
+		return dir
 	}
 	return filepath.Clean(dir) + "-authority"
 }

@@ -73,9 +73,7 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 		return nil, err
 	}
 	inv.Authority.Dir = cmp.Or(inv.Authority.Dir, authority.Beside(dir))
-	if _, err := os.Stat(f.admin()); err == nil { // versions up to 0.3.1 had it beside the authority
-		inv.Authority.Admin = f.admin()
-	}
+	inv.Authority.Admin = f.admin()
 	if i.authority, err = inv.Authority.Open(ctx); err != nil {
 		return nil, fmt.Errorf("invite: %w", err)
 	}
