@@ -67,7 +67,7 @@ func TestRepairKeepsSoundSegments(t *testing.T) {
 		must.Do(t, err)
 		b[300] ^= 1 // in a sealed face, or an operation
 		must.Do(t, os.WriteFile(path, b, 0o600))
-		damage(t, filepath.Join(folder, "raft.db"), "CurrentTerm")
+		damage(t, filepath.Join(folder, "raft.db"), "\x05x") // the candidate of its last vote
 		cluster.Restart(2)
 		cluster.WaitReady()
 		eventually(t, cluster.Nodes[2].Node, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })

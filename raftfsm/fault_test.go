@@ -113,7 +113,7 @@ func TestFlippedBitIsFoundAtOpen(t *testing.T) {
 	}
 	f("a command", logstore.File, []byte("needle"))
 	f("a configuration", logstore.File, []byte("Suffrage"))
-	f("the vote", logstore.File, []byte("\x00\x00\x02member-a"))
+	f("the vote", logstore.File, []byte("\x05hmember-a"))
 	f("the state of a snapshot", "state.bin", []byte("needle"))
 	f("the header of a snapshot", "state.bin", []byte("FACETSN1"))
 	f("the description of a snapshot", "meta.json", []byte("\"Version"))

@@ -122,7 +122,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(g.snapshots.Sweep(), g.stable.Verify()); err != nil {
+	if err := g.snapshots.Sweep(); err != nil {
 		return err
 	}
 	newest, err := g.snapshots.Verify()
@@ -130,9 +130,9 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 		return err
 	}
 	if newest == nil {
-		return errors.Join(g.log.Complete(g.stable, 0, 0), g.log.Verify())
+		return errors.Join(g.log.Complete(0, 0), g.log.Verify())
 	}
-	if err := g.log.Complete(g.stable, newest.Index, newest.Term); err != nil {
+	if err := g.log.Complete(newest.Index, newest.Term); err != nil {
 		return err
 	}
 	// A crash may have left the log as it was before a snapshot was installed.

@@ -68,9 +68,7 @@ func (s *Stopped) read() error {
 		s.Snapshot, s.Last, s.LastTerm = list[0].Index, list[0].Index, list[0].Term
 		s.Members = servers(list[0].Configuration)
 	}
-	if s.Term, _, err = s.group.stable.Term(); err != nil {
-		return err
-	}
+	s.Term = s.group.stable.Term()
 	return s.entries(func(l *raft.Log) error {
 		s.Last, s.LastTerm = l.Index, l.Term
 		if l.Type == raft.LogConfiguration {

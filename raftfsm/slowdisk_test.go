@@ -72,11 +72,11 @@ func (d *slowDisk) StoreLogs(l []*raft.Log) error {
 	return d.Disk.StoreLogs(l)
 }
 
-func (d *slowDisk) Set(k, v []byte) error {
+func (d *slowDisk) Save(change func(*logstore.Record)) error {
 	if err := d.late(); err != nil {
 		return err
 	}
-	return d.Disk.Set(k, v)
+	return d.Disk.Save(change)
 }
 
 func (d *slowDisk) DeleteRange(from, to uint64) error {

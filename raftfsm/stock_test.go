@@ -62,6 +62,7 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 	bolt, err := openUnsynced(dir)
 	must.Do(t, err)
 	s := &stock{name: name, journal: newJournal(), disk: newSlowDisk(bolt)}
+	stable := raft.NewInmemStore() // it is not restarted
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: bare{w.listen(string(name))}, MaxPool: 3, Timeout: transport.Timeout, Logger: hclog.NewNullLogger(),
 	})
@@ -76,9 +77,9 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 		for _, v := range voters {
 			c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(v), Address: raft.ServerAddress(v)})
 		}
-		must.Do(t, raft.BootstrapCluster(conf, s.disk, s.disk, files, trans, c))
+		must.Do(t, raft.BootstrapCluster(conf, s.disk, stable, files, trans, c))
 	}
-	if s.Raft, err = raft.NewRaft(conf, plain{s.journal}, s.disk, s.disk, files, trans); err != nil {
+	if s.Raft, err = raft.NewRaft(conf, plain{s.journal}, s.disk, stable, files, trans); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

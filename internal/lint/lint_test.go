@@ -50,7 +50,7 @@ var owners = map[string][]string{
 	"facet/raftfsm/snapshots":                {"raftfsm/.", "raftfsm/transport"},
 	"facet/raftfsm/transport":                {"raftfsm/."},
 	"github.com/hashicorp/raft":              {"raftfsm/.", "raftfsm/logstore", "raftfsm/snapshots", "raftfsm/transport"},
-	"github.com/hashicorp/go-msgpack":        {"raftfsm/logstore"},
+	"github.com/hashicorp/raft-boltdb":       {"raftfsm/logstore"},
 	"go.etcd.io/bbolt":                       {"raftfsm/logstore"},
 	"github.com/hashicorp/memberlist":        {"node/membership"},
 	"github.com/yalue/onnxruntime_go":        {"engine/onnx"},

@@ -45,7 +45,7 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 		}
 		must.Do(t, log.StoreLog(l))
 	}
-	must.Do(t, stable.SetUint64(keyTerm, 3))
+	must.Do(t, stable.SetTerm(3))
 	must.Do(t, log.DeleteRange(1, 20))
 	if !has(t, dir, File) || !log.freed.Load() {
 		t.Fatal("the file forgets by itself: there is no need to renew it")
@@ -65,8 +65,8 @@ func TestRenewedLogDropsFreedPages(t *testing.T) {
 	}
 	first, firstErr := log.FirstIndex()
 	last, lastErr := log.LastIndex()
-	if term, err := stable.GetUint64(keyTerm); first != 21 || last != 60 || term != 3 || err != nil || firstErr != nil || lastErr != nil {
-		t.Errorf("entries %d to %d, term %d; %v, %v, %v", first, last, term, err, firstErr, lastErr)
+	if term := stable.Term(); first != 21 || last != 60 || term != 3 || firstErr != nil || lastErr != nil {
+		t.Errorf("entries %d to %d, term %d; %v, %v", first, last, term, firstErr, lastErr)
 	}
 	if err := log.Verify(); err != nil {
 		t.Error(err)

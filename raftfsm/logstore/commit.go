@@ -31,16 +31,10 @@ func (s *Log) Cover(index uint64) { s.covered.Store(max(index, s.covered.Load())
 
 // SaveCommit writes the commit index to the disk unless a write has recorded index or more.
 func (s *Log) SaveCommit(index uint64) error {
-	var r Record
-	err := guarded(func() (err error) { r, err = s.disk.Record(); return err })
-	if err != nil {
-		s.health.Fail(err)
-		return err
-	}
-	if r.Commit >= index {
+	if s.disk.Record().Commit >= index {
 		return nil
 	}
-	return s.write("write the commit index", s.disk.Save)
+	return s.write("write the commit index", func() error { return s.disk.Save(func(*Record) {}) })
 }
 
 // Contradiction returns a *health.RewriteError if this member has a committed entry of

@@ -24,14 +24,13 @@ const (
 // Disk is the storage under Log and Stable: a file, or in tests a disk that hangs.
 type Disk interface {
 	raft.LogStore
-	raft.StableStore
 	// Record returns the record of the last write.
-	Record() (Record, error)
+	Record() Record
+	// Save changes the record, and writes it.
+	Save(change func(*Record)) error
 	// Commit sets the commit index that the next write records, unless it is lower than
 	// before. It returns the highest.
 	Commit(index uint64) (highest uint64)
-	// Save writes the record.
-	Save() error
 	Close() error
 }
 
@@ -183,19 +182,23 @@ func (s *Log) DeleteRange(first, last uint64) error {
 	return s.write("cut the log", func() error { return s.disk.DeleteRange(first, last) })
 }
 
+func (s *Log) write(what string, f func() error) error {
+	s.Commit() // the write records it
+	return write(s.health, what, f)
+}
+
 // write makes a change on the disk. If the change fails, write takes the group out of
 // service, because after a failed fsync the contents of the file are unknown.
-func (s *Log) write(what string, f func() error) error {
-	if err := s.health.Failed(); err != nil {
+func write(h *health.Monitor, what string, f func() error) error {
+	if err := h.Failed(); err != nil {
 		return err
 	}
-	s.Commit() // the write records it
-	answered := s.health.Writing()
+	answered := h.Writing()
 	err := guarded(f)
 	answered()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
-		s.health.Fail(err)
+		h.Fail(err)
 	}
 	return err
 }

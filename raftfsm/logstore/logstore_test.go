@@ -100,7 +100,7 @@ func TestFlippedBitsNeverGiveWrongEntry(t *testing.T) {
 		l.Index = i + 1
 		want = append(want, l)
 	}
-	must.Do(t, errors.Join(s.StoreLogs(want), stable.SetUint64(keyTerm, 3), s.disk.Close()))
+	must.Do(t, errors.Join(s.StoreLogs(want), stable.SetTerm(3), s.disk.Close()))
 	file, err := os.ReadFile(filepath.Join(dir, File))
 	must.Do(t, err)
 	const rounds = 400
@@ -134,7 +134,7 @@ func readDamaged(t *testing.T, file []byte, want []*raft.Log) error {
 	defer guarded(d.Close)
 	h := health.New(0, 0)
 	s := &Log{disk: d, health: h}
-	if err := errors.Join(s.Verify(), (&Stable{disk: d, health: h}).Verify()); err != nil {
+	if err := s.Verify(); err != nil {
 		return err
 	}
 	first, _ := s.FirstIndex()
@@ -160,11 +160,11 @@ type crashDisk struct {
 
 var errCrash = errors.New("power cut")
 
-func (d *crashDisk) Set(k, v []byte) error {
+func (d *crashDisk) Save(change func(*Record)) error {
 	if d.left--; d.left < 0 {
 		return errCrash
 	}
-	return d.Disk.Set(k, v)
+	return d.Disk.Save(change)
 }
 
 func TestPowerCutNeverTearsVote(t *testing.T) {
@@ -172,15 +172,15 @@ func TestPowerCutNeverTearsVote(t *testing.T) {
 	// A vote of term 1 for a, then one of term 2 for b, as raft writes them; the
 	// power is cut before the n-th write of the second.
 	vote := func(s raft.StableStore, term uint64, candidate string) error {
-		if err := s.SetUint64(keyVoteTerm, term); err != nil {
+		if err := s.SetUint64([]byte(keyVoteTerm), term); err != nil {
 			return err
 		}
-		return s.Set(keyVoteCandidate, []byte(candidate))
+		return s.Set([]byte(keyVoteCandidate), []byte(candidate))
 	}
 	read := func(s raft.StableStore) string {
 		t.Helper()
-		term, err1 := s.GetUint64(keyVoteTerm)
-		candidate, err2 := s.Get(keyVoteCandidate)
+		term, err1 := s.GetUint64([]byte(keyVoteTerm))
+		candidate, err2 := s.Get([]byte(keyVoteCandidate))
 		must.Do(t, errors.Join(err1, err2))
 		return fmt.Sprintf("%d for %s", term, candidate)
 	}
@@ -200,9 +200,9 @@ func TestPowerCutNeverTearsVote(t *testing.T) {
 		must.Do(t, d.Close())
 	}
 	for n := range 3 { // the same on the bare store
-		d, err := openTest(t.TempDir())
+		d, err := openStore(filepath.Join(t.TempDir(), File), true)
 		must.Do(t, err)
-		bare := &crashDisk64{crashDisk{d, 2 + n}}
+		bare := &crashStore{d, 2 + n}
 		vote(bare, 1, "a")
 		vote(bare, 2, "b")
 		if got := read(d); got == "2 for a" {
@@ -215,12 +215,22 @@ func TestPowerCutNeverTearsVote(t *testing.T) {
 	}
 }
 
-// crashDisk64 also counts numbers, which reach only the bare store.
-type crashDisk64 struct{ crashDisk }
+// crashStore is crashDisk for the bare store.
+type crashStore struct {
+	raft.StableStore
+	left int
+}
 
-func (d *crashDisk64) SetUint64(k []byte, v uint64) error {
+func (d *crashStore) Set(k, v []byte) error {
 	if d.left--; d.left < 0 {
 		return errCrash
 	}
-	return d.Disk.SetUint64(k, v)
+	return d.StableStore.Set(k, v)
+}
+
+func (d *crashStore) SetUint64(k []byte, v uint64) error {
+	if d.left--; d.left < 0 {
+		return errCrash
+	}
+	return d.StableStore.SetUint64(k, v)
 }

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"go.etcd.io/bbolt"
 )
 
 // ErrGone is returned when a member that was prepared has no log, or when its files hold
@@ -31,11 +29,11 @@ func Prepare(dir string) error {
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	db, err := bbolt.Open(fresh, 0o600, boltOptions())
+	store, err := openStore(fresh, false)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.Sync(), db.Close()); err != nil {
+	if err := errors.Join(store.Sync(), store.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, log); err != nil {

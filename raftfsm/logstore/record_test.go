@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	"go.etcd.io/bbolt"
 
 	"facet/internal/must"
 	"facet/raftfsm/health"
@@ -53,7 +52,7 @@ func (f *flushed) snapshot(index, term uint64) {
 
 func (f *flushed) vote(term uint64) {
 	f.t.Helper()
-	f.must(f.stable.SetTerm(term), f.stable.SetUint64(keyVoteTerm, term), f.stable.Set(keyVoteCandidate, []byte("a")))
+	f.must(f.stable.SetTerm(term), f.stable.SetUint64([]byte(keyVoteTerm), term), f.stable.Set([]byte(keyVoteCandidate), []byte("a")))
 }
 
 func (f *flushed) must(errs ...error) {
@@ -61,30 +60,24 @@ func (f *flushed) must(errs ...error) {
 	must.Do(f.t, errors.Join(errs...))
 }
 
-func (f *flushed) complete() error { return f.log.Complete(f.stable, f.index, f.term) }
+func (f *flushed) complete() error { return f.log.Complete(f.index, f.term) }
 
-// spoil changes the file as a program would that knows nothing of records.
-func (f *flushed) spoil(change func(logs, conf *bbolt.Bucket) error) {
-	f.t.Helper()
-	f.must(f.disk.db.Update(func(tx *bbolt.Tx) error { return change(tx.Bucket(bucketLogs), tx.Bucket(bucketConf)) }))
-}
-
-// remove removes entries in the way of spoil.
+// remove removes entries as a program would that knows nothing of records.
 func (f *flushed) remove(first, last uint64) {
 	f.t.Helper()
-	f.spoil(func(logs, _ *bbolt.Bucket) error {
-		for i := first; i <= last; i++ {
-			if err := logs.Delete(indexKey(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	f.must(f.disk.store.DeleteRange(first, last))
+	f.reopen()
 }
 
-func (f *flushed) forget(key []byte) {
+// forget removes the record.
+func (f *flushed) forget() {
 	f.t.Helper()
-	f.spoil(func(_, conf *bbolt.Bucket) error { return conf.Delete(key) })
+	f.remove(recordIndex, recordIndex)
+}
+
+func (f *flushed) reopen() {
+	f.t.Helper()
+	f.must(f.disk.store.Close(), f.disk.open())
 }
 
 // Whatever part of the files is taken away, the member does not open.
@@ -108,18 +101,13 @@ func TestMissingPartIsNoticed(t *testing.T) {
 	noSnapshot := func(f *flushed) { f.index, f.term = 0, 0 }
 	oldSnapshot := func(f *flushed) { f.index = 9 }
 	try("the snapshot", noSnapshot)
-	try("the snapshot, of an older release", func(f *flushed) { f.forget(keyRecord); noSnapshot(f) })
 	try("the snapshot, with an old one in its place", oldSnapshot)
 	try("all entries", func(f *flushed) { f.remove(11, 20) })
 	try("all entries and the snapshot", func(f *flushed) { f.remove(11, 20); noSnapshot(f) })
 	try("the last entry", func(f *flushed) { f.remove(20, 20) })
 	try("entries that the snapshot replaces, and later ones", func(f *flushed) { f.remove(11, 17) })
-	try("the term", func(f *flushed) { f.forget(keyTerm) })
-	try("the vote", func(f *flushed) { f.forget(keyVote) })
-	try("the term and the vote, of an older release", func(f *flushed) { f.forget(keyTerm); f.forget(keyVote); f.forget(keyRecord) })
-	try("an older term", func(f *flushed) {
-		f.spoil(func(_, conf *bbolt.Bucket) error { return conf.Put(keyTerm, sealValue(keyTerm, indexKey(2))) })
-	})
+	try("the record, with term and vote", func(f *flushed) { f.forget() })
+	try("all of the log", func(f *flushed) { f.forget(); f.remove(11, 20) })
 }
 
 // Each state that a crash can leave is complete.
@@ -145,26 +133,11 @@ func TestCrashLeavesCompleteLog(t *testing.T) {
 	step("entries without a log", func() { f.append(4, 19, 19) })
 	step("the only entry is cut off", func() { f.must(f.log.DeleteRange(19, 19)) })
 	step("another one comes", func() { f.append(5, 19, 30) })
-	step("an older release writes", func() {
-		var record []byte
-		f.must(f.disk.view(func(_, conf *bbolt.Bucket) error {
-			record = append(record, conf.Get(keyRecord)...)
-			return nil
-		}))
-		f.append(6, 31, 40)
-		f.snapshot(20, 5)
-		f.must(f.log.DeleteRange(19, 19))
-		f.spoil(func(_, conf *bbolt.Bucket) error { return conf.Put(keyRecord, record) })
+	step("the record of a cut", func() { // and not yet the cut
+		f.must(f.disk.Save(func(r *Record) { r.Last = 25 }))
+		f.reopen()
+		if l := new(raft.Log); !errors.Is(f.log.GetLog(26, l), raft.ErrLogNotFound) {
+			t.Errorf("entry %d of the cut is there", l.Index)
+		}
 	})
-}
-
-func TestLogWithoutRecordDoesNotOpen(t *testing.T) {
-	t.Parallel()
-	f := openFlushed(t)
-	f.vote(3)
-	f.append(3, 1, 20)
-	f.forget(keyRecord)
-	if err := f.complete(); !errors.Is(err, ErrGone) {
-		t.Errorf("got %v", err)
-	}
 }
