@@ -156,10 +156,6 @@ alerts: ## the tests of the alerts and of the dashboards' queries by promtool ("
 	@$(TOOLS)/prometheus/promtool check rules --lint=none deploy/prometheus/alerts.yml
 	@$(TOOLS)/prometheus/promtool test rules deploy/prometheus/alerts_test.yml deploy/prometheus/panels_test.yml
 
-.PHONY: dashboards
-dashboards: ## write deploy/grafana and the tests of its queries from scripts/dashboards
-	@$(GO) run ./scripts/dashboards
-
 .PHONY: prometheus
 prometheus: setup alerts facet-test ## a real Prometheus reads a real cluster: it answers all queries of the dashboards, and an alert fires (2 minutes)
 	@$(GO) test -count=1 -tags $(TEST_TAGS),long -timeout 10m ./internal/e2e -run TestPrometheus

@@ -164,7 +164,7 @@ type panel struct {
 	FieldConfig              struct {
 		Defaults struct {
 			Unit       string
-			Thresholds struct{ Steps []any }
+			Thresholds struct{ Steps []struct{ Value *float64 } }
 		}
 	}
 }
@@ -219,10 +219,15 @@ func TestDashboardsShowKnownMetrics(t *testing.T) {
 func panelHolds(t *testing.T, p panel) {
 	t.Helper()
 	if p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.Datasource.UID != "${source}" || len(p.FieldConfig.Defaults.Thresholds.Steps) == 0 {
-		t.Errorf("%q: description %q, unit %q, source %q, thresholds %v", p.Title, p.Description, p.FieldConfig.Defaults.Unit, p.Datasource.UID, p.FieldConfig.Defaults.Thresholds.Steps)
+		t.Errorf("%q: description %q, unit %q, source %q, %d thresholds", p.Title, p.Description, p.FieldConfig.Defaults.Unit, p.Datasource.UID, len(p.FieldConfig.Defaults.Thresholds.Steps))
 	}
 	if len(p.Targets) == 0 {
 		t.Errorf("%s shows nothing", p.Title)
+	}
+	for i, s := range p.FieldConfig.Defaults.Thresholds.Steps {
+		if (s.Value == nil) != (i == 0) || i > 1 && *s.Value < *p.FieldConfig.Defaults.Thresholds.Steps[i-1].Value {
+			t.Errorf("%s: step %d of the thresholds has no rising value", p.Title, i)
+		}
 	}
 	for _, q := range p.Targets {
 		expressionHolds(t, p.Title, tested(q.Expr))
@@ -258,7 +263,7 @@ func TestEveryQueryOfPanelsIsTested(t *testing.T) {
 		for _, p := range b.Panels {
 			for _, q := range p.Targets {
 				if !want[tested(q.Expr)] {
-					t.Errorf("%s, %s: no test in panels_test.yml shows what %q answers (go run ./scripts/dashboards writes them)", name, p.Title, q.Expr)
+					t.Errorf("%s, %s: no test in panels_test.yml shows what %q answers", name, p.Title, q.Expr)
 				}
 			}
 		}
