@@ -206,6 +206,22 @@ func TestWrongBodyHashIsRefused(t *testing.T) {
 	}
 }
 
+func TestEachDigitOfSignatureCounts(t *testing.T) {
+	t.Parallel()
+	r := example(t, AWS4, CloudDate)
+	for i := range 64 {
+		other := changed(r, "authorization", func(s string) string {
+			at := strings.LastIndexByte(s, '=') + 1 + i
+			digit := "0"
+			if s[at] == '0' {
+				digit = "1"
+			}
+			return s[:at] + digit + s[at+1:]
+		})
+		wantMessage(t, fmt.Sprintf("digit %d", i), verify(verifier, other, "body", signedAt), messageMismatch)
+	}
+}
+
 func TestMalformedHeaderIsRefused(t *testing.T) {
 	t.Parallel()
 	r := example(t, AWS4, CloudDate)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -202,7 +203,7 @@ func (d *boltDisk) put(entries []*raft.Log, change func(*Record)) error {
 	if err != nil {
 		return err
 	}
-	if err := d.store.StoreLogs(append(entries[:len(entries):len(entries)], l)); err != nil {
+	if err := d.store.StoreLogs(append(slices.Clip(entries), l)); err != nil {
 		return err
 	}
 	d.record.Store(&r)

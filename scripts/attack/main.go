@@ -49,13 +49,8 @@ type kind struct {
 var kinds = []kind{
 	{"tenants", "every operation with ids, names and keys of another tenant or role", func(a *attack, c *tally) error { return crossing{a}.crossTenants(c) }},
 	{"smuggling", "a second request hidden behind an ambiguous first one", func(a *attack, c *tally) error { return smuggling{a}.smuggle(c) }},
-	{"mutations", "signed requests changed in a bit, a letter or a part", (*attack).mutate},
 	{"replays", "captured requests sent again, changed, late", func(a *attack, c *tally) error { return replays{a}.replay(c) }},
-	{"bodies", "hostile JSON, base64 and image files", func(a *attack, c *tally) error { return hostile{a}.hostileBodies(c) }},
 	{"floods", "connections, slow headers and bodies, garbage on each port", func(a *attack, c *tally) error { return floods{a}.flood(c) }},
-	{"reviews", "one tenant's doubtful verifications beside another's", func(a *attack, c *tally) error { return doubts{a}.flood(c) }},
-	{"certificates", "the ports of nodes and operators with wrong certificates", func(a *attack, c *tally) error { return intrusion{a}.certificates(c) }},
-	{"removed", "the certificates of a node that was removed", func(a *attack, c *tally) error { return intrusion{a}.removedNode(c) }},
 	{"guesses", "wrong signatures beside good clients at one address", func(a *attack, c *tally) error { return guessing{a}.guess(c) }},
 	{"timing", "unknown access keys beside known ones", func(a *attack, c *tally) error { return guessing{a}.timing(c) }},
 	{"leftovers", "photos, names, keys and templates in the clear on disks and in logs", func(a *attack, c *tally) error { return scanning{a}.leftovers(c) }},
