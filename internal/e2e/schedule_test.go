@@ -80,7 +80,8 @@ func (c *served) warnedOfNothing(t *testing.T) {
 			t.Errorf("%s does not say that it serves:\n%s", n.Name, b)
 		}
 		for line := range strings.Lines(string(b)) {
-			warned := strings.Contains(line, "level=WARN") && !strings.Contains(line, `level=WARN msg="slow `)
+			slow := strings.Contains(line, `level=WARN msg="slow `) || strings.Contains(line, `err="TLS handshake: EOF"`)
+			warned := strings.Contains(line, "level=WARN") && !slow
 			if warned || strings.Contains(line, "level=ERROR") {
 				t.Errorf("%s: %s", n.Name, line)
 			}
