@@ -39,8 +39,8 @@ build-slim: ## build bin/facet without Google's and Azure's object stores: files
 demo: setup build ## a three-node cluster that matches real faces, told as a story
 	@scripts/demo.sh
 
-demo-office: setup build ## an office's week with 2,000 members, every number checked (2 minutes); ARGS='-people 200'
-	@$(GO) run -tags hashicorpmetrics ./scripts/office $(ARGS)
+demo-office: setup venv build ## an office's week with 2,000 members, every number checked (2 minutes); ARGS='--people 200'
+	@assets/venv/bin/python scripts/office.py $(ARGS)
 
 ##@ Checks
 .PHONY: test race lint fuzz bench venv npm s3 emulated
