@@ -43,7 +43,7 @@ func (s *sighting) face(m *models.Manifest, im *imaging.Image) Face {
 	outside := 1 - a.Face.area()/max(1, face.area())
 	return Face{
 		Template: s.template, Model: m.ModelID(), Attributes: a,
-		Measures: s.measures(im), Defects: s.defects(outside),
+		Measures: s.measures(im), Features: s.features, Defects: s.defects(outside),
 	}
 }
 

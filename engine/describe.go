@@ -37,7 +37,7 @@ type sighting struct {
 	frontal         float64
 	norm            float64 // of the embedding
 	template        Template
-	features        [len(measured)]float64
+	features        Features
 	cover           cover
 	light           light
 	look            look
@@ -90,7 +90,7 @@ func (w *worker) featuresOf(s *sighting) {
 	s.look = seen
 	s.cover = w.zones.coverOf(w.luma, w.embedder.crop.Width, s.doubt)
 	s.light = w.zones.lightOf(w.luma, w.embedder.crop.Width)
-	s.features = [len(measured)]float64{
+	s.features = Features{
 		s.norm, logistic(s.odds), seen.sharpness, seen.directional, seen.contrast, seen.brightness,
 		math.Log(max(s.eyes, 1)), s.frontal,
 		seen.isotropy, seen.fineness, seen.smear, seen.unevenness, seen.clipped, s.doubt,

@@ -74,7 +74,9 @@ type Face struct {
 	// Model identifies the model that made the template (models.Manifest.ModelID).
 	Model      id.Model
 	Attributes Attributes
-	// Measures and Defects are not stored with a template.
+	// Measures, Features and Defects are not stored with a template.
 	Measures Measures
+	// Features are the measurements that the quality weighs.
+	Features Features
 	Defects  []Defect
 }

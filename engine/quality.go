@@ -3,6 +3,7 @@ package engine
 import (
 	"image"
 	"math"
+	"slices"
 
 	"facet/engine/imaging"
 	"facet/engine/models"
@@ -28,10 +29,16 @@ var measured = [...]models.Feature{
 	models.FeatureDoubt,
 }
 
+// Features are the measurements of a face that a quality weighs, in the order of FeatureNames.
+type Features [len(measured)]float64
+
+// FeatureNames returns the name of each of the Features.
+func FeatureNames() []models.Feature { return slices.Clone(measured[:]) }
+
 // quality weighs the features with the pack's weights. It returns the probability, 0 to 1, that a
 // comparison with a good photograph of the same person reaches score 7000 (utility in the sense of
 // ISO/IEC 29794-1).
-func quality(q *models.Quality, features *[len(measured)]float64) float64 {
+func quality(q *models.Quality, features *Features) float64 {
 	sum := q.Bias
 	for i, f := range measured {
 		sum += float64(q.Weights[f] * features[i])

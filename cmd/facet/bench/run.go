@@ -15,7 +15,6 @@ import (
 	"facet/engine/accuracy"
 	"facet/engine/imaging"
 	"facet/engine/models"
-	"facet/engine/portrait"
 	"facet/engine/score"
 )
 
@@ -68,16 +67,14 @@ type Config struct {
 
 // The values of Config.Faces: the face nearest to the middle, and the rules of the service.
 const (
-	FacesMiddle   = "middle"
-	FacesRefuse   = "refuse"
-	FacesDominant = "dominant"
+	FacesMiddle   = photos.FacesMiddle
+	FacesRefuse   = photos.FacesRefuse
+	FacesDominant = photos.FacesDominant
 )
 
 func (c Config) choice() photos.Choice {
-	choice := photos.Choice{Middle: c.Faces == FacesMiddle, QualityMin: c.QualityMin}
-	if c.Faces == FacesDominant {
-		choice.Rule = portrait.Dominant
-	}
+	choice, _ := photos.ChoiceOf(c.Faces) // checked with the flags
+	choice.QualityMin = c.QualityMin
 	return choice
 }
 

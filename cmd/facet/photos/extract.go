@@ -32,6 +32,50 @@ type Extracted struct {
 	// Chosen counts the photographs of several faces one of which was taken, and Aside those
 	// on which another face than the taken one is nearer to the middle.
 	Chosen, Aside int
+	// Taken has what became of each photograph.
+	Taken []Taken
+}
+
+// Taken is what became of a photograph.
+type Taken struct {
+	Outcome Outcome
+	// Face is the face that was taken, also if it is Poor.
+	Face engine.Face
+	// Chosen reports whether the face is one of several, and Aside whether another one is nearer to
+	// the middle.
+	Chosen, Aside bool
+}
+
+// Outcome says whether a face was acquired, and why not.
+type Outcome string
+
+// The outcomes of a photograph.
+const (
+	Acquired   Outcome = "acquired"
+	Faceless   Outcome = "no face"
+	Unreadable Outcome = "no image"
+	Several    Outcome = "several faces"
+	Poor       Outcome = "poor"
+)
+
+// The values of --faces: the face nearest to the middle, and the rules of the service.
+const (
+	FacesMiddle   = "middle"
+	FacesRefuse   = "refuse"
+	FacesDominant = "dominant"
+)
+
+// ChoiceOf returns the choice that a value of --faces names, and whether there is one.
+func ChoiceOf(faces string) (Choice, bool) {
+	switch faces {
+	case FacesMiddle:
+		return Choice{Middle: true}, true
+	case FacesRefuse:
+		return Choice{}, true
+	case FacesDominant:
+		return Choice{Rule: portrait.Dominant}, true
+	}
+	return Choice{}, false
 }
 
 // Choice says which face of a photograph is taken.
@@ -75,9 +119,12 @@ func (x *Extracted) Failed() int { return x.Faceless + x.Unreadable + x.Poor + x
 // takes, and one whose face is too poor. If screen is a terminal it shows the progress;
 // screen may be nil.
 func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, screen *os.File) (*Extracted, error) {
-	x := &Extracted{Samples: make([]accuracy.Sample, len(photos)), Templates: make([]engine.Template, len(photos))}
+	x := &Extracted{
+		Samples: make([]accuracy.Sample, len(photos)), Templates: make([]engine.Template, len(photos)),
+		Taken: make([]Taken, len(photos)),
+	}
 	show := NewProgress(screen, len(photos))
-	var next, faceless, unreadable, poor, several, chosen, aside atomic.Int64
+	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for range min(runtime.GOMAXPROCS(0), workersMax) {
 		workers.Go(func() error {
@@ -86,22 +133,9 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, sc
 				if i >= len(photos) {
 					return nil
 				}
-				face, err := c.face(ctx, e, photos[i].File, &chosen, &aside)
-				x.Samples[i] = accuracy.Sample{Person: photos[i].Person}
-				switch {
-				case errors.Is(err, errFaceless):
-					faceless.Add(1)
-				case errors.Is(err, engine.ErrImage):
-					unreadable.Add(1)
-				case errors.Is(err, portrait.ErrSeveral):
-					several.Add(1)
-				case err != nil:
+				var err error
+				if x.Taken[i], err = c.take(ctx, e, photos, i); err != nil {
 					return err
-				case c.poor(&face, photos, i):
-					poor.Add(1)
-				default:
-					x.Samples[i].Acquired, x.Samples[i].Quality = true, face.Attributes.Quality
-					x.Templates[i] = face.Template
 				}
 				show.Add()
 			}
@@ -112,9 +146,54 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, sc
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w", err)
 	}
-	x.Chosen, x.Aside = int(chosen.Load()), int(aside.Load())
-	x.Faceless, x.Unreadable, x.Poor, x.Several = int(faceless.Load()), int(unreadable.Load()), int(poor.Load()), int(several.Load())
+	for i, taken := range x.Taken {
+		x.Samples[i].Person = photos[i].Person
+		x.count(i, taken)
+	}
 	return x, nil
+}
+
+// count counts what became of the photograph i.
+func (x *Extracted) count(i int, taken Taken) {
+	switch taken.Outcome {
+	case Faceless:
+		x.Faceless++
+	case Unreadable:
+		x.Unreadable++
+	case Several:
+		x.Several++
+	case Poor:
+		x.Poor++
+	case Acquired:
+		x.Samples[i].Acquired, x.Samples[i].Quality = true, taken.Face.Attributes.Quality
+		x.Templates[i] = taken.Face.Template
+	}
+	if taken.Chosen {
+		x.Chosen++
+	}
+	if taken.Aside {
+		x.Aside++
+	}
+}
+
+// take returns what becomes of the photograph i.
+func (c Choice) take(ctx context.Context, e *engine.Engine, photos []Photo, i int) (Taken, error) {
+	taken, err := c.face(ctx, e, photos[i].File)
+	switch {
+	case errors.Is(err, errFaceless):
+		return Taken{Outcome: Faceless}, nil
+	case errors.Is(err, engine.ErrImage):
+		return Taken{Outcome: Unreadable}, nil
+	case errors.Is(err, portrait.ErrSeveral):
+		return Taken{Outcome: Several}, nil
+	case err != nil:
+		return Taken{}, err
+	case c.poor(&taken.Face, photos, i):
+		taken.Outcome = Poor
+	default:
+		taken.Outcome = Acquired
+	}
+	return taken, nil
 }
 
 var errFaceless = errors.New("there is no face on the photograph")
@@ -122,41 +201,36 @@ var errFaceless = errors.New("there is no face on the photograph")
 // workersMax is the most photographs that wait for the engine.
 const workersMax = 64
 
-// face returns the face of a photograph that c takes. It counts choices between several.
-func (c Choice) face(ctx context.Context, e *engine.Engine, file string, chosen, aside *atomic.Int64) (engine.Face, error) {
+// face returns the face of a photograph that c takes, without the outcome.
+func (c Choice) face(ctx context.Context, e *engine.Engine, file string) (taken Taken, err error) {
 	data, err := readPhoto(file)
 	if err != nil {
-		return engine.Face{}, err
+		return taken, err
 	}
 	if c.Middle {
 		found, err := e.ExtractLarge(ctx, data, 0)
 		if err != nil {
-			return engine.Face{}, err
+			return taken, err
 		}
-		return middleFace(data, found)
+		taken.Face, err = middleFace(data, found)
+		return taken, err
 	}
 	found, err := e.ExtractLarge(ctx, data, portrait.SoughtSide)
 	if err == nil && len(found) == 0 { // as in the service
 		found, err = e.Extract(ctx, data)
 	}
 	if err != nil {
-		return engine.Face{}, err
+		return taken, err
 	}
 	if len(found) == 0 {
-		return engine.Face{}, errFaceless
+		return taken, errFaceless
 	}
-	taken, err := c.Rule.Take(data, found)
+	of, err := c.Rule.Take(data, found)
 	if err != nil {
-		return engine.Face{}, err
-	}
-	if len(taken.Ignored) > 0 {
-		chosen.Add(1)
+		return taken, err
 	}
 	middle, err := middleFace(data, found)
-	if middle.Attributes != taken.Attributes {
-		aside.Add(1)
-	}
-	return taken.Face, err
+	return Taken{Face: of.Face, Chosen: len(of.Ignored) > 0, Aside: middle.Attributes != of.Attributes}, err
 }
 
 // middleFace returns the face nearest to the middle of a photograph.
