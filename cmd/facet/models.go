@@ -13,6 +13,7 @@ import (
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/models"
+	"facet/cmd/facet/photos"
 	enginemodels "facet/engine/models"
 )
 
@@ -24,7 +25,7 @@ func newModels() *cobra.Command {
 	packs := assets.Models
 	cmd := cli.Group(
 		&cobra.Command{
-			Use: "models", Short: "packs of face models: list, describe, check, fit",
+			Use: "models", Short: "packs of face models: list, describe, check, fit, measure",
 			Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
 				"of packs, or a path.",
 		},
@@ -38,7 +39,7 @@ func newModels() *cobra.Command {
 				return models.Info(cmd.OutOrStdout(), models.Find(packs, args[0]))
 			},
 		},
-		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs), newModelsProject(assets, &packs),
+		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs), newModelsProject(assets, &packs), newModelsExtract(assets, &packs),
 	)
 	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
 	return cmd
@@ -98,6 +99,41 @@ func newModelsProject(assets config.Assets, packs *string) *cobra.Command {
 			"Then calibrate the pack with the projection, as \"facet models calibrate\" does. With --write the projection is\n" +
 			"written beside the manifest.",
 	})
+}
+
+func newModelsExtract(assets config.Assets, packs *string) *cobra.Command {
+	x := models.Extraction{Faces: photos.FacesMiddle, Progress: os.Stderr}
+	x.ONNXRuntime = assets.ONNXRuntime
+	cmd := &cobra.Command{
+		Use: "extract PACK", Short: "write the templates and qualities of photographs to a file for facet-lab",
+		Long: "Run a pack on the photographs of DIR, which holds a folder of them for each person, and write what it\n" +
+			"measured to a new file: templates, qualities and defects, and the detections on spoilt copies that\n" +
+			"facet-lab calibrate needs. facet-lab (clients/lab) reads the file and computes error rates and fits.\n" +
+			"No node is asked.\n\n" +
+			"The file contains biometric data. Keep it as you keep the photographs.",
+		Example: "  facet models extract sface --images DIR --out photos.npz\n  facet-lab accuracy photos.npz",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, known := photos.ChoiceOf(x.Faces)
+			switch {
+			case x.Images == "":
+				return cli.Misuse(errors.New("--images is needed: a folder with a folder of photographs for each person"))
+			case x.File == "":
+				return cli.Misuse(errors.New("--out is needed: the file to write"))
+			case !known:
+				return cli.Misuse(errors.New("--faces must be middle, refuse or dominant"))
+			}
+			x.Pack, x.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
+			return x.Extract(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&x.Images, "images", "", "folder with a folder of photographs for each person; needed")
+	f.StringVar(&x.File, "out", "", "file to write, .npz; needed")
+	f.StringVar(&x.Faces, "faces", x.Faces, "which face of several is taken: the one in the middle, or as an application does: refuse, dominant")
+	f.BoolVar(&x.OnlyRates, "only-rates", false, "leave out what only facet-lab calibrate needs, which takes most of the time")
+	libraryFlags(f, &x.ONNXRuntime, &x.SHA256)
+	return cmd
 }
 
 // fitCommand returns cmd as a command that fits a pack to photographs.

@@ -46,7 +46,7 @@ func drawnSpecimens(scale, tells float64) *specimens {
 				norm = max(.5, normal(7, 2.5))
 			}
 			doubt := math.Abs(normal(.05, .02))
-			f := specimen{sighting(norm, doubt, normal(.32, .02), normal(-.1, .02), min(7.6, normal(7.4, .5))), person, kind, nil}
+			f := specimen{sighting(norm, doubt, normal(.32, .02), normal(-.1, .02), min(7.6, normal(7.4, .5))), person, kind, nil, person}
 			p := 1 / (1 + math.Exp(-tells*(norm-7)*1.2))
 			if tells == 0 {
 				p = .01 // even the best of them

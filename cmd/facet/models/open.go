@@ -54,18 +54,24 @@ func (s Source) Read() (*models.Pack, error) {
 // the values of both (models.OpenWhole). It returns the size of the projection that reduces them,
 // nil for a pack with one embedder.
 func (s Source) OpenToFit() (e *engine.Engine, size *models.Projection, err error) {
+	return s.openToFit(func(*models.Manifest) {})
+}
+
+// openToFit is OpenToFit with a change of the pack's manifest.
+func (s Source) openToFit(change func(m *models.Manifest)) (e *engine.Engine, size *models.Projection, err error) {
 	pack, err := s.Read()
 	if err != nil {
 		return nil, nil, err
 	}
 	if pack.Manifest.Joined == nil {
-		e, err = s.Open()
+		e, err = s.open(change)
 		return e, nil, err
 	}
 	whole, err := models.OpenWhole(pack.Dir())
 	if err != nil {
 		return nil, nil, packError(pack.Dir(), err)
 	}
+	change(whole.Manifest)
 	e, err = s.start(pack.Dir(), whole)
 	return e, &pack.Manifest.Joined.Projection, err
 }

@@ -39,6 +39,8 @@ type specimen struct {
 	kind string
 	// mates are the person's faces on other photographs.
 	mates []engine.Template
+	// photo is the index of the photograph.
+	photo int
 }
 
 // reach returns the share of comparisons with the mates whose cosine is at least that.
@@ -123,7 +125,7 @@ func measure(ctx context.Context, e *engine.Engine, list []photos.Photo, x *phot
 	parts := make([]specimens, len(chosen)) // each by one goroutine, joined in order
 	err := photos.Each(ctx, len(chosen), screen, func(ctx context.Context, n int) error {
 		i := chosen[n]
-		one := source{e: e, place: n, face: x.Templates[i], person: x.Samples[i].Person, mates: mates(i)}
+		one := source{e: e, place: n, photo: i, face: x.Templates[i], person: x.Samples[i].Person, mates: mates(i)}
 		if err := one.take(ctx, list[i], &parts[n]); err != nil {
 			return fmt.Errorf("measure %s: %w", list[i].Name, err)
 		}
@@ -148,6 +150,7 @@ func measure(ctx context.Context, e *engine.Engine, list []photos.Photo, x *phot
 type source struct {
 	e      *engine.Engine
 	place  int // among those chosen
+	photo  int // its index
 	face   engine.Template
 	person int
 	mates  []engine.Template
@@ -168,7 +171,7 @@ func (s *source) take(ctx context.Context, photo photos.Photo, out *specimens) e
 	if own == nil {
 		return nil // the photograph lies on a side
 	}
-	out.faces = append(out.faces, specimen{*own, s.person, asPhotographed, s.mates})
+	out.faces = append(out.faces, specimen{*own, s.person, asPhotographed, s.mates, s.photo})
 	im, err := imaging.Decode(data)
 	if err != nil {
 		return fmt.Errorf("%w: %w", engine.ErrImage, err)
@@ -182,7 +185,7 @@ func (s *source) take(ctx context.Context, photo photos.Photo, out *specimens) e
 			return err
 		}
 		if face := middle(seen, spoilt.Width); face != nil {
-			out.faces = append(out.faces, specimen{*face, s.person, kind.name, s.mates})
+			out.faces = append(out.faces, specimen{*face, s.person, kind.name, s.mates, s.photo})
 		}
 	}
 	if out.shuffled, err = s.sightings(ctx, scrambled(copyOf(im, own), r)); err != nil {
