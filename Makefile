@@ -45,7 +45,7 @@ demo-office: setup venv build ## an office's week with 2,000 members, every numb
 ##@ Checks
 .PHONY: test race lint fuzz bench venv npm s3 emulated
 venv:
-	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt engine/imaging/testdata/judge/requirements.txt scripts/audit/requirements.txt
+	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt clients/lab/requirements.txt engine/imaging/testdata/judge/requirements.txt scripts/audit/requirements.txt
 
 npm:
 	@scripts/npm.sh node/console/test && scripts/npm.sh clients/js
@@ -77,6 +77,7 @@ test-go: setup venv facet-test $(GOTESTSUM) $(if $(filter Linux-x86_64,$(shell u
 test-clients: setup venv npm build ## the tests of the clients in Go, Python and JavaScript, and of the console's code
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
+	@cd clients/lab && PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 ../../assets/venv/bin/python -m pytest -q
 	@cd clients/js && npx --no-install tsc && node --test --test-reporter=spec
 	@cd node/console/test && node --test --test-reporter=dot rates.test.js list.test.js auditproofs.test.js
 

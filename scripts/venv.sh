@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the Python environment of the tests in assets/venv: the outside signer
-# (botocore), the other reader of pictures (Pillow), and the Python client's tests, from requirements files with hashes.
+# (botocore), the other reader of pictures (Pillow), and the tests of the Python client and of facet-lab, from requirements files with hashes.
 #
 # usage: scripts/venv.sh REQUIREMENTS…
 set -euo pipefail
@@ -19,7 +19,7 @@ command -v python3 >/dev/null || {
 	echo "set-up: the tests need python3 with venv and pip (Debian: apt-get install python3-venv)" >&2
 	exit 1
 }
-echo "set-up: a Python environment for the tests of signatures, pictures and the Python client"
+echo "set-up: a Python environment for the tests of signatures, pictures, the Python client and facet-lab"
 files=()
 for requirements in "$@"; do files+=(-r "$requirements"); done
 rm -rf assets/venv

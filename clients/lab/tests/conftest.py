@@ -14,7 +14,7 @@ FEATURES = [
     "norm", "score", "sharpness", "directionalSharpness", "contrast", "brightness", "eyeDistance", "frontal",
     "isotropy", "fineness", "smear", "unevenness", "clipped", "doubt",
 ]  # fmt: skip
-POINTS = [
+POINTS: list[dict[str, Any]] = [
     {"cosine": -1, "score": 0},
     {"cosine": 0.2, "score": 4000},
     {"cosine": 0.5, "score": 7000},
@@ -116,3 +116,9 @@ def saved(tmp_path: Path) -> Saved:
         return file
 
     return save
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the tests short; an interval of 40 resamples is a rougher one."""
+    monkeypatch.setattr("facet_lab._rate.RESAMPLES", 40)

@@ -148,8 +148,8 @@ class _Measured:
     def head(self) -> list[str | Table]:
         p, d = self.document["pack"], self.document["data"]
         lines = (
-            f"pack {p['name']} {p['version']} ({p['id'][:12]}), {d['persons']} persons, {d['photographs']} photographs, of "
-            f"which {d['fta'].events} give no face: FTA {d['fta']}\n"
+            f"pack {p['name']} {p['version']} ({p['id'][:12]}), {d['persons']} persons, "
+            f"{d['photographs']} photographs, of which {d['fta'].events} give no face: FTA {d['fta']}\n"
             f"without a face {d['withoutFace']}, unreadable {d['noImage']}, poor {d['belowQualityMin']}, several faces "
             f"{d['severalFaces']}; one of several taken {d['chosenOfSeveral']}; another one than the middle one taken "
             f"{d['notTheMiddleOne']}"

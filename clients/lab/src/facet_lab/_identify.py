@@ -193,4 +193,3 @@ def advise(
             row |= {"fpir": at["fpir"], "fnir": at["fnir"]}
         rows.append(row)
     return {**wanted, "fpirMax": fpir, "galleries": rows}
-
