@@ -355,6 +355,29 @@ func TestBestEffortRecordsShareAppends(t *testing.T) {
 	})
 }
 
+// A node that dies again soon after its start has sent the last records of its former process, too.
+func TestSpoolIsSentInFewBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
+		r, stop := start(t, c, folder)
+		c.set(func(c *cluster) { c.lost = true })
+		for i := range 300 {
+			record(t, r, i, 1)
+		}
+		stop()
+		c.set(func(c *cluster) { c.lost, c.calls = false, 0 })
+		_, stop = start(t, c, folder)
+		defer stop()
+		c.once(t, 300)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.calls > 3 {
+			t.Errorf("300 records of the spool took %d appends", c.calls)
+		}
+	})
+}
+
 // A log that has forgotten a writer gets its records under another name: from its queue, and from the
 // spool of a former process.
 func TestForgottenWriterGoesOn(t *testing.T) {

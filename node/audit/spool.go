@@ -274,11 +274,11 @@ func (r *Recorder) resend(ctx context.Context) {
 			r.cfg.Logger.ErrorContext(ctx, "records of former requests can't be read", "file", name, "err", err)
 			continue
 		}
-		err = readFrames(f, r.redeliver)
+		err = r.resendFile(f)
 		_ = f.Close() // it was only read
 		switch {
-		case ctx.Err() != nil:
-			return
+		case errors.Is(err, ErrLate):
+			return // the file stays
 		case errors.Is(err, errTorn):
 			r.cfg.Logger.WarnContext(ctx, "a file of the audit spool ends in a torn batch, as after a loss of power; it is kept beside", "file", name+damaged)
 			err = os.Rename(name, name+damaged)
@@ -291,16 +291,48 @@ func (r *Recorder) resend(ctx context.Context) {
 	}
 }
 
-// redeliver appends a batch of a former process, and reports whether the log has it. If the log has forgotten
-// that process, the batch comes under another name.
-func (r *Recorder) redeliver(b auditlog.Batch) bool {
+// resendFile sends the batches of a file. Those of one writer that follow each other become one batch: the log takes
+// many records as easily as one, and a node that dies again soon has sent the last ones, too. The error is errTorn,
+// ErrLate or the disk's.
+func (r *Recorder) resendFile(f io.Reader) error {
+	joined := map[auditlog.Writer]auditlog.Batch{}
+	err := readFrames(f, func(b auditlog.Batch) error {
+		before := joined[b.Writer]
+		if before.Number+uint64(len(before.Entries)) == b.Number {
+			before.Entries = append(before.Entries, b.Entries...)
+			if auditlog.Fits(before) {
+				joined[b.Writer] = before
+				return nil
+			}
+			before.Entries = before.Entries[:len(before.Entries)-len(b.Entries)]
+		}
+		joined[b.Writer] = b
+		if len(before.Entries) == 0 {
+			return nil
+		}
+		return r.redeliver(before)
+	})
+	if err != nil && !errors.Is(err, errTorn) {
+		return err
+	}
+	for _, b := range joined {
+		if err := r.redeliver(b); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// redeliver appends a batch of a former process. If the log has forgotten that process, the batch comes under another
+// name.
+func (r *Recorder) redeliver(b auditlog.Batch) error {
 	err := r.deliver(b)
 	if errors.Is(err, auditlog.ErrWriter) {
 		l := newLine(b.Tenant)
 		b.Writer, b.Number = l.writer, l.number
 		err = r.deliver(b)
 	}
-	return err == nil
+	return err
 }
 
 // errTorn is returned for a frame that is cut short or damaged.
@@ -309,9 +341,8 @@ var errTorn = errors.New("audit: a torn batch in the spool")
 // damaged is the ending of a file that had a torn batch.
 const damaged = ".damaged"
 
-// readFrames calls take with each batch of a file, until take returns false. The error is errTorn or the
-// disk's.
-func readFrames(f io.Reader, take func(auditlog.Batch) bool) error {
+// readFrames calls take with each batch of a file. The error is errTorn, that of take or the disk's.
+func readFrames(f io.Reader, take func(auditlog.Batch) error) error {
 	in := bufio.NewReader(f)
 	for {
 		var head [frameHead]byte
@@ -335,8 +366,8 @@ func readFrames(f io.Reader, take func(auditlog.Batch) bool) error {
 		if err := codec.Decode(body, headBatch, &b); err != nil {
 			return err
 		}
-		if !take(auditlog.Batch(b)) {
-			return nil
+		if err := take(auditlog.Batch(b)); err != nil {
+			return err
 		}
 	}
 }
