@@ -14,6 +14,7 @@ import (
 	"facet/internal/id"
 	"facet/node/audit/entry"
 	"facet/node/loop"
+	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/auditlog"
@@ -32,8 +33,10 @@ const (
 	flushTime = time.Second
 	// waitingBytesMax is the most bytes of records that are on no majority yet. Tenants share them.
 	waitingBytesMax = 256 << 20
-	// batchBytes is the size from which a batch takes no more records.
-	batchBytes = auditlog.BatchBytesMax - auditlog.SealedMax
+	// batchBytes is the size from which a batch takes no more records. With one more of SealedMax it is a command that
+	// raft takes. recordBytes is what a record has beside its content, at most.
+	batchBytes  = raftfsm.CommandBytesMax - 2*auditlog.SealedMax
+	recordBytes = 128
 )
 
 // Errors of Record.
@@ -258,10 +261,10 @@ func (l *line) batch(from int) (b auditlog.Batch, of []*waiter) {
 	b = auditlog.Batch{Tenant: l.tenant, Writer: l.writer, Number: l.number + uint64(from)}
 	bytes := 0
 	for _, w := range l.queue[from:] {
-		if len(b.Entries) == auditlog.EntriesMax || bytes >= batchBytes {
+		if bytes >= batchBytes {
 			break
 		}
-		bytes += len(w.Sealed)
+		bytes += len(w.Sealed) + recordBytes
 		b.Entries = append(b.Entries, w.New)
 	}
 	return b, l.queue[from : from+len(b.Entries) : from+len(b.Entries)]

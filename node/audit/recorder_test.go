@@ -14,7 +14,9 @@ import (
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/node/audit/entry"
+	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
 	"facet/shard/auditlog"
 	"facet/shard/seal"
 )
@@ -62,7 +64,7 @@ var errLost = errors.New("no majority")
 func (c *cluster) AppendAudit(_ context.Context, b auditlog.Batch) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lost {
+	if c.lost || len(shardfsm.AppendLogOp.Encode(shardfsm.AppendLog(b))) > raftfsm.CommandBytesMax {
 		return 0, errLost
 	}
 	at, err := c.book.Append(b)
@@ -352,6 +354,27 @@ func TestBestEffortRecordsShareAppends(t *testing.T) {
 		if c.calls > 100 {
 			t.Errorf("301 records took %d appends", c.calls)
 		}
+	})
+}
+
+// What gathers while the log has no majority is more than raft takes as one command: 4,000 small records, then large
+// ones.
+func TestManyRecordsFitIntoCommands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, folder := newCluster(t, metafsm.AuditBestEffort), t.TempDir()
+		r, stop := start(t, c, folder)
+		c.set(func(c *cluster) { c.lost = true })
+		record(t, r, 0, 4000)
+		c.set(func(c *cluster) { c.lost = false })
+		c.once(t, 4000)
+		c.set(func(c *cluster) { c.lost = true })
+		record(t, r, 4000, 4000)
+		stop()
+		c.set(func(c *cluster) { c.lost = false })
+		_, stop = start(t, c, folder)
+		defer stop()
+		c.once(t, 8000)
 	})
 }
 

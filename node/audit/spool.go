@@ -291,8 +291,8 @@ func (r *Recorder) resend(ctx context.Context) {
 	}
 }
 
-// resendFile sends the batches of a file. Those of one writer that follow each other become one batch: the log takes
-// many records as easily as one, and a node that dies again soon has sent the last ones, too. The error is errTorn,
+// resendFile sends the batches of a file. Those of one writer that follow each other go together: the log takes many
+// records as easily as one, and a node that dies again soon has sent the last ones, too. The error is errTorn,
 // ErrLate or the disk's.
 func (r *Recorder) resendFile(f io.Reader) error {
 	joined := map[auditlog.Writer]auditlog.Batch{}
@@ -300,16 +300,10 @@ func (r *Recorder) resendFile(f io.Reader) error {
 		before := joined[b.Writer]
 		if before.Number+uint64(len(before.Entries)) == b.Number {
 			before.Entries = append(before.Entries, b.Entries...)
-			if auditlog.Fits(before) {
-				joined[b.Writer] = before
-				return nil
-			}
-			before.Entries = before.Entries[:len(before.Entries)-len(b.Entries)]
-		}
-		joined[b.Writer] = b
-		if len(before.Entries) == 0 {
+			joined[b.Writer] = before
 			return nil
 		}
+		joined[b.Writer] = b
 		return r.redeliver(before)
 	})
 	if err != nil && !errors.Is(err, errTorn) {
@@ -323,16 +317,28 @@ func (r *Recorder) resendFile(f io.Reader) error {
 	return err
 }
 
-// redeliver appends a batch of a former process. If the log has forgotten that process, the batch comes under another
-// name.
+// redeliver appends the records of a former process, in batches. If the log has forgotten that process, they come
+// under another name.
 func (r *Recorder) redeliver(b auditlog.Batch) error {
-	err := r.deliver(b)
-	if errors.Is(err, auditlog.ErrWriter) {
-		l := newLine(b.Tenant)
-		b.Writer, b.Number = l.writer, l.number
-		err = r.deliver(b)
+	for len(b.Entries) > 0 {
+		part, bytes := b, 0
+		for i, e := range b.Entries {
+			if bytes += len(e.Sealed) + recordBytes; bytes >= batchBytes {
+				part.Entries = b.Entries[:i+1]
+				break
+			}
+		}
+		switch err := r.deliver(part); {
+		case errors.Is(err, auditlog.ErrWriter):
+			l := newLine(b.Tenant)
+			b.Writer, b.Number = l.writer, l.number
+		case err != nil:
+			return err
+		default:
+			b.Entries, b.Number = b.Entries[len(part.Entries):], b.Number+uint64(len(part.Entries))
+		}
 	}
-	return err
+	return nil
 }
 
 // errTorn is returned for a frame that is cut short or damaged.

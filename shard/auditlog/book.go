@@ -213,9 +213,6 @@ func (k *Book) Append(b Batch) (Appended, error) {
 	return Appended{First: first}, nil
 }
 
-// Fits reports whether a batch is within the bounds of one.
-func Fits(b Batch) bool { return check(b) == nil }
-
 // check returns ErrMalformed for a batch beyond the bounds.
 func check(b Batch) error {
 	bytes := 0
