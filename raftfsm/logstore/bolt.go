@@ -74,7 +74,7 @@ func (d *boltDisk) open() error {
 			return err
 		}
 		r, err := readRecord(d.store)
-		if err == nil && r.Last > 0 {
+		if err == nil && r != (Record{}) { // without a record the log is judged by Complete
 			err = d.finishCut(r.Last)
 		}
 		if err != nil {

@@ -124,6 +124,11 @@ func TestCrashLeavesCompleteLog(t *testing.T) {
 	step("nothing", func() {})
 	step("a leader's term", func() { f.must(f.stable.SetTerm(1)) })
 	step("a vote", func() { f.vote(2) })
+	step("the record of a cut of all entries", func() { // and not yet the cut
+		f.append(2, 1, 3)
+		f.must(f.disk.Save(func(r *Record) { r.Last, r.LastTerm = 0, 0 }))
+		f.reopen()
+	})
 	step("entries", func() { f.append(2, 1, 20) })
 	step("the end is cut off", func() { f.disk.Commit(15); f.must(f.log.DeleteRange(16, 20)) })
 	step("other entries come", func() { f.append(3, 16, 18) })
