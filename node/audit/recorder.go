@@ -259,15 +259,23 @@ func (l *line) rename() {
 // holds r.mu.
 func (l *line) batch(from int) (b auditlog.Batch, of []*waiter) {
 	b = auditlog.Batch{Tenant: l.tenant, Writer: l.writer, Number: l.number + uint64(from)}
-	bytes := 0
-	for _, w := range l.queue[from:] {
-		if bytes >= batchBytes {
-			break
-		}
-		bytes += len(w.Sealed) + recordBytes
+	rest := l.queue[from:]
+	n := batched(len(rest), func(i int) int { return len(rest[i].Sealed) })
+	for _, w := range rest[:n] {
 		b.Entries = append(b.Entries, w.New)
 	}
-	return b, l.queue[from : from+len(b.Entries) : from+len(b.Entries)]
+	return b, rest[:n:n]
+}
+
+// batched returns how many of the first of n records fit into a batch. size returns the bytes of a record's content.
+func batched(n int, size func(i int) int) int {
+	bytes := 0
+	for i := range n {
+		if bytes += size(i) + recordBytes; bytes >= batchBytes {
+			return i + 1
+		}
+	}
+	return n
 }
 
 // frames returns frames for the disk, of all records that it has not taken yet. The caller holds r.mu.

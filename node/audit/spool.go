@@ -321,13 +321,8 @@ func (r *Recorder) resendFile(f io.Reader) error {
 // under another name.
 func (r *Recorder) redeliver(b auditlog.Batch) error {
 	for len(b.Entries) > 0 {
-		part, bytes := b, 0
-		for i, e := range b.Entries {
-			if bytes += len(e.Sealed) + recordBytes; bytes >= batchBytes {
-				part.Entries = b.Entries[:i+1]
-				break
-			}
-		}
+		part := b
+		part.Entries = b.Entries[:batched(len(b.Entries), func(i int) int { return len(b.Entries[i].Sealed) })]
 		switch err := r.deliver(part); {
 		case errors.Is(err, auditlog.ErrWriter):
 			l := newLine(b.Tenant)

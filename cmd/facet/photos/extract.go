@@ -36,7 +36,7 @@ type Extracted struct {
 	Taken []Taken
 }
 
-// Taken is what became of a photograph.
+// Taken is the outcome of a photograph, with its face.
 type Taken struct {
 	Outcome Outcome
 	// Face is the face that was taken, also if it is Poor.
