@@ -25,7 +25,7 @@ done
 shift $((OPTIND - 1))
 packages=(./node ./node/httpapi ./cmd/facet ./raftfsm ./internal/e2e ./scripts/chaos)
 name=${*:-${packages[*]}}
-[[ $# -gt 0 ]] || set -- go test -count=1 -vet=off -tags hashicorpmetrics,stale -timeout 30m "${packages[@]}"
+[[ $# -gt 0 ]] || set -- go test -count=1 -vet=off -tags hashicorpmetrics,stale -timeout 60m "${packages[@]}"
 commit=$(git describe --always --dirty)
 outputs=$(mktemp -d)
 beside=()

@@ -314,7 +314,7 @@ func (c *callers) ask(host string) error {
 		r.Header.Set(h.Name, h.Value)
 	}
 	r.Header.Set("Accept-Encoding", "identity")
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: c.roots(), MinVersion: tls.VersionTLS12},
 	}}
 	answer, err := client.Do(r)

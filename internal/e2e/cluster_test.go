@@ -235,8 +235,11 @@ func started(args ...string) <-chan ended {
 // counted returns the sum of a counter over nodes, for the labels whose text begins with the second part of series.
 func counted(t *testing.T, admins []string, series string) (sum int) {
 	t.Helper()
-	f, err := testkit.Scrape(t.Context(), admins...)
-	must.Do(t, err)
+	var f testkit.Figures
+	within(t, "the nodes give their metrics", func() (err error) {
+		f, err = testkit.Scrape(t.Context(), admins...)
+		return err
+	})
 	for name, n := range f {
 		if strings.HasPrefix(name, series) {
 			sum += int(n)

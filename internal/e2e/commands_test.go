@@ -335,8 +335,7 @@ func TestCommandsManageApplications(t *testing.T) {
 	reader.run(0, "SCORE", "search", photoPath(obama), "--api-key", door.APIKey)
 	reader.run(1, "refused (403", "enrol", photoPath(obama), "--api-key", door.APIKey)
 	s.run(0, "is deleted", "application", "delete", "door")
-	time.Sleep(2 * time.Second) // until then another node may take the key
-	s.run(1, "refused (403", "search", photoPath(obama), "--api-key", door.APIKey)
+	s.soon(1, "refused (403", "search", photoPath(obama), "--api-key", door.APIKey)
 	s.run(1, `no application "door"`, "application", "show", "door")
 }
 

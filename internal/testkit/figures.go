@@ -15,8 +15,8 @@ import (
 	"facet/node/wire"
 )
 
-// scrapeTimeout is the longest that the metrics of one node may take.
-const scrapeTimeout = 10 * time.Second
+// scrapeTimeout is the longest that the metrics of all nodes may take.
+const scrapeTimeout = time.Minute
 
 // Figures are the sums of the nodes' metrics, by name and labels.
 type Figures map[string]float64

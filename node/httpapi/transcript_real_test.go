@@ -68,7 +68,7 @@ func TestTranscripts(t *testing.T) {
 // waitLevel waits until each node answers in the newest forms.
 func (s *service) waitLevel(t *testing.T) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for _, n := range s.Nodes {
 		for n.Node.Status(t.Context()).Level != metafsm.Level {
 			if time.Now().After(end) {
@@ -222,7 +222,7 @@ func (s *script) sign(c *nodetest.Client, unsigned bool, method, target, body st
 // send sends the request of a step, and once more as long as the answer contains while.
 func (s *script) send(c *nodetest.Client, title, while string) nodetest.Answer {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 		a, err := c.Send(ctx, s.base, s.sent)
 		cancel()

@@ -116,7 +116,7 @@ func (m *Member) Dial(ctx context.Context, address string, config *tls.Config) (
 
 // CreateTenant creates a tenant through the first running node.
 func (c *Cluster) CreateTenant(name string) (router.AccessKey, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, m := range c.Nodes {
 		if m.Node != nil {
