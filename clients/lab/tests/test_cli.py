@@ -19,6 +19,7 @@ def test_commands_print_tables(saved: Saved, tmp_path: Path, capsys: pytest.Capt
     groups.write_text("\ufeffperson,age\n" + "".join(f"p{i:03},{'old' if i % 2 else 'young'}\n" for i in range(120)))
     for line, says in (
         (["accuracy", file, "--json", str(out), "--plot", str(tmp_path / "a.svg")], "360 mated, 64,260 non-mated"),
+        (["accuracy", file, "--report", str(tmp_path / "page" / "a.md")], "360 mated, 64,260 non-mated"),
         (["identify", file, "--photos", "2", "--searches", "100"], "Identification, with subjectTemplates"),
         (["groups", file, str(groups)], "How far the groups by age differ"),
         (["quality", file, "--plot", str(tmp_path / "q.png")], "FaceMoved  1"),
@@ -27,6 +28,8 @@ def test_commands_print_tables(saved: Saved, tmp_path: Path, capsys: pytest.Capt
         assert main(line) == 0
         assert says in capsys.readouterr().out
     assert json.loads(out.read_text())["allPairs"]["atThresholds"][3]["fmr"]["trials"] == 64_260
+    page = (tmp_path / "page" / "a.md").read_text()
+    assert "| 10,000,000 † |" in page and "## The list" not in page and (tmp_path / "page/pictures/det.svg").exists()
     assert (tmp_path / "a.svg").read_text().count("<svg") == 1 and (tmp_path / "q.png").stat().st_size > 5000
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import POINTS
+from conftest import POINTS, Saved, drawn
 
+from facet_lab import LabError, load
 from facet_lab._file import Ints, Photos
 from facet_lab._groups import spread
 from facet_lab._identify import advise, best, enrol, identify, least_threshold
+from facet_lab._pairs import compare_pairs, read_pairs
 from facet_lab._rate import Rate, draws, percent, wilson
 from facet_lab._score import table
 from facet_lab._verify import Curve, compare_all, curve_of, verify
@@ -182,3 +187,52 @@ def test_spread_is_the_corrected_gini() -> None:
     rates = [Rate(0.1), Rate(0.2), Rate(0.4)]
     assert spread(rates) == {"groups": 3, "gini": pytest.approx(4 * 0.3 / (2 * 0.7) / 2), "ratio": pytest.approx(4)}
     assert spread([Rate(0.1), Rate(0.1)])["gini"] == 0
+
+
+def test_list_of_pairs_is_decided_by_folds(tmp_path: Path, saved: Saved) -> None:
+    lab = load(saved(drawn(persons=4, each=3)))
+    file = tmp_path / "pairs.txt"
+    names = replace(lab, file=np.array([f"p{i // 3:03}_{i % 3 + 1:04}.jpg" for i in range(12)]))
+    file.write_text("2\t2\np000 1 2\np001\t1\t3\np000 1 p001 1\np002 2 p003 3\n\n"
+                    "p002 1 2\np003 1 2\np000 2 p002 1\np001 1 p003 1\n")  # fmt: skip
+    pairs = read_pairs(file, names)
+    assert pairs.first.tolist() == [0, 3, 0, 7, 6, 9, 1, 3] and pairs.fold.tolist() == [0] * 4 + [1] * 4
+    scores = np.zeros((12, 12), int)
+    scores[0, 1], scores[3, 5], scores[0, 3], scores[7, 11] = 900, 400, 300, 100
+    scores[6, 7], scores[9, 10], scores[1, 6], scores[3, 9] = 800, 700, 600, 100
+    p = photos([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3], [i != 7 for i in range(12)])
+    e, folds = compare_pairs(p, pairs, of(scores))
+    v = verify(e, (500,), ())
+    # Photograph 7 has no face: a pair of each kind fails, and is never a match.
+    assert (v["matedPairs"], v["matedPairsFailed"], v["nonMatedPairs"], v["nonMatedPairsFailed"]) == (3, 1, 3, 1)
+    a = v["atThresholds"][0]
+    assert (a["fmr"].events, a["fnmr"].events, "fmrMeanOverPersons" in a) == (1, 1, False)
+    # Fold 0 is decided at 650, the middle of 601 to 700, best on fold 1: 3 of 4 right. Fold 1 at 350: 2 of 4.
+    assert folds == {
+        "folds": 2, "meanShareRight": 0.625, "standardError": pytest.approx(0.125), "thresholdMin": 350,
+        "thresholdMax": 650,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the first line is not the number"),
+        ("many 3\n", "the first line is not the number"),
+        ("1 2 3\n", "the first line is not the number"),
+        ("1 99999999\n", "at most 1000000"),
+        ("1\np000 1\n", "line 2: it is not two numbers"),
+        ("1\np000 1 ²\n", "line 2: it is not two numbers"),
+        ("1\np000 1 9\n", "line 2: there is no photograph 9 of 'p000'"),
+        ("1\n../p 1 9\n", "line 2: there is no photograph 1 of '../p'"),
+        ("1\np000 1 1\n", "line 2: it is a photograph with itself"),
+        ("1\np000 1 2\n", "has 1 pairs; its first line says 1 folds of 1 and 1"),
+        ("1\np000 1 2\np001 1 2\n", "has a fold without 1 pairs of each kind"),
+    ],
+)
+def test_bad_lists_name_the_line(tmp_path: Path, saved: Saved, text: str, says: str) -> None:
+    lab = load(saved(drawn(persons=4, each=3)))
+    file = tmp_path / "pairs.txt"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(LabError, match=re.escape(says)):
+        read_pairs(file, replace(lab, file=np.array([f"p{i // 3:03}_{i % 3 + 1:04}.jpg" for i in range(12)])))

@@ -19,7 +19,9 @@ from ._fit import FOLDS, cross_fitted
 from ._groups import compare_groups, read_groups
 from ._identify import advise, best, end_to_end, enrol, identify, with_means
 from ._manifest import write
+from ._pairs import compare_pairs, read_pairs
 from ._rate import EVENTS_MIN, Rate, percent, share, with_wilson
+from ._report import report
 from ._score import STATED, Compare, of_manifest
 from ._tables import (
     Table,
@@ -69,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
                 p.add_argument("--plot", type=_picture, help="picture to write, .svg or .png")
         return p
 
-    command("accuracy", _accuracy, "false match and false non-match rates of all pairs (1:1)")
+    p = command("accuracy", _accuracy, "false match and false non-match rates of all pairs (1:1)")
+    p.add_argument("--pairs", type=Path, help="list of pairs to compare, too, in the format of LFW (pairs.txt)")
+    p.add_argument("--report", type=_page, help="Markdown page to write, .md, with its plots in pictures/ beside it")
     p = command("identify", _identify, "rates of searches in galleries of several sizes (1:N)")
     p.add_argument("--photos", type=_count, default=1, help="photographs with which a person is enrolled")
     p.add_argument("--searches", type=float, default=0, help="searches a day of people who are not enrolled")
@@ -108,6 +112,12 @@ def _picture(text: str) -> Path:
     return Path(text)
 
 
+def _page(text: str) -> Path:
+    if Path(text).suffix != ".md":
+        raise argparse.ArgumentTypeError(f"{text}: the file's name must end in .md")
+    return Path(text)
+
+
 class _Measured:
     """A file with the faces that count, and the document to write."""
 
@@ -133,7 +143,7 @@ class _Measured:
             "pack": {
                 "name": manifest.get("name"), "version": manifest.get("version"), "id": lab.identity,
                 "dim": int(self.photos.template.shape[1]), "statedFMR7000": manifest["calibration"]["fmr7000"],
-                "jpegDecoder": lab.decoder,
+                "jpegDecoder": lab.decoder, "calibration": manifest["calibration"].get("data", ""),
             },
             "data": {
                 "name": args.dataset, "persons": len(lab.persons), "photographs": n,
@@ -196,8 +206,17 @@ def _finish(args: argparse.Namespace, m: _Measured, parts: Sequence[str | Table]
 
 def _accuracy(args: argparse.Namespace) -> None:
     m = _Measured(args)
-    parts, _ = m.verify()
-    _finish(args, m, parts)
+    parts: list[str | Table] = []
+    if args.pairs:
+        evidence, folds = compare_pairs(m.photos, read_pairs(args.pairs, m.lab), m.compare)
+        v = m.document["list"] = {**verify(evidence), "folds": folds}
+        parts = [f"Verification, the list of pairs: {describe(v)}", rate_table(v)]
+    every, curve = m.verify()
+    if args.report:
+        enrolled = enrol(m.photos, 1)
+        m.document["identification"] = identify(m.photos, enrolled, best(m.compare, enrolled))
+        report(args.report, m.document, curve)
+    _finish(args, m, parts + every)
     if args.plot:
         _plot.det(args.plot, [m.document])
 

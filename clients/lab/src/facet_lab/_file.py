@@ -98,6 +98,7 @@ class Lab:
     decoder: str
     persons: list[str]
     features: list[str]
+    file: Texts
     outcome: Texts
     chosen: Flags
     aside: Flags
@@ -203,8 +204,8 @@ def _lab(arrays: dict[str, Array]) -> Lab:
         )  # fmt: skip
     return Lab(
         manifest, hashlib.sha256(text).hexdigest(), str(arrays["faces"][0]), str(arrays["decoder"][0]),
-        [str(p) for p in arrays["persons"]], [str(f) for f in arrays["features"]], arrays["outcome"], arrays["chosen"],
-        arrays["aside"], arrays["defects"], arrays["feature"], _photos(arrays, "", person), fit, seen,
+        [str(p) for p in arrays["persons"]], [str(f) for f in arrays["features"]], arrays["file"], arrays["outcome"],
+        arrays["chosen"], arrays["aside"], arrays["defects"], arrays["feature"], _photos(arrays, "", person), fit, seen,
     )  # fmt: skip
 
 

@@ -24,13 +24,24 @@ class Table:
         lines = ("  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in self.rows)
         return "\n".join("  " + line for line in lines)
 
+    def markdown(self) -> str:
+        lines = ("| " + " | ".join(r) + " |" for r in [self.rows[0], ["---"] * len(self.rows[0]), *self.rows[1:]])
+        return "\n".join(lines)
+
 
 def describe(v: dict[str, Any]) -> str:
     text = (
         f"{v['matedPairs']:,} mated, {v['nonMatedPairs']:,} non-mated compared; EER {v['eer']} at {v['eerThreshold']}"
     )
     mated, others = v["matedPairsFailed"], v["nonMatedPairsFailed"]
-    return text + (f"; {mated:,} mated and {others:,} non-mated pairs lack a face" if mated + others else "")
+    if mated + others:
+        text += f"; {mated:,} mated and {others:,} non-mated pairs lack a face"
+    if f := v.get("folds"):
+        text += (
+            f"; each of {f['folds']} folds decided at the threshold that is best on the others ({f['thresholdMin']} to "
+            f"{f['thresholdMax']}): {100 * f['meanShareRight']:.2f} ± {100 * f['standardError']:.2f} % right"
+        )
+    return text
 
 
 def rate_table(v: dict[str, Any]) -> Table:

@@ -62,7 +62,7 @@ def pairs_of_two(photos: Ints) -> int:
 
 @dataclass
 class Evidence:
-    """All comparisons: each mated one, and the non-mated ones with a score of floor or more."""
+    """Comparisons: each mated one, and the non-mated ones with a score of floor or more."""
 
     mated: Ints  # histograms
     non_mated: Ints
@@ -76,6 +76,7 @@ class Evidence:
     second: Ints
     score: Ints
     floor: int
+    every: bool = True  # whether every pair was compared; else photos is not known
 
 
 def compare_all(photos: Photos, compare: Compare) -> Evidence:
@@ -132,7 +133,7 @@ class _Resample:
         mated = np.bincount(e.mated_score, w[e.mated_person], MAX + 1)
         others = np.bincount(e.score, both, MAX + 1)
         curve = curve_of(mated, others)
-        total = pairs_of_two(w * e.photos)  # also those below the floor
+        total = pairs_of_two(w * e.photos) if e.every else others.sum()  # also those below the floor
         self.curve = Curve(curve.fmr * (others.sum() / max(total, 1)), curve.fnmr)
         self.floor = e.floor
         runs = np.bincount(e.mated_person, minlength=len(w))
@@ -163,7 +164,7 @@ def verify(e: Evidence, thresholds: tuple[int, ...] = THRESHOLD_LIST, targets: t
         targets = tuple(t for t in TARGETS if t * others >= EVENTS_MIN)
     there = int((e.photos > 0).sum())
     pairs = there * (there - 1) // 2
-    weight = 1 / (e.photos[e.first] * e.photos[e.second])
+    weight = 1 / np.maximum(e.photos[e.first] * e.photos[e.second], 1)
     runs = np.bincount(e.mated_person, minlength=len(e.photos))
     resamples = [_Resample(e, w, weight) for w in draws(len(e.photos))]
 
@@ -186,7 +187,7 @@ def verify(e: Evidence, thresholds: tuple[int, ...] = THRESHOLD_LIST, targets: t
             "gfar": share(matched, others + e.non_mated_failed),
             "gfrr": share(rejected + e.mated_failed, mated + e.mated_failed),
         }
-        if kept:
+        if kept and e.every:
             rate = Rate(float(weight[high].sum() / max(pairs, 1)))
             row["fmrMeanOverPersons"] = spread(rate, pairs, lambda r, t=t: r.person_fmr[t])
         at.append(row)
