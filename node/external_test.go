@@ -64,7 +64,7 @@ func (e externals) check(t *testing.T, won map[string]id.Subject) {
 	must.Do(t, err)
 	seen := map[string]id.Subject{}
 	for _, entry := range list.Entries {
-		if entry.Note == nil {
+		if entry.Note == nil || entry.Note.ExternalID == "" {
 			continue
 		}
 		if of, twice := seen[entry.Note.ExternalID]; twice {
@@ -153,6 +153,43 @@ func TestExternalIDHasOneSubject(t *testing.T) {
 			}
 		}
 		e.check(t, won)
+	})
+}
+
+// The refusal of an external id is the answer to each try of the same write, also to a first one that a slow node
+// carries out after the id has become free.
+func TestRefusedExternalIDStaysRefused(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		e := startExternals(t, nodetest.Options{})
+		first, err := e.register(t.Context(), 0, write(1), "badge")
+		must.Do(t, err)
+		other, err := e.register(t.Context(), 0, write(2), "")
+		must.Do(t, err)
+		rename := func(n int) error {
+			patch := router.NotePatch{ExternalID: new("badge")}
+			_, err := e.cluster.Nodes[n].Node.Router().UpdateSubject(t.Context(), router.Enrolment{
+				Access: e.access, Subject: other.Subject, Write: write(3), Image: []byte("person renamed"), Note: patch,
+			})
+			return err
+		}
+		refused := func(what string, err error) {
+			t.Helper()
+			if router.KindOf(err) != router.Duplicate || !strings.Contains(err.Error(), first.Subject.String()) {
+				t.Errorf("%s: %v, want that %s has the id", what, err, first.Subject)
+			}
+		}
+		_, err = e.register(t.Context(), 0, write(4), "badge")
+		refused("a registration", err)
+		refused("a change", rename(0))
+		_, err = e.cluster.Nodes[1].Node.Router().Unregister(t.Context(), e.access, first.Subject, write(5).Operation)
+		must.Do(t, err)
+		_, err = e.register(t.Context(), 1, write(4), "badge")
+		refused("the late first try of the registration", err)
+		refused("that of the change", rename(2))
+		e.check(t, nil)
+		now, err := e.register(t.Context(), 2, write(6), "badge")
+		must.Do(t, err)
+		e.check(t, map[string]id.Subject{"badge": now.Subject})
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 //
 //	register s   read the bars at s ── claim for s at the home ── note at s, with the bars
 //	taken by t   t has the note: Duplicate. It has not: wait, bar t, look again, take the claim
+//	refuse s     s remembers that the operation was refused, for its other tries
 //	give up      read the claim ── bar s ── s has no such note ── remove the claim, if it is the same
 //
 // The bar makes the wait safe without clocks: after it, no write of t whose claim is older gives t the
@@ -59,22 +60,43 @@ func homeAmong(name shard.ExternalName, shards int) id.Shard {
 	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(name[:8]), shards) + 1)
 }
 
-// claim makes subject the holder of a name. It returns the Claimed of the write that gives the
-// subject its note. It claims nothing if the operation of that write was done before. The error is
-// Duplicate if another subject has the external id.
-func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, err error) {
-	state, err := r.subject(ctx, n.gallery, subjectQuery{Subject: subject, Operation: op})
+// claimFor is claim for a write. If another subject has the external id, the error is Duplicate, and the
+// operation has no effect any more, by no try that may still be under way.
+func (r *claims) claimFor(ctx context.Context, n named, w shardfsm.EventWrite) (claimed uint64, err error) {
+	claimed, holder, err := r.claim(ctx, n, w.Subject, w.Op)
+	if err != nil || holder.IsZero() {
+		return claimed, err
+	}
+	at := w.Subject.Shard()
+	w.Subject, w.Event = holder, id.Event{}
+	a, err := calls.CallLeader(ctx, r.calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
 	switch {
 	case err != nil:
 		return 0, err
-	case state.Known:
+	case a.Status == shardfsm.Replayed: // it had its effect meanwhile
 		return claimedNever, nil
+	case a.Status == shardfsm.Done:
+		return 0, externalTaken(holder)
+	}
+	return 0, r.enrolRefusal(ctx, a, at, n.gallery.Tenant, Write{Operation: w.Op})
+}
+
+// claim makes subject the holder of a name. It returns the Claimed of the write that gives the
+// subject its note, or the other subject that has the external id. It claims nothing if the shard
+// remembers the operation of that write.
+func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, holder id.Subject, err error) {
+	state, err := r.subject(ctx, n.gallery, subjectQuery{Subject: subject, Operation: op})
+	switch {
+	case err != nil:
+		return 0, holder, err
+	case state.Known:
+		return claimedNever, holder, nil
 	}
 	change, end, pause := claim.Change{Name: n.name, Subject: subject}, time.Now().Add(claimWait), claimPauseMin
 	for {
 		held, err := r.changeClaim(ctx, n, change)
 		if err != nil || held.Subject == subject {
-			return state.Bars + 1, err
+			return state.Bars + 1, id.Subject{}, err
 		}
 		change.From = claim.Holder{}
 		has, err := r.hasName(ctx, n, held.Subject)
@@ -85,9 +107,9 @@ func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.O
 		}
 		switch {
 		case err != nil:
-			return 0, err
+			return 0, id.Subject{}, err
 		case has:
-			return 0, externalTaken(held.Subject)
+			return 0, held.Subject, nil
 		case !change.From.Subject.IsZero():
 			continue
 		}
@@ -95,7 +117,7 @@ func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.O
 		case <-time.After(pause):
 			pause = min(2*pause, claimPauseMax)
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return 0, id.Subject{}, ctx.Err()
 		}
 	}
 }
@@ -272,6 +294,7 @@ var shardHolder = method[holderQuery, claim.Holder]{Name: "shard.holder", Run: f
 }}
 
 var (
-	shardClaim = shardCommand("shard.claim", shardfsm.ClaimOp, nil)
-	shardBar   = shardCommand("shard.bar", shardfsm.BarOp, nil)
+	shardClaim  = shardCommand("shard.claim", shardfsm.ClaimOp, nil)
+	shardBar    = shardCommand("shard.bar", shardfsm.BarOp, nil)
+	shardRefuse = shardCommand("shard.refuse", shardfsm.RefuseOp, func(r *Router, c *shardfsm.Refuse) { c.Time = r.onTime(c.Time) })
 )

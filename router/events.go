@@ -75,7 +75,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 			return Registered{}, err
 		}
 		if a.Status != shardfsm.Moved && a.Status != shardfsm.Barred {
-			if err := r.refusal(ctx, a.Status, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
+			if err := r.enrolRefusal(ctx, a, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
 				return Registered{}, err
 			}
 			return r.registeredAnswer(g, key, a, face)
@@ -131,7 +131,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 		fresh = nameOf(g, u.key, note.ExternalID)
 	}
 	if !fresh.name.IsZero() {
-		if c.Claimed, err = r.claims.claim(ctx, fresh, u.Subject, u.Write.Operation); err != nil {
+		if c.Claimed, err = r.claims.claimFor(ctx, fresh, c.EventWrite); err != nil {
 			return shardfsm.RegisterAnswer{}, err
 		}
 	}

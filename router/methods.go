@@ -46,6 +46,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardHolder)
 	calls.Add(table, shardClaim)
 	calls.Add(table, shardBar)
+	calls.Add(table, shardRefuse)
 	calls.Add(table, shardNames)
 	calls.Add(table, shardHolders)
 	calls.Add(table, shardKnows)

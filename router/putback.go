@@ -93,8 +93,8 @@ func (r *subjectRequests) claimBack(ctx context.Context, g enrolment, w shardfsm
 	if n.name.IsZero() {
 		return note, 0, nil
 	}
-	claimed, err := r.claims.claim(ctx, n, w.Subject, w.Op)
-	if KindOf(err) == Duplicate {
+	claimed, holder, err := r.claims.claim(ctx, n, w.Subject, w.Op)
+	if !holder.IsZero() {
 		return nil, 0, nil
 	}
 	return note, claimed, err

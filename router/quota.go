@@ -87,6 +87,14 @@ func (r *cluster) refusal(ctx context.Context, s shardfsm.Status, at id.Shard, o
 	return writeError(s)
 }
 
+// enrolRefusal is refusal for the answer to a write of an event.
+func (r *cluster) enrolRefusal(ctx context.Context, a shardfsm.RegisterAnswer, at id.Shard, of id.Tenant, w Write) error {
+	if a.Status == shardfsm.Refused {
+		return externalTaken(a.Subject)
+	}
+	return r.refusal(ctx, a.Status, at, of, w)
+}
+
 // roomQuery asks whether a shard has room to remember a write.
 type roomQuery struct {
 	Op    id.Operation   `cbor:"1,keyasint"`

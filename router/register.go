@@ -170,7 +170,7 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 		return r.putClaimed(ctx, p, key)
 	}
 	n := nameOf(p.gallery, key, p.note.ExternalID)
-	if p.claimed, err = r.claims.claim(ctx, n, p.subject, p.write.Operation); err != nil {
+	if p.claimed, err = r.claims.claimFor(ctx, n, r.eventWrite(p)); err != nil {
 		return Registered{}, err
 	}
 	out, err := r.putClaimed(ctx, p, key)
@@ -205,7 +205,7 @@ func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal
 				continue
 			}
 		}
-		if err := r.refusal(ctx, a.Status, p.home, p.gallery.Tenant, p.write); err != nil {
+		if err := r.enrolRefusal(ctx, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
 			return Registered{}, err
 		}
 		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
@@ -232,17 +232,21 @@ func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfs
 	return deletedSince(ReasonSubjectDeleted, "subject")
 }
 
+func (r *subjectRequests) eventWrite(p placement) shardfsm.EventWrite {
+	g, w := p.gallery, p.write
+	return shardfsm.EventWrite{
+		Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
+		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+	}
+}
+
 // commit proposes a face to its shard. It finds a slot for it when the shard has
 // none.
 func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note []byte, pending bool) (registerAnswer, error) {
-	g, w := p.gallery, p.write
+	g := p.gallery
 	return r.withSlot(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
-			EventWrite: shardfsm.EventWrite{
-				Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
-				Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
-			},
-			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
+			EventWrite: r.eventWrite(p), Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
 			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))

@@ -85,6 +85,45 @@ func (m *shardModel) bar(c shardfsm.Bar) shardfsm.StatusAnswer {
 	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }
 
+// refuses reports whether the operation of a write was refused.
+func (o modelOp) refuses(w shardfsm.EventWrite) bool {
+	return o.kind == "refuse" && o.gallery == w.Gallery && o.request == w.Request
+}
+
+func (m *shardModel) refuse(c shardfsm.Refuse) shardfsm.RegisterAnswer {
+	m.advance(c.Time)
+	if m.stale(c.Gallery, c.Generation) {
+		return shardfsm.RegisterAnswer{Status: shardfsm.StaleGeneration}
+	}
+	o, ok := m.find(c.Op)
+	switch {
+	case ok && o.refuses(c.EventWrite):
+		return shardfsm.RegisterAnswer{Status: shardfsm.Refused, Subject: o.subject}
+	case ok && (o.kind == "register" || o.kind == "replace") && o.gallery == c.Gallery && o.request == c.Request:
+		return shardfsm.RegisterAnswer{Status: shardfsm.Replayed}
+	case ok:
+		return shardfsm.RegisterAnswer{Status: shardfsm.Conflict}
+	case m.over(c.Share, false):
+		return shardfsm.RegisterAnswer{Status: shardfsm.OverWrites}
+	}
+	m.ops = append(m.ops, modelOp{"refuse", c.Gallery, c.Op, c.Request, false, m.clock, c.Subject, id.Event{}, 0, c.Share.Tenant})
+	return shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject}
+}
+
+// refusal is of a write that was done, or of the next one.
+func (w *shardWorld) refusal() []byte {
+	n := w.events + 1
+	if w.IntN(3) == 0 {
+		n = 1 + w.IntN(n)
+	}
+	c := shardfsm.Refuse{EventWrite: shardfsm.EventWrite{
+		Gallery: w.gallery(), Op: id.Operation{1 + 2*byte(w.IntN(2)), byte(n >> 8), byte(n)}, Request: [16]byte{byte(n)}, Keyed: w.IntN(2) == 0,
+		Subject: subjectID(1 + w.IntN(4)), Time: w.tick(), Share: w.share(),
+	}}
+	c.Generation = w.generation(c.Gallery)
+	return propose(w, shardfsm.RefuseOp, c, w.model.refuse(c))
+}
+
 // note returns a note, or mostly none, and the count of bars that its writer read.
 func (w *shardWorld) note() (note []byte, claimed uint64) {
 	if w.IntN(3) > 0 {
@@ -101,6 +140,9 @@ func (w *shardWorld) note() (note []byte, claimed uint64) {
 
 func (w *shardWorld) external() []byte {
 	of, _ := w.pick()
+	if w.IntN(3) == 0 {
+		return w.refusal()
+	}
 	if w.IntN(4) == 0 {
 		c := shardfsm.Bar{Gallery: of.gallery, Generation: w.generation(of.gallery), Subject: of.entry.Subject}
 		if claims := w.model.claims; len(claims) > 0 && w.IntN(2) == 0 {

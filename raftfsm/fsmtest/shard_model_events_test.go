@@ -22,6 +22,9 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 		return refuse(shardfsm.StaleGeneration)
 	}
 	if o, ok := m.find(c.Op); ok {
+		if o.refuses(c.EventWrite) {
+			return shardfsm.RegisterAnswer{Status: shardfsm.Refused, Subject: o.subject}
+		}
 		if o.kind != kind || o.gallery != g || o.request != c.Request || kind == "add" && o.subject != c.Subject {
 			return refuse(shardfsm.Conflict)
 		}
@@ -80,6 +83,9 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 		return refuse(shardfsm.StaleGeneration)
 	}
 	if o, ok := m.find(c.Op); ok {
+		if o.refuses(c.EventWrite) {
+			return shardfsm.RegisterAnswer{Status: shardfsm.Refused, Subject: o.subject}
+		}
 		if o.kind != "replace" || o.gallery != g || o.request != c.Request || o.subject != c.Subject || !c.Oldest && o.event != c.Event {
 			return refuse(shardfsm.Conflict)
 		}
@@ -199,6 +205,9 @@ func (m *shardModel) activate(c shardfsm.Activate) shardfsm.RegisterAnswer {
 		return refuse(shardfsm.StaleGeneration)
 	}
 	if o, ok := m.find(c.Op); ok {
+		if o.refuses(c.EventWrite) {
+			return shardfsm.RegisterAnswer{Status: shardfsm.Refused, Subject: o.subject}
+		}
 		made := o.kind == "register" || o.kind == "add"
 		if !made || o.gallery != g || o.request != c.Request || o.subject != c.Subject || o.event != c.Event {
 			return refuse(shardfsm.Conflict)

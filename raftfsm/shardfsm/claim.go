@@ -2,6 +2,7 @@ package shardfsm
 
 import (
 	"facet/internal/id"
+	"facet/raftfsm/operation"
 	"facet/shard/claim"
 )
 
@@ -49,6 +50,33 @@ func (c Bar) apply(m *Machine) StatusAnswer {
 		m.claims.Bar(c.Subject)
 	}
 	return StatusAnswer{statusOf(err)}
+}
+
+// Refuse makes the refusal of a Register or ReplaceEvent final, because Subject has the external
+// id. The machine remembers the operation as refused for 10 minutes: a try that is still under way
+// gets the answer Refused, whoever has the external id by then. Event is zero, and Keyed counts as
+// false. The answer has the subject that has the external id, with Done or, again, Refused. It is
+// Replayed if the operation had its effect before, or Conflict, StaleGeneration, OpsFull or OverWrites.
+type Refuse struct{ EventWrite }
+
+func (c Refuse) apply(m *Machine) RegisterAnswer {
+	m.advance(c.Time)
+	c.Keyed = false
+	done, status := m.once(c.place(), c.name(), c.Share, RegisterOp.Code, ReplaceEventOp.Code)
+	if status != 0 {
+		return refusal(status, done)
+	}
+	m.remember(c.Gallery, c.name(), c.Share, RefuseOp.Code, c.Subject.UUID)
+	return RegisterAnswer{Status: Done, Subject: c.Subject}
+}
+
+// refusal answers a write that can't be done.
+func refusal(status Status, done operation.Outcome) RegisterAnswer {
+	a := RegisterAnswer{Status: status}
+	if status == Refused {
+		a.Subject.UUID = done.IDs[0]
+	}
+	return a
 }
 
 // barred reports whether a write gives the subject an external id by a claim that is out of

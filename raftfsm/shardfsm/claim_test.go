@@ -7,6 +7,7 @@ import (
 	"facet/raftfsm/fsmtest"
 
 	"facet/internal/id"
+	"facet/internal/must"
 	"facet/shard"
 	"facet/shard/claim"
 )
@@ -37,6 +38,7 @@ func TestClaimBytesMatchFormat(t *testing.T) {
 		},
 		Claim{Gallery: testGallery, Generation: 1, Changes: []claim.Change{{Name: name, From: held}}},
 		noted(3, 1), // Barred
+		Refuse{EventWrite{Gallery: testGallery, Generation: 1, Op: id.Operation{7}, Request: [16]byte{7}, Keyed: true, Subject: testSubject(1), Time: testTime}},
 	})
 	if a := register(t, m, noted(3, 1)); a.Status != Barred {
 		t.Errorf("a claim from before the bar: %v", a.Status)
@@ -48,6 +50,41 @@ func TestClaimBytesMatchFormat(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Event != testEvent(20) || !bytes.Equal(list[0].Note, replace.Note) {
 		t.Errorf("after a restart: note %+v, %v", list, err)
 	}
+}
+
+// A refused write has no effect, however late its first try comes, and one that had its effect is not refused.
+func TestRefusalIsFinal(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	refuse := func(of EventWrite, holder byte) RegisterAnswer {
+		t.Helper()
+		of.Subject, of.Event = testSubject(holder), id.Event{}
+		a, err := RefuseOp.Answer(m.Apply(20, RefuseOp.Encode(Refuse{of})))
+		must.Do(t, err)
+		return a
+	}
+	wants := func(what string, a RegisterAnswer, status Status, subject id.Subject) {
+		t.Helper()
+		if a.Status != status || a.Subject != subject {
+			t.Errorf("%s: %v for %v, want %v for %v", what, a.Status, a.Subject, status, subject)
+		}
+	}
+	late := noted(6, 1)
+	late.Time = testTime
+	wants("a refusal", refuse(late.EventWrite, 1), Done, testSubject(1))
+	wants("another refusal", refuse(late.EventWrite, 2), Refused, testSubject(1))
+	wants("the late first try", register(t, m, late), Refused, testSubject(1))
+	late.Pending = true
+	wants("the same with a guard", register(t, m, late), Refused, testSubject(1))
+	late.Request[0]++
+	wants("another body", register(t, m, late), Conflict, id.Subject{})
+	done := noted(7, 1)
+	done.Time = testTime
+	register(t, m, done)
+	wants("the refusal of what is done", refuse(done.EventWrite, 1), Replayed, id.Subject{})
+	late.Request[0]--
+	late.Pending, late.Recycle, late.Time = false, true, testTime+11*60_000
+	wants("11 minutes later", register(t, m, late), Done, late.Subject)
 }
 
 // A pending event of a barred subject must not become active: its claim may be another's by then.

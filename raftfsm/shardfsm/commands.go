@@ -20,6 +20,7 @@ var (
 	LoadOp          = command.Op[Load, LoadAnswer]{Code: 13, Version: 1}
 	ClaimOp         = command.Op[Claim, ClaimAnswer]{Code: 14, Version: 1}
 	BarOp           = command.Op[Bar, StatusAnswer]{Code: 15, Version: 1}
+	RefuseOp        = command.Op[Refuse, RegisterAnswer]{Code: 16, Version: 1}
 	ExpireOp        = command.Op[Expire, ExpireAnswer]{Code: 20, Version: 1}
 	BeginMergeOp    = command.Op[BeginMerge, StatusAnswer]{Code: 24, Version: 1}
 	EndMergeOp      = command.Op[EndMerge, StatusAnswer]{Code: 25, Version: 1}
@@ -59,6 +60,7 @@ var commands = [...]command.Row[*Machine]{
 	13: command.Does(LoadOp, Load.apply),
 	14: command.Does(ClaimOp, Claim.apply),
 	15: command.Does(BarOp, Bar.apply),
+	16: command.Does(RefuseOp, Refuse.apply),
 	20: command.Does(ExpireOp, Expire.apply),
 	24: command.Does(BeginMergeOp, BeginMerge.apply),
 	25: command.Does(EndMergeOp, EndMerge.apply),

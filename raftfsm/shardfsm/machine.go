@@ -277,17 +277,19 @@ func (m *Machine) advance(time int64) int64 {
 }
 
 // once looks up an operation of a command with one of the codes. The status is Replayed,
-// with the outcome, if the operation was done before. It is 0 if the operation can be done
-// now. Any other status refuses it.
+// with the outcome, if the operation was done before, and Refused, with the outcome, if it was
+// refused (Refuse). It is 0 if the operation can be done now. Any other status refuses it.
 func (m *Machine) once(at place, name operation.Name, share Share, codes ...byte) (operation.Outcome, Status) {
 	if err := m.shard.Check(at.gallery, at.generation); err != nil {
 		return operation.Outcome{}, statusOf(err)
 	}
 	done, ok := m.ops.Recall(name.Op)
-	known := slices.Contains(codes, done.Kind)
+	same := ok && done.Scope == at.gallery.UUID && done.Name.Request == name.Request
 	switch {
-	case ok && known && done.Scope == at.gallery.UUID && done.Name.Request == name.Request:
+	case same && slices.Contains(codes, done.Kind):
 		return done, Replayed
+	case same && done.Kind == RefuseOp.Code:
+		return done, Refused
 	case ok:
 		return done, Conflict
 	case m.ops.Full(name):

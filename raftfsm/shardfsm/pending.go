@@ -9,7 +9,7 @@ import (
 // AddEvent that created the event. Activate alone makes the machine remember that
 // operation. The answer's status is one of:
 //
-//   - Done, Replayed, Conflict, OpsFull, OverWrites or StaleGeneration.
+//   - Done, Replayed, Conflict, OpsFull, OverWrites, StaleGeneration or Refused.
 //   - UnknownEvent: the event was not pending without a break since the answer with
 //     Claim. A rival may have withdrawn it and then searched without finding it. The
 //     proposer starts again with the registration.
@@ -29,7 +29,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	case status == Replayed:
 		return m.replayed(c.Gallery, done)
 	case status != 0:
-		return RegisterAnswer{Status: status}
+		return refusal(status, done)
 	}
 	further, err := m.shard.Pending().Activate(shard.PendingRef{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,

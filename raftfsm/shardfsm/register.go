@@ -64,11 +64,12 @@ type Register struct {
 // RegisterAnswer answers Register, AddEvent, ReplaceEvent and Activate. The status of the
 // first three is Done, Replayed, Conflict, StaleGeneration, OpsFull, OverWrites, or:
 //
-//   - Register: NeedSlots, Outdated or Barred.
+//   - Register: NeedSlots, Outdated, Barred or Refused.
 //   - AddEvent: NeedSlots or UnknownSubject; with Source Merging or MergesFull.
-//   - ReplaceEvent: UnknownSubject, UnknownEvent, Moved or Barred.
+//   - ReplaceEvent: UnknownSubject, UnknownEvent, Moved, Barred or Refused.
 //
-// The ids and the time are set for Done and Replayed.
+// The ids and the time are set for Done and Replayed. For Refused, Subject is the one that had the
+// external id.
 type RegisterAnswer struct {
 	Status  Status     `cbor:"1,keyasint"`
 	Subject id.Subject `cbor:"2,keyasint"`
@@ -124,7 +125,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	case status == Replayed:
 		return m.replayed(c.Gallery, done)
 	case status != 0:
-		return RegisterAnswer{Status: status}
+		return refusal(status, done)
 	case c.Epoch != 0 && m.shard.Slots().Epoch(c.Gallery) > c.Epoch:
 		return RegisterAnswer{Status: Outdated}
 	case m.barred(c.Subject, c.Claimed):

@@ -44,7 +44,7 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	case status == Replayed:
 		return m.replayed(c.Gallery, done)
 	case status != 0:
-		return RegisterAnswer{Status: status}
+		return refusal(status, done)
 	case m.barred(c.Subject, c.Claimed):
 		return RegisterAnswer{Status: Barred}
 	}

@@ -56,6 +56,8 @@ const (
 	Merging Status = 20
 	// MergesFull: the machine can't keep more merges at present.
 	MergesFull Status = 21
+	// Refused: the operation was refused before (Refuse). The answer has the subject that had the external id.
+	Refused Status = 22
 	// UnknownLog: the shard has no audit log of the tenant.
 	UnknownLog Status = 32
 	// WriterGap: batches of the writer are missing before this one, or the writer was forgotten.
@@ -72,7 +74,7 @@ var statusNames = [...]string{
 	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
 	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
 	Outdated: "outdated", OverWrites: "over writes", OverJobs: "over jobs", OverJobItems: "over job items",
-	Barred: "barred", Merging: "merging", MergesFull: "merges full",
+	Barred: "barred", Merging: "merging", MergesFull: "merges full", Refused: "refused",
 	UnknownLog: "unknown log", WriterGap: "writer gap", LogsFull: "logs full", LogBounds: "log bounds",
 }
 
