@@ -89,7 +89,7 @@ MOST ?= 30
 WORLDTIME ?= 30m
 OLDEST := 5497ff9e
 # Tests of processes that only test-long has the time or the tools for (build tag long).
-LONG_E2E := OfficeWeek|MemoryForgets|AuditLogsAreExported|BackupSurvives|ImportThroughS3
+LONG_E2E := OfficeWeek|PackIsFitted|MemoryForgets|AuditLogsAreExported|BackupSurvives|ImportThroughS3
 JUDGED = $(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(1) -judged.seed $(or $(2),$(LONGSEED))
 CHAOS := $(GO) run -tags hashicorpmetrics ./scripts/chaos
 ATTACK := $(GO) run -tags hashicorpmetrics ./scripts/attack
@@ -246,7 +246,7 @@ bench-scale: ## what a large cluster takes beside its events: messages, the map,
 	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Scale -timeout 20m ./router ./raftfsm/metafsm ./node/links ./node/rollback ./node
 
 .PHONY: clients
-clients: venv ## pack the Go, Python and JavaScript clients into dist/, for projects elsewhere
+clients: venv ## pack the Go, Python and JavaScript clients and facet-lab into dist/, for projects elsewhere
 	@$(GO) run ./scripts/clients
 
 .PHONY: attack

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +24,7 @@ func newModels() *cobra.Command {
 	packs := assets.Models
 	cmd := cli.Group(
 		&cobra.Command{
-			Use: "models", Short: "packs of face models: list, describe, check, fit, measure",
+			Use: "models", Short: "packs of face models: list, describe, check, measure",
 			Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
 				"of packs, or a path.",
 		},
@@ -39,7 +38,7 @@ func newModels() *cobra.Command {
 				return models.Info(cmd.OutOrStdout(), models.Find(packs, args[0]))
 			},
 		},
-		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs), newModelsProject(assets, &packs), newModelsExtract(assets, &packs),
+		newModelsVerify(assets, &packs), newModelsExtract(assets, &packs),
 	)
 	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
 	return cmd
@@ -79,28 +78,6 @@ func newModelsVerify(assets config.Assets, packs *string) *cobra.Command {
 	return cmd
 }
 
-func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
-	return fitCommand(assets, packs, models.Calibration.Calibrate, cobra.Command{
-		Use: "calibrate PACK", Short: "fit scores and quality of a pack to photographs of many persons",
-		Long: "Compare the photographs of DIR, which holds a folder of them for each person, and fit the map from cosines\n" +
-			"to scores, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6. A fit on\n" +
-			"each half of the persons is tested on the other half.\n\n" +
-			"The quality, the least norm and the evidence for upright faces are fitted to 1,500 of the photographs and to\n" +
-			"copies that are blurred, moved, dark, covered and so on. The output says how many comparisons each comes from.",
-	})
-}
-
-func newModelsProject(assets config.Assets, packs *string) *cobra.Command {
-	return fitCommand(assets, packs, models.Calibration.Project, cobra.Command{
-		Use: "project PACK", Short: "fit the projection of a pack with two embedders",
-		Long: "Fit the matrix that reduces both embedders' values to those of a template, on the photographs of DIR, which\n" +
-			"holds a folder of them for each person: their principal axes. The manifest says how many values a template\n" +
-			"has, and may name a projection that does not exist yet. Fits on a part of the persons are tested on others.\n" +
-			"Then calibrate the pack with the projection, as \"facet models calibrate\" does. With --write the projection is\n" +
-			"written beside the manifest.",
-	})
-}
-
 func newModelsExtract(assets config.Assets, packs *string) *cobra.Command {
 	x := models.Extraction{Faces: photos.FacesMiddle, Progress: os.Stderr}
 	x.ONNXRuntime = assets.ONNXRuntime
@@ -134,26 +111,6 @@ func newModelsExtract(assets config.Assets, packs *string) *cobra.Command {
 	f.BoolVar(&x.OnlyRates, "only-rates", false, "leave out what only facet-lab calibrate needs, which takes most of the time")
 	libraryFlags(f, &x.ONNXRuntime, &x.SHA256)
 	return cmd
-}
-
-// fitCommand returns cmd as a command that fits a pack to photographs.
-func fitCommand(assets config.Assets, packs *string, fit func(models.Calibration, context.Context) error, cmd cobra.Command) *cobra.Command {
-	c := models.Calibration{Progress: os.Stderr}
-	c.ONNXRuntime = assets.ONNXRuntime
-	cmd.Args = cli.Args(cobra.ExactArgs(1))
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if c.Images == "" {
-			return cli.Misuse(errors.New("--images is needed: a folder with a folder of photographs for each person"))
-		}
-		c.Pack, c.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
-		return fit(c, cmd.Context())
-	}
-	f := cmd.Flags()
-	f.StringVar(&c.Images, "images", "", "folder with a folder of photographs for each person; needed")
-	f.StringVar(&c.Dataset, "dataset", "", "what the photographs are, in words for the manifest")
-	f.StringVar(&c.Write, "write", "", "manifest to put the fits into; the rest of it stays as it is")
-	libraryFlags(f, &c.ONNXRuntime, &c.SHA256)
-	return &cmd
 }
 
 // libraryFlags adds the flags that name ONNX Runtime's library and its hash.

@@ -4,13 +4,13 @@
 // manifest, so two nodes with the same identity hold the same bytes. Manifest.ModelID identifies
 // the model that makes its templates.
 //
-// List, Read and Verify inspect packs without running them; Refit puts measured values into a
-// manifest. manifest.schema.json is the schema of manifests, docs/formats/pack.md describes them.
+// List, Read and Verify inspect packs without running them. manifest.schema.json is the schema of
+// manifests, docs/formats/pack.md describes them.
 //
 // This package embeds the manifests of the packs that scripts/setup installs, default.json,
 // sface.json and accurate.json, and accurate's projection; the set-up writes them beside the fetched
-// files. `facet models calibrate --write` puts quality, calibration and evidence into the manifests,
-// `facet models project --write` makes projections; default.json was released and stays. See Default.
+// files. `facet-lab calibrate` fits their quality, calibration, evidence and projection; default.json was
+// released and stays. See Default.
 //
 // It may import internal packages and nothing else of facet.
 package models

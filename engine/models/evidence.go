@@ -78,7 +78,7 @@ func UsualFace() FaceEvidence {
 
 // byShape is the uprightness of packs that have no least norm either, for the detector and the
 // landmarks of the pack default. The landmark model puts an upright mouth and nose into a face that
-// is upside down, so that the eyes lie higher in the box and nearer together. facet models calibrate
+// is upside down, so that the eyes lie higher in the box and nearer together. facet-lab calibrate
 // prints these numbers ("upright without norm"); on LFW (1,497 photographs, 1,629 detections of the
 // wrong way up) 98.4 % of the upright faces reach the least sum, and 1 in 1000 of the others.
 var byShape = UprightEvidence{Doubt: -43.6, Eyes: 38, EyesBelow: 46.3, Odds: .808, Least: 7.9}

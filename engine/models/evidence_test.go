@@ -1,14 +1,10 @@
 package models
 
 import (
-	"bytes"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"facet/internal/must"
 )
 
 func TestEvidenceOfReleasedPackStays(t *testing.T) {
@@ -50,46 +46,6 @@ func TestEvidenceWithoutLeastNormIgnoresNorm(t *testing.T) {
 	upsideDown := Upright{Norm: 1, Doubt: .26, Eyes: .25, EyesBelow: -.18, Odds: 5.8}
 	if e.Upright.Sum(one) < e.Upright.Least || e.Upright.Sum(upsideDown) >= e.Upright.Least {
 		t.Errorf("an upright face has %v, one upside down %v, the least is %v", e.Upright.Sum(one), e.Upright.Sum(upsideDown), e.Upright.Least)
-	}
-}
-
-func TestRefitAddsEvidenceOnce(t *testing.T) {
-	t.Parallel()
-	e := Evidence{
-		NormUnit: 12.5, Face: FaceEvidence{1, 2, 3, 4, 5, 6}, Upright: UprightEvidence{1, 2, 3, 4, 5, 6}, Data: "drawn",
-	}
-	norm := 5.25
-	once, err := Refit(Default(), Fit{Evidence: &e, MinNorm: &norm})
-	must.Do(t, err)
-	want := parsed(t, Default())
-	want.OwnEvidence, want.Detector.MinNorm = &e, 5.25
-	if diff := cmp.Diff(want, parsed(t, once)); diff != "" {
-		t.Errorf("manifest (-want +got):\n%s", diff)
-	}
-	if err := valid(t, compiledSchema(t), once); err != nil {
-		t.Errorf("the schema refuses it: %v", err)
-	}
-	e.Data, norm = "drawn again", 1.8
-	again, err := Refit(once, Fit{Evidence: &e, MinNorm: &norm})
-	must.Do(t, err)
-	want.Detector.MinNorm = 1.8
-	if diff := cmp.Diff(want, parsed(t, again)); diff != "" {
-		t.Errorf("manifest with another one (-want +got):\n%s", diff)
-	}
-	if head, _, _ := bytes.Cut(Default(), []byte("\n}")); !bytes.HasPrefix(again, head) {
-		t.Error("bytes before the evidence changed")
-	}
-	if got := parsed(t, again).Evidence(); !cmp.Equal(got, e) {
-		t.Errorf("the evidence is %+v", got)
-	}
-	for _, bad := range []float64{math.NaN(), math.Inf(1), -1, 2e6} {
-		if _, err := Refit(Default(), Fit{MinNorm: &bad}); err == nil {
-			t.Errorf("a least norm of %v is no error", bad)
-		}
-	}
-	e.NormUnit = 0
-	if _, err := Refit(Default(), Fit{Evidence: &e}); err == nil {
-		t.Error("a unit of 0 is no error")
 	}
 }
 

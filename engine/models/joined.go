@@ -2,14 +2,10 @@ package models
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Joined describes the second embedder of a pack that has two, and how a template is made of both.
@@ -200,55 +196,4 @@ func OpenWhole(dir string) (*Pack, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-// RefitProjection returns the manifest with the SHA-256 of another file of role projection; every
-// other byte stays the same. Errors wrap ErrManifest, or ErrProjection if the file does not fit the
-// manifest.
-func RefitProjection(manifest, file []byte) ([]byte, error) {
-	const doing = "refit projection"
-	m, err := Parse(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
-	}
-	if m.Joined == nil {
-		return nil, fmt.Errorf("%s: %w: the pack has one embedder", doing, ErrManifest)
-	}
-	if _, err := m.Joined.Projection.Decode(file); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
-	}
-	from, to, err := projectionSHA256(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", doing, ErrManifest, err)
-	}
-	text := fmt.Appendf(nil, "%q", fmt.Sprintf("%x", sha256.Sum256(file)))
-	return slices.Concat(manifest[:from], text, manifest[to:]), nil
-}
-
-// projectionSHA256 finds the SHA-256 of the file of role projection in a valid manifest.
-func projectionSHA256(manifest []byte) (from, to int64, err error) {
-	start, end, err := valueOf(manifest, "files")
-	if err != nil {
-		return 0, 0, err
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(manifest[start:end]))
-	if _, err := d.ReadToken(); err != nil { // [
-		return 0, 0, err
-	}
-	for d.PeekKind() == '{' {
-		file, err := d.ReadValue()
-		if err != nil {
-			return 0, 0, err
-		}
-		at := start + d.InputOffset() - int64(len(file))
-		if from, to, err = valueOf(file, "role"); err != nil {
-			return 0, 0, err
-		}
-		if string(file[from:to]) != fmt.Sprintf("%q", RoleProjection) {
-			continue
-		}
-		from, to, err = valueOf(file, "sha256")
-		return at + from, at + to, err
-	}
-	return 0, 0, errors.New("there is no projection")
 }

@@ -2,8 +2,6 @@ package models
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
@@ -138,18 +136,6 @@ func TestModelIDCoversBothEmbedders(t *testing.T) {
 	}
 }
 
-func TestRefitPutsSpectrumOfTwoEmbeddersIntoJoined(t *testing.T) {
-	t.Parallel()
-	want := shares(160, 0, 1./160)
-	for _, before := range [][]byte{joined(t, asIs), joined(t, func(m object) { m["joined"].(object)["spectrum"] = shares(160, 3, 1./160) })} {
-		got, err := Refit(before, Fit{Spectrum: want})
-		must.Do(t, err)
-		if diff := cmp.Diff(want, parsed(t, got).Spectrum()); diff != "" {
-			t.Errorf("spectrum (-want +got):\n%s", diff)
-		}
-	}
-}
-
 // numbers returns a projection's values, none of them zero.
 func (p Projection) numbers() []float32 {
 	values := make([]float32, p.Rows*p.Cols)
@@ -237,23 +223,4 @@ func FuzzProjection(f *testing.F) {
 			t.Error("written again it differs")
 		}
 	})
-}
-
-func TestRefitProjectionChangesItsHashOnly(t *testing.T) {
-	t.Parallel()
-	p := Projection{Rows: 160, Cols: 320}
-	file := p.Encode(p.numbers())
-	before := joined(t, asIs)
-	got, err := RefitProjection(before, file)
-	must.Do(t, err)
-	sum := sha256.Sum256(file)
-	if want := bytes.Replace(before, []byte(projectionSHA), []byte(hex.EncodeToString(sum[:])), 1); !bytes.Equal(got, want) {
-		t.Errorf("the manifest is\n%s\nwant\n%s", got, want)
-	}
-	if _, err := RefitProjection(before, file[:len(file)-4]); !errors.Is(err, ErrProjection) {
-		t.Errorf("a file of another size: %v", err)
-	}
-	if _, err := RefitProjection(Default(), file); !errors.Is(err, ErrManifest) {
-		t.Errorf("a pack with one embedder: %v", err)
-	}
 }

@@ -82,7 +82,7 @@ func Builtin(name string) (manifest []byte, ok bool) {
 }
 
 // BuiltinFiles returns the files of a pack of Names that this package has beside the manifest, by
-// their names in the pack. "facet models project" makes them.
+// their names in the pack. "facet-lab calibrate --projection" makes them.
 func BuiltinFiles(name string) map[string][]byte {
 	if name != AccuratePack {
 		return nil

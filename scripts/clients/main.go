@@ -1,7 +1,7 @@
 // Command clients packs the clients for other projects. The Go module goes into
-// DIR/go, a folder that GOPROXY=file://DIR/go reads; the Python client into DIR as a
-// wheel, and the JavaScript client as an archive that npm installs. All have the
-// version of clients/python/pyproject.toml.
+// DIR/go, a folder that GOPROXY=file://DIR/go reads; the Python client and facet-lab
+// into DIR as wheels, and the JavaScript client as an archive that npm installs. All
+// have the version of clients/python/pyproject.toml.
 //
 //	go run ./scripts/clients -to dist
 //
@@ -25,6 +25,7 @@ import (
 const (
 	goFolder     = "clients/go"
 	pythonFolder = "clients/python"
+	labFolder    = "clients/lab"
 	jsFolder     = "clients/js"
 )
 
@@ -44,26 +45,38 @@ func main() {
 }
 
 func pack(o options) error {
-	project, err := os.ReadFile(filepath.Join(pythonFolder, "pyproject.toml"))
+	version, err := versionOf(pythonFolder)
 	if err != nil {
 		return fmt.Errorf("%w: run this in the repository's root", err)
 	}
-	version := regexp.MustCompile(`(?m)^version = "(\d+\.\d+\.\d+)"$`).FindSubmatch(project)
-	if version == nil {
-		return errors.New("pyproject.toml states no version")
+	if lab, err := versionOf(labFolder); err != nil || lab != version {
+		return fmt.Errorf("%s has version %q, want %s: %w", labFolder, lab, version, err)
 	}
-	if err := packGo(filepath.Join(o.to, "go"), "v"+string(version[1])); err != nil {
+	if err := packGo(filepath.Join(o.to, "go"), "v"+version); err != nil {
 		return fmt.Errorf("pack the Go client: %w", err)
 	}
 	if o.npm != "" {
-		if err := packJS(o, string(version[1])); err != nil {
+		if err := packJS(o, version); err != nil {
 			return fmt.Errorf("pack the JavaScript client: %w", err)
 		}
 	}
 	if o.python == "" {
 		return nil
 	}
-	return packPython(o)
+	return errors.Join(packPython(o, pythonFolder), packPython(o, labFolder))
+}
+
+// versionOf returns the version in a folder's pyproject.toml.
+func versionOf(folder string) (string, error) {
+	project, err := os.ReadFile(filepath.Join(folder, "pyproject.toml"))
+	if err != nil {
+		return "", err
+	}
+	version := regexp.MustCompile(`(?m)^version = "(\d+\.\d+\.\d+)"$`).FindSubmatch(project)
+	if version == nil {
+		return "", fmt.Errorf("%s/pyproject.toml states no version", folder)
+	}
+	return string(version[1]), nil
 }
 
 // packGo writes the files of a module proxy: list, and VERSION.info, .mod and .zip.
@@ -145,21 +158,21 @@ func write(archive *zip.Writer, name string, data []byte) error {
 	return err
 }
 
-// packPython builds the wheel from a copy, since setuptools leaves files beside the
+// packPython builds the wheel of a folder from a copy, since setuptools leaves files beside the
 // source.
-func packPython(o options) error {
+func packPython(o options, folder string) error {
 	dir, err := os.MkdirTemp("", "facet-wheel-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, os.DirFS(pythonFolder)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
 		return err
 	}
 	cmd := exec.Command(o.python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check",
 		"--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", o.to, dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the wheel: %w (\"make venv\" installs what it needs)\n%s", err, out)
+		return fmt.Errorf("build the wheel of %s: %w (\"make venv\" installs what it needs)\n%s", folder, err, out)
 	}
 	return nil
 }

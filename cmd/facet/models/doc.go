@@ -1,4 +1,4 @@
-// Package models is `facet models`: it lists, describes and checks model packs, and
-// fits the calibration of their scores to photographs. The commands that measure
-// open the face engine on a pack.
+// Package models is `facet models`: it lists, describes and checks model packs, and writes what they
+// measure on photographs to a file for facet-lab (clients/lab). The commands that measure open the face
+// engine on a pack.
 package models

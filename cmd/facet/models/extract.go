@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,9 @@ import (
 
 // labVersion is the version of the file that Extract writes (docs/formats/lab.md).
 const labVersion = 1
+
+// manifestBytesMax is the most bytes of a manifest.
+const manifestBytesMax = 1 << 20
 
 // Kinds of detections that are no upright face of a photograph or a spoilt copy.
 const (
@@ -50,10 +54,10 @@ type lab struct {
 	faces    string
 	folder   *photos.Folder
 	reducer  reducer
-	served   *photos.Extracted
+	served   []photos.Taken
 	// fit and seen are nil with OnlyRates. fit has the faces that the models find without the
 	// evidence of the manifest.
-	fit  *photos.Extracted
+	fit  []photos.Taken
 	seen *specimens
 }
 
@@ -109,9 +113,12 @@ func (x Extraction) vacant() error {
 	return nil
 }
 
+// unfit takes out of a manifest what a calibration fits, so that a fit does not depend on an earlier one.
+func unfit(m *models.Manifest) { m.Detector.MinNorm, m.OwnEvidence = 0, nil }
+
 // run calls do with an engine whose templates have the values of both embedders, if there are two.
 func (x Extraction) run(change func(*models.Manifest), do func(*engine.Engine) error) error {
-	e, _, err := x.openToFit(change)
+	e, err := x.openToFit(change)
 	if err != nil {
 		return err
 	}
@@ -210,34 +217,30 @@ func (l *lab) write(out io.Writer) error {
 	return w.Close()
 }
 
-// templatesOf returns the templates of all faces, also of poor ones.
-func templatesOf(x *photos.Extracted) []engine.Template {
-	list := make([]engine.Template, len(x.Taken))
-	for i, t := range x.Taken {
-		list[i] = t.Face.Template
+// templatesOf returns the templates of all faces.
+func templatesOf(list []photos.Taken) []engine.Template {
+	templates := make([]engine.Template, len(list))
+	for i, t := range list {
+		templates[i] = t.Face.Template
 	}
-	return list
+	return templates
 }
 
-// outcomes returns what became of each photograph. The file does not judge how good a face is.
-func outcomes(x *photos.Extracted) []string {
-	list := make([]string, len(x.Taken))
-	for i, t := range x.Taken {
-		if t.Outcome == photos.Poor {
-			t.Outcome = photos.Acquired
-		}
-		list[i] = string(t.Outcome)
+func outcomes(list []photos.Taken) []string {
+	texts := make([]string, len(list))
+	for i, t := range list {
+		texts[i] = string(t.Outcome)
 	}
-	return list
+	return texts
 }
 
 // writeTaken writes what the pack measured of each photograph.
 func (l *lab) writeTaken(w *npz.Writer) {
-	n := len(l.served.Taken)
+	n := len(l.served)
 	chosen, aside, quality := make([]bool, n), make([]bool, n), make([]float32, n)
 	defects, features := make([]string, n), make([]float64, 0, n*len(engine.Features{}))
-	for i := range l.served.Taken {
-		t := &l.served.Taken[i]
+	for i := range l.served {
+		t := &l.served[i]
 		chosen[i], aside[i], quality[i] = t.Chosen, t.Aside, t.Face.Attributes.Quality
 		features = append(features, t.Face.Features[:]...)
 		var list []string
@@ -259,10 +262,10 @@ func (l *lab) writeSeen(w *npz.Writer) {
 	var seen []specimen
 	seen = append(seen, l.seen.faces...)
 	for _, s := range l.seen.turned {
-		seen = append(seen, specimen{Sighting: s, kind: kindTurned, photo: none})
+		seen = append(seen, specimen{Sighting: s, kind: kindTurned, photo: -1})
 	}
 	for _, s := range l.seen.shuffled {
-		seen = append(seen, specimen{Sighting: s, kind: kindShuffled, photo: none})
+		seen = append(seen, specimen{Sighting: s, kind: kindShuffled, photo: -1})
 	}
 	n := len(seen)
 	photo, kinds, templates := make([]int32, n), make([]string, n), make([]engine.Template, n)
@@ -281,6 +284,35 @@ func (l *lab) writeSeen(w *npz.Writer) {
 	npz.Put(w, "seen_looks", looks, n, 2)
 	npz.Put(w, "seen_upright", upright, n, 4)
 	npz.Put(w, "seen_feature", features, n, len(engine.Features{}))
+}
+
+// unit divides a template by its length.
+func unit(t engine.Template) engine.Template {
+	var sum float64
+	for _, v := range t {
+		sum += float64(v) * float64(v)
+	}
+	for i, v := range t {
+		t[i] = float32(float64(v) / math.Sqrt(sum))
+	}
+	return t
+}
+
+// readBounded reads a manifest.
+func readBounded(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, manifestBytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > manifestBytesMax {
+		return nil, errors.New("the file is too large for a manifest")
+	}
+	return data, nil
 }
 
 // save writes the file, which only its owner may read, under another name and renames it.
@@ -302,9 +334,12 @@ func (x Extraction) save(write func(io.Writer) error) error {
 
 // print prints what was written, and what to take care of.
 func (x Extraction) print(l *lab) error {
-	list := l.served
+	n := make(map[photos.Outcome]int)
+	for _, t := range l.served {
+		n[t.Outcome]++
+	}
 	fmt.Fprintf(x.Out, "%d photographs of %d persons: %d with a face, %d without one, %d no image, %d with several faces\n",
-		len(list.Taken), len(l.folder.Persons), len(list.Taken)-list.Faceless-list.Unreadable-list.Several, list.Faceless, list.Unreadable, list.Several)
+		len(l.served), len(l.folder.Persons), n[photos.Acquired], n[photos.Faceless], n[photos.Unreadable], n[photos.Several])
 	if l.seen != nil {
 		fmt.Fprintf(x.Out, "for calibrate: %d faces and spoilt copies, %d detections of the wrong way up, %d on shuffled copies\n",
 			len(l.seen.faces), len(l.seen.turned), len(l.seen.shuffled))

@@ -23,9 +23,18 @@ import (
 // photoDir is a folder with two photographs of one person, one of another, one of a cup, and no image.
 func photoDir(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Dir(filepath.Dir(sampleFolder(t).Photos[0].File))
-	for name, data := range map[string][]byte{"cup.png": enginetest.Photo(t, "scikit-image/coffee.png"), "none.jpg": []byte("none")} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, "Obama", name), data, 0o600))
+	dir := t.TempDir()
+	for who, list := range map[string]map[string][]byte{
+		"Biden": {"a.jpg": enginetest.Photo(t, "face_recognition/biden.jpg")},
+		"Obama": {
+			"a.jpg": enginetest.Photo(t, enginetest.Obama[1]), "b.jpg": enginetest.Photo(t, enginetest.Obama[2]),
+			"cup.png": enginetest.Photo(t, "scikit-image/coffee.png"), "none.jpg": []byte("none"),
+		},
+	} {
+		must.Do(t, os.MkdirAll(filepath.Join(dir, who), 0o700))
+		for name, data := range list {
+			must.Do(t, os.WriteFile(filepath.Join(dir, who, name), data, 0o600))
+		}
 	}
 	return dir
 }
@@ -171,8 +180,8 @@ func TestExtractKeepsBothEmbedders(t *testing.T) {
 	must.Do(t, err)
 	of, err := photos.Extract(t.Context(), e, folder.Photos, photos.Choice{Middle: true}, nil)
 	must.Do(t, err)
-	for i, want := range of.Templates {
-		if want != nil && score.Dot(got["template"].row(i, 160), want) < .999999 {
+	for i, of := range of {
+		if want := of.Face.Template; want != nil && score.Dot(got["template"].row(i, 160), want) < .999999 {
 			t.Errorf("template %d differs from the service's", i)
 		}
 	}

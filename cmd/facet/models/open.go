@@ -50,30 +50,22 @@ func (s Source) Read() (*models.Pack, error) {
 	return Read(dir)
 }
 
-// OpenToFit is Open without what CrossFitted fits: the templates of a pack with two embedders have
-// the values of both (models.OpenWhole). It returns the size of the projection that reduces them,
-// nil for a pack with one embedder.
-func (s Source) OpenToFit() (e *engine.Engine, size *models.Projection, err error) {
-	return s.openToFit(func(*models.Manifest) {})
-}
-
-// openToFit is OpenToFit with a change of the pack's manifest.
-func (s Source) openToFit(change func(m *models.Manifest)) (e *engine.Engine, size *models.Projection, err error) {
+// openToFit opens the face engine with a change of the pack's manifest. The templates of a pack with two
+// embedders have the values of both (models.OpenWhole).
+func (s Source) openToFit(change func(m *models.Manifest)) (*engine.Engine, error) {
 	pack, err := s.Read()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if pack.Manifest.Joined == nil {
-		e, err = s.open(change)
-		return e, nil, err
+		return s.open(change)
 	}
 	whole, err := models.OpenWhole(pack.Dir())
 	if err != nil {
-		return nil, nil, packError(pack.Dir(), err)
+		return nil, packError(pack.Dir(), err)
 	}
 	change(whole.Manifest)
-	e, err = s.start(pack.Dir(), whole)
-	return e, &pack.Manifest.Joined.Projection, err
+	return s.start(pack.Dir(), whole)
 }
 
 // start starts an engine with the pack of dir.

@@ -22,10 +22,8 @@ const (
 	specimensEach   = 4    // of one person
 	specimenCopies  = 2
 	specimensTurned = 700 // photographs that are turned as well
-	matesMax        = 10
 	sameFace        = .98 // cosine of two templates of one face in one photograph
 	specimenSeed    = 29794
-	specimensMin    = 50 // faces for a fit
 	asPhotographed  = "as photographed"
 )
 
@@ -34,24 +32,10 @@ var wrongWays = []float64{math.Pi / 2, -math.Pi / 2, math.Pi}
 // specimen is a face of a person on a photograph or on a copy.
 type specimen struct {
 	engine.Sighting
-	person int
 	// kind says how the photograph was spoilt, or asPhotographed.
 	kind string
-	// mates are the person's faces on other photographs.
-	mates []engine.Template
 	// photo is the index of the photograph.
 	photo int
-}
-
-// reach returns the share of comparisons with the mates whose cosine is at least that.
-func (s *specimen) reach(cosine float64) float64 {
-	n := 0
-	for _, m := range s.mates {
-		if float64(score.Dot(s.Template, m)) >= cosine {
-			n++
-		}
-	}
-	return float64(n) / float64(len(s.mates))
 }
 
 // specimens are all sightings that the fits start from.
@@ -60,32 +44,21 @@ type specimens struct {
 	// turned are detections of photographs that lie on a side or upside down, shuffled those of
 	// photographs whose blocks are shuffled.
 	turned, shuffled []engine.Sighting
-	// pairs is the number of comparisons of the faces with their mates.
-	pairs int
-}
-
-// photographs returns how many faces are as photographed.
-func (s *specimens) photographs() (n int) {
-	for _, f := range s.faces {
-		if f.kind == asPhotographed {
-			n++
-		}
-	}
-	return n
 }
 
 // choose returns the places of the photographs to take, of persons of whom there are others.
-func choose(x *photos.Extracted) []int {
+func choose(list []photos.Photo, faces []photos.Taken) []int {
 	of := make(map[int][]int)
 	var persons []int
-	for i, s := range x.Samples {
-		if !s.Acquired {
+	for i, f := range faces {
+		if f.Outcome != photos.Acquired {
 			continue
 		}
-		if of[s.Person] == nil {
-			persons = append(persons, s.Person)
+		person := list[i].Person
+		if of[person] == nil {
+			persons = append(persons, person)
 		}
-		of[s.Person] = append(of[s.Person], i)
+		of[person] = append(of[person], i)
 	}
 	r := rand.New(rand.NewPCG(specimenSeed, 0))
 	r.Shuffle(len(persons), func(i, j int) { persons[i], persons[j] = persons[j], persons[i] })
@@ -101,31 +74,13 @@ func choose(x *photos.Extracted) []int {
 	return all[:min(len(all), specimensMax)]
 }
 
-// matesOf returns the templates of the person of photograph i on other photographs.
-func matesOf(x *photos.Extracted) func(i int) []engine.Template {
-	of := make(map[int][]int)
-	for i, s := range x.Samples {
-		if s.Acquired {
-			of[s.Person] = append(of[s.Person], i)
-		}
-	}
-	return func(i int) (mates []engine.Template) {
-		for _, j := range of[x.Samples[i].Person] {
-			if j != i && len(mates) < matesMax {
-				mates = append(mates, x.Templates[j])
-			}
-		}
-		return mates
-	}
-}
-
-// measure takes the specimens from the photographs, which x has the faces of.
-func measure(ctx context.Context, e *engine.Engine, list []photos.Photo, x *photos.Extracted, screen *os.File) (*specimens, error) {
-	chosen, mates := choose(x), matesOf(x)
+// measure takes the specimens from the photographs, which have these faces.
+func measure(ctx context.Context, e *engine.Engine, list []photos.Photo, faces []photos.Taken, screen *os.File) (*specimens, error) {
+	chosen := choose(list, faces)
 	parts := make([]specimens, len(chosen)) // each by one goroutine, joined in order
 	err := photos.Each(ctx, len(chosen), screen, func(ctx context.Context, n int) error {
 		i := chosen[n]
-		one := source{e: e, place: n, photo: i, face: x.Templates[i], person: x.Samples[i].Person, mates: mates(i)}
+		one := source{e: e, place: n, photo: i, face: faces[i].Face.Template}
 		if err := one.take(ctx, list[i], &parts[n]); err != nil {
 			return fmt.Errorf("measure %s: %w", list[i].Name, err)
 		}
@@ -140,20 +95,15 @@ func measure(ctx context.Context, e *engine.Engine, list []photos.Photo, x *phot
 		all.turned = append(all.turned, p.turned...)
 		all.shuffled = append(all.shuffled, p.shuffled...)
 	}
-	for _, f := range all.faces {
-		all.pairs += len(f.mates)
-	}
 	return all, nil
 }
 
 // source is a photograph that specimens are taken from.
 type source struct {
-	e      *engine.Engine
-	place  int // among those chosen
-	photo  int // its index
-	face   engine.Template
-	person int
-	mates  []engine.Template
+	e     *engine.Engine
+	place int // among those chosen
+	photo int // its index
+	face  engine.Template
 }
 
 // take puts the specimens of the photograph into out: the face, spoilt copies of it, and what the
@@ -171,7 +121,7 @@ func (s *source) take(ctx context.Context, photo photos.Photo, out *specimens) e
 	if own == nil {
 		return nil // the photograph lies on a side
 	}
-	out.faces = append(out.faces, specimen{*own, s.person, asPhotographed, s.mates, s.photo})
+	out.faces = append(out.faces, specimen{*own, asPhotographed, s.photo})
 	im, err := imaging.Decode(data)
 	if err != nil {
 		return fmt.Errorf("%w: %w", engine.ErrImage, err)
@@ -185,7 +135,7 @@ func (s *source) take(ctx context.Context, photo photos.Photo, out *specimens) e
 			return err
 		}
 		if face := middle(seen, spoilt.Width); face != nil {
-			out.faces = append(out.faces, specimen{*face, s.person, kind.name, s.mates, s.photo})
+			out.faces = append(out.faces, specimen{*face, kind.name, s.photo})
 		}
 	}
 	if out.shuffled, err = s.sightings(ctx, scrambled(copyOf(im, own), r)); err != nil {

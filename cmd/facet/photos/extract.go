@@ -8,38 +8,17 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"slices"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"facet/engine"
-	"facet/engine/accuracy"
 	"facet/engine/imaging"
 	"facet/engine/portrait"
 )
 
-// Extracted contains the results of the engine, in the order of the photographs.
-type Extracted struct {
-	Samples []accuracy.Sample
-	// Templates has nil for a photograph that was not acquired.
-	Templates []engine.Template
-	// Faceless counts the photographs without a face, Unreadable the files that are no
-	// image, Poor the photographs with a quality below the least or a defect, and Several those of
-	// several faces none of which is taken.
-	Faceless, Unreadable, Poor, Several int
-	// Chosen counts the photographs of several faces one of which was taken, and Aside those
-	// on which another face than the taken one is nearer to the middle.
-	Chosen, Aside int
-	// Taken has what became of each photograph.
-	Taken []Taken
-}
-
 // Taken is the outcome of a photograph, with its face.
 type Taken struct {
 	Outcome Outcome
-	// Face is the face that was taken, also if it is Poor.
+	// Face is the face that was taken, if one was acquired.
 	Face engine.Face
 	// Chosen reports whether the face is one of several, and Aside whether another one is nearer to
 	// the middle.
@@ -55,7 +34,6 @@ const (
 	Faceless   Outcome = "no face"
 	Unreadable Outcome = "no image"
 	Several    Outcome = "several faces"
-	Poor       Outcome = "poor"
 )
 
 // The values of --faces: the face nearest to the middle, and the rules of the service.
@@ -84,101 +62,26 @@ type Choice struct {
 	// photograph too. Otherwise Rule decides, as in the service.
 	Middle bool
 	Rule   portrait.Rule
-	// QualityMin is the least quality of a face, 0 to 1. By a rule of the service it is that of
-	// each person's first photograph, which is enrolled; the others are probes.
-	QualityMin float64
 }
 
-// qualityMin returns the least quality of the photograph i.
-func (c Choice) qualityMin(photos []Photo, i int) float64 {
-	if !c.Middle && !first(photos, i) {
-		return portrait.ProbeQualityMin
-	}
-	return c.QualityMin
-}
-
-// poor reports whether the service would refuse the photograph's face for its quality or, in an
-// enrolment, for a defect.
-func (c Choice) poor(face *engine.Face, photos []Photo, i int) bool {
-	if float64(face.Attributes.Quality) < c.qualityMin(photos, i) {
-		return true
-	}
-	return !c.Middle && first(photos, i) && len(face.Defects) > 0
-}
-
-// first reports whether the photograph i is its person's first.
-func first(photos []Photo, i int) bool {
-	return i == 0 || photos[i-1].Person != photos[i].Person
-}
-
-// Failed returns the number of photographs that were not acquired.
-func (x *Extracted) Failed() int { return x.Faceless + x.Unreadable + x.Poor + x.Several }
-
-// Extract extracts the face that c takes of every photograph. It does not acquire a
-// photograph without a face, one that is no image, one of several faces none of which c
-// takes, and one whose face is too poor. If screen is a terminal it shows the progress;
-// screen may be nil.
-func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, screen *os.File) (*Extracted, error) {
-	x := &Extracted{
-		Samples: make([]accuracy.Sample, len(photos)), Templates: make([]engine.Template, len(photos)),
-		Taken: make([]Taken, len(photos)),
-	}
-	show := NewProgress(screen, len(photos))
-	var next atomic.Int64
-	workers, ctx := errgroup.WithContext(ctx)
-	for range min(runtime.GOMAXPROCS(0), workersMax) {
-		workers.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(photos) {
-					return nil
-				}
-				var err error
-				if x.Taken[i], err = c.take(ctx, e, photos, i); err != nil {
-					return err
-				}
-				show.Add()
-			}
-		})
-	}
-	err := workers.Wait()
-	show.Close()
+// Extract extracts the face that c takes of every photograph, and returns them in the order of the
+// photographs, whatever their quality. If screen is a terminal it shows the progress; screen may be
+// nil.
+func Extract(ctx context.Context, e *engine.Engine, photos []Photo, c Choice, screen *os.File) ([]Taken, error) {
+	list := make([]Taken, len(photos))
+	err := Each(ctx, len(photos), screen, func(ctx context.Context, i int) (err error) {
+		list[i], err = c.take(ctx, e, photos[i].File)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w", err)
 	}
-	for i, taken := range x.Taken {
-		x.Samples[i].Person = photos[i].Person
-		x.count(i, taken)
-	}
-	return x, nil
+	return list, nil
 }
 
-// count counts what became of the photograph i.
-func (x *Extracted) count(i int, taken Taken) {
-	switch taken.Outcome {
-	case Faceless:
-		x.Faceless++
-	case Unreadable:
-		x.Unreadable++
-	case Several:
-		x.Several++
-	case Poor:
-		x.Poor++
-	case Acquired:
-		x.Samples[i].Acquired, x.Samples[i].Quality = true, taken.Face.Attributes.Quality
-		x.Templates[i] = taken.Face.Template
-	}
-	if taken.Chosen {
-		x.Chosen++
-	}
-	if taken.Aside {
-		x.Aside++
-	}
-}
-
-// take returns what becomes of the photograph i.
-func (c Choice) take(ctx context.Context, e *engine.Engine, photos []Photo, i int) (Taken, error) {
-	taken, err := c.face(ctx, e, photos[i].File)
+// take returns what becomes of a photograph.
+func (c Choice) take(ctx context.Context, e *engine.Engine, file string) (Taken, error) {
+	taken, err := c.face(ctx, e, file)
 	switch {
 	case errors.Is(err, errFaceless):
 		return Taken{Outcome: Faceless}, nil
@@ -186,14 +89,9 @@ func (c Choice) take(ctx context.Context, e *engine.Engine, photos []Photo, i in
 		return Taken{Outcome: Unreadable}, nil
 	case errors.Is(err, portrait.ErrSeveral):
 		return Taken{Outcome: Several}, nil
-	case err != nil:
-		return Taken{}, err
-	case c.poor(&taken.Face, photos, i):
-		taken.Outcome = Poor
-	default:
-		taken.Outcome = Acquired
 	}
-	return taken, nil
+	taken.Outcome = Acquired
+	return taken, err
 }
 
 var errFaceless = errors.New("there is no face on the photograph")

@@ -9,13 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"facet/engine/accuracy"
 )
 
 // Bounds on a folder of photographs.
 const (
-	photosMax     = accuracy.SamplesMax
+	photosMax     = 100_000
 	photoBytesMax = 32 << 20
 )
 
@@ -79,53 +77,4 @@ func Read(ctx context.Context, dir string) (*Folder, error) {
 		return nil, fmt.Errorf("there is no photograph in %s: it must hold a folder of photographs for each person", dir)
 	}
 	return f, nil
-}
-
-// Resolve returns the indices of the pairs' photographs, NAME/NAME_0001.jpg for
-// number 1.
-func (f *Folder) Resolve(pairs []accuracy.Pair) ([][2]int, error) {
-	type key struct{ person, name string }
-	places := make(map[key]int, len(f.Photos))
-	for i, p := range f.Photos {
-		places[key{f.Persons[p.Person], p.Name}] = i
-	}
-	out := make([][2]int, len(pairs))
-	for i, p := range pairs {
-		for j, of := range []accuracy.Photo{p.A, p.B} {
-			place, ok := places[key{of.Person, fmt.Sprintf("%s_%04d", of.Person, of.Number)}]
-			if !ok {
-				return nil, fmt.Errorf("the list of pairs names photograph %d of %q, which is not in the folder", of.Number, of.Person)
-			}
-			out[i][j] = place
-		}
-	}
-	return out, nil
-}
-
-// Keep removes all photographs except those at the indices, and adjusts the
-// indices.
-func (f *Folder) Keep(pairs [][2]int) {
-	wanted := make([]bool, len(f.Photos))
-	for _, p := range pairs {
-		wanted[p[0]], wanted[p[1]] = true, true
-	}
-	place := make([]int, len(f.Photos))
-	left := new(Folder)
-	last := -1
-	for i, p := range f.Photos {
-		if !wanted[i] {
-			continue
-		}
-		if p.Person != last {
-			last = p.Person
-			left.Persons = append(left.Persons, f.Persons[p.Person])
-		}
-		place[i] = len(left.Photos)
-		p.Person = len(left.Persons) - 1
-		left.Photos = append(left.Photos, p)
-	}
-	*f = *left
-	for i := range pairs {
-		pairs[i] = [2]int{place[pairs[i][0]], place[pairs[i][1]]}
-	}
 }

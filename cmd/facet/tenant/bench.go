@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -18,7 +19,6 @@ import (
 	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/photos"
-	"facet/engine/accuracy"
 )
 
 // serviceRates are the rates of persons who send their first photograph to be enrolled and search
@@ -30,15 +30,44 @@ type serviceRates struct {
 	MinimumQuality float64 `json:"faceMinimumQualityScore"`
 	// NotEnrolled is the share of first photographs that are refused, NotSearched that of all
 	// others. The maps count them by the error's type.
-	NotEnrolled    accuracy.Rate    `json:"failureToEnrol"`
+	NotEnrolled    share            `json:"failureToEnrol"`
 	NotEnrolledFor map[string]int64 `json:"failureToEnrolFor"`
-	NotSearched    accuracy.Rate    `json:"failureToSearch"`
+	NotSearched    share            `json:"failureToSearch"`
 	NotSearchedFor map[string]int64 `json:"failureToSearchFor"`
 	// Rank1 is the share of searches whose first candidate is the person, and Found of those
 	// with the default threshold or more; Wrong has somebody else first, at that threshold.
-	Rank1 accuracy.Rate `json:"rank1"`
-	Found accuracy.Rate `json:"found"`
-	Wrong accuracy.Rate `json:"somebodyElse"`
+	Rank1 share `json:"rank1"`
+	Found share `json:"found"`
+	Wrong share `json:"somebodyElse"`
+}
+
+// share is a share of events among trials, with its 95 % score interval (Wilson 1927).
+type share struct {
+	Value    float64  `json:"value"`
+	Events   int64    `json:"events,omitzero"`
+	Trials   int64    `json:"trials,omitzero"`
+	Interval interval `json:"interval95"`
+}
+
+type interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// shareOf returns a share; 0, with the interval 0 to 1, without trials.
+func shareOf(events, trials int64) share {
+	if trials == 0 {
+		return share{Interval: interval{0, 1}}
+	}
+	const z = 1.959963984540054
+	p, n := float64(events)/float64(trials), float64(trials)
+	middle, half := (p+z*z/(2*n))/(1+z*z/n), z/(1+z*z/n)*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return share{p, events, trials, interval{max(0, middle-half), min(1, middle+half)}}
+}
+
+// String returns the share and its interval in percent.
+func (s share) String() string {
+	return fmt.Sprintf("%.2f %% [%.2f–%.2f]", 100*s.Value, 100*s.Interval.Low, 100*s.Interval.High)
 }
 
 // benchAtOnce is how many requests a measurement has under way.
@@ -195,11 +224,6 @@ func count(refusals map[string]int64, err error) error {
 }
 
 func (b *serviceBench) rates(app client.NewApplication, searches int64) serviceRates {
-	share := func(events, trials int64) accuracy.Rate {
-		r, in := accuracy.Share(events, trials), accuracy.Wilson(events, trials)
-		r.Interval = &in
-		return r
-	}
 	sum := func(refusals map[string]int64) (n int64) {
 		for _, k := range refusals {
 			n += k
@@ -208,15 +232,15 @@ func (b *serviceBench) rates(app client.NewApplication, searches int64) serviceR
 	}
 	return serviceRates{
 		Persons: len(b.folder.Persons), Photos: len(b.folder.Photos), MultipleFaces: app.MultipleFaces, MinimumQuality: app.FaceMinimumQualityScore,
-		NotEnrolled: share(sum(b.notEnrolled), int64(len(b.folder.Persons))), NotEnrolledFor: b.notEnrolled,
-		NotSearched: share(sum(b.notSearched), searches), NotSearchedFor: b.notSearched,
-		Rank1: share(b.rank1, searches), Found: share(b.found, searches), Wrong: share(b.wrong, searches),
+		NotEnrolled: shareOf(sum(b.notEnrolled), int64(len(b.folder.Persons))), NotEnrolledFor: b.notEnrolled,
+		NotSearched: shareOf(sum(b.notSearched), searches), NotSearchedFor: b.notSearched,
+		Rank1: shareOf(b.rank1, searches), Found: shareOf(b.found, searches), Wrong: shareOf(b.wrong, searches),
 	}
 }
 
 // text prints the rates for people, with 95 % intervals.
 func (r serviceRates) text(w io.Writer) error {
-	of := func(r accuracy.Rate, reasons map[string]int64) string {
+	of := func(r share, reasons map[string]int64) string {
 		parts := []string{fmt.Sprintf("%v, %d of %d", r, r.Events, r.Trials)}
 		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 			parts = append(parts, fmt.Sprintf("%s %d", reason, reasons[reason]))

@@ -420,7 +420,7 @@ export const texts = {
     chooseFolder: 'Choose a folder',
     folderHint: 'For example people/ann/1.jpg. Two photos or more of some persons, and one of many.',
     chosen: (/** @type {string} */ photos, /** @type {string} */ persons) => `${photos} photos of ${persons} persons`,
-    tooMany: (/** @type {string} */ most) => `At most ${most} photos. For more use facet bench accuracy.`,
+    tooMany: (/** @type {string} */ most) => `At most ${most} photos. For more use facet-lab.`,
     compare: 'Compare all',
     comparing: 'Comparing',
     stop: 'Stop',

@@ -48,7 +48,7 @@ def _page(document: dict[str, Any], curve: Curve) -> list[str]:
         parts += ["## The list of pairs", describe(listed) + ".", rate_table(listed).markdown()]
     parts += ["## Every photograph with every other one", describe(v) + ".", rate_table(v).markdown()]
     parts += ["![DET curve](pictures/det.svg)", "The lowest threshold whose FMR is at most", target_table(v).markdown()]
-    parts += [f"The pack says of its calibration:\n\n> {pack['calibration']}", "## Galleries"]
+    parts += [f"The pack says of its calibration:\n\n> {pack['calibration']}", "## Which threshold for a gallery of N"]
     parts += [
         "FPIR ≈ 1 − (1 − FMR)^N, the share of searches by people who are not enrolled that find somebody among N "
         f"persons. † More persons than were searched. ‡ The FMR rests on fewer than {EVENTS_MIN} false matches.",
