@@ -45,7 +45,7 @@ demo-office: setup venv build ## an office's week with 2,000 members, every numb
 ##@ Checks
 .PHONY: test race lint fuzz bench venv npm s3 emulated
 venv:
-	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt clients/lab/requirements.txt engine/imaging/testdata/judge/requirements.txt scripts/audit/requirements.txt
+	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt clients/lab/requirements.txt scripts/setup/requirements.txt engine/imaging/testdata/judge/requirements.txt scripts/audit/requirements.txt
 
 npm:
 	@scripts/npm.sh node/console/test && scripts/npm.sh clients/js
@@ -178,7 +178,7 @@ console-pictures: npm ## draw the pictures of docs/console.md anew (needs "make 
 # What prints tables of figures and goals. ARGS=-write keeps them in docs/benchmarks, too.
 BENCH := -tags hashicorpmetrics ./scripts/bench
 .PHONY: bench-engine
-bench-engine: setup build ## models, pipeline and HTTPS beside each other, with goals; the long run: ARGS='-parts memory'
+bench-engine: setup venv build ## models, pipeline and HTTPS beside each other, with goals; the long run: ARGS='-parts memory'
 	@$(GO) run $(BENCH) engine $(ARGS)
 
 .PHONY: bench-search

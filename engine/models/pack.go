@@ -43,6 +43,9 @@ var accurateManifest []byte
 //go:embed accurate.projection
 var accurateProjection []byte
 
+//go:embed default.basis
+var mobileBasis []byte
+
 // AccuratePack is the name of the pack with two embedders.
 const AccuratePack = "accurate"
 
@@ -81,13 +84,21 @@ func Builtin(name string) (manifest []byte, ok bool) {
 	return nil, false
 }
 
+// MobileBasis is the file of the basis into which mobile's embedder projects: the first 191 left
+// singular vectors of the published network's last layer, and what they lack of its bias. Its cosines
+// are those of the published 512 numbers to about 2e-5.
+const MobileBasis = "basis.f32"
+
 // BuiltinFiles returns the files of a pack of Names that this package has beside the manifest, by
-// their names in the pack. "facet-lab calibrate --projection" makes them.
+// their names in the pack. "facet-lab calibrate --projection" makes the projection.
 func BuiltinFiles(name string) map[string][]byte {
-	if name != AccuratePack {
-		return nil
+	switch name {
+	case AccuratePack:
+		return map[string][]byte{AccuratePack + ".projection": bytes.Clone(accurateProjection)}
+	case FolderMobile:
+		return map[string][]byte{MobileBasis: bytes.Clone(mobileBasis)}
 	}
-	return map[string][]byte{AccuratePack + ".projection": bytes.Clone(accurateProjection)}
+	return nil
 }
 
 // Pack is a pack with a valid manifest; Open has also checked its files. It holds no open file and

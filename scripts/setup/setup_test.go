@@ -274,13 +274,13 @@ func TestConversionNeedsItsSource(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := conversion{Kind: sface, From: "cache/w", Dim: 128, Model: pinned("packs/p/m", "model")}
+	c := conversion{Kind: sface, From: "cache/w", Model: pinned("packs/p/m", "model")}
 	s := &setup{assets: assets, conversions: []conversion{c}, copies: []copied{{From: "cache/w", result: pinned("packs/p/d", "x")}}, out: new(bytes.Buffer)}
 	todo, err := s.plan(t.Context())
 	if err != nil || len(todo.convert) != 1 || len(todo.copy) != 1 {
 		t.Fatalf("plan is %+v, error %v; want a conversion and a copy", todo, err)
 	}
-	if err := s.convert(todo.convert[0], t.TempDir()); err == nil || !strings.Contains(err.Error(), "sface") {
+	if err := s.convert(t.Context(), todo.convert[0], filepath.Join(assetsDir, "venv", "bin", "python"), t.TempDir()); err == nil || !strings.Contains(err.Error(), "convert cache/w") {
 		t.Errorf("made of no weights: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(assets, "packs")); !errors.Is(err, os.ErrNotExist) {

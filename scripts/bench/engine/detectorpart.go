@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -26,7 +27,6 @@ import (
 	"facet/engine/models"
 	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
-	"facet/scripts/setup/convert"
 )
 
 // The scenes of small faces: faces of the sample photos on a picture without one, in cells.
@@ -92,11 +92,13 @@ func (b *bench) detectorPart(ctx context.Context) error {
 
 // withYuNet opens the pack with YuNet as its detector, for an input of this size.
 func (b *bench) withYuNet(dir string, width, height int) (*engine.Engine, error) {
-	src, err := os.ReadFile(filepath.Join(b.files.Assets, "cache", "yunet_int8bq.onnx"))
-	if err != nil {
-		return nil, fmt.Errorf("%w: run make setup", err)
+	made := filepath.Join(dir, "yunet.onnx")
+	convert := exec.Command(filepath.Join(b.files.Assets, "venv", "bin", "python"), "scripts/setup/convert.py", "yunet",
+		filepath.Join(b.files.Assets, "cache", "yunet_int8bq.onnx"), made, strconv.Itoa(width), strconv.Itoa(height))
+	if out, err := convert.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: run make setup venv: %s", err, out)
 	}
-	network, err := convert.YuNet(src, width, height)
+	network, err := os.ReadFile(made)
 	if err != nil {
 		return nil, err
 	}
