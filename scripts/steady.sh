@@ -6,7 +6,7 @@
 #   -n RUNS   default 20
 #   -j LANES  runs beside each other, which are each other's load, default 1
 #   -b BUSY   busy processes beside them, default 8
-# Without a command it runs the packages that are not wholly in virtual time; "make test" is everything.
+# Without a command it runs the tests that are not in virtual time; "make test" is everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,9 +23,13 @@ while getopts n:j:b:h flag; do
 	esac
 done
 shift $((OPTIND - 1))
-packages=(./node ./node/httpapi ./cmd/facet ./raftfsm ./internal/e2e ./scripts/chaos)
-name=${*:-${packages[*]}}
-[[ $# -gt 0 ]] || set -- go test -count=1 -vet=off -tags hashicorpmetrics,stale -timeout 60m "${packages[@]}"
+name=${*:-tests that need the OS}
+if [[ $# == 0 ]]; then
+	mapfile -t files < <(git ls-files '*_real_test.go' && ls internal/e2e/*_test.go scripts/chaos/*_test.go)
+	mapfile -t packages < <(printf './%s\n' "${files[@]%/*}" | sort -u)
+	tests=$(grep -ho '^func Test[A-Za-z0-9_]*' "${files[@]}" | sed 's/func //' | grep -v '^TestMain$' | paste -sd '|')
+	set -- go test -count=1 -vet=off -tags hashicorpmetrics,stale -timeout 60m -run "^($tests)\$" "${packages[@]}"
+fi
 commit=$(git describe --always --dirty)
 outputs=$(mktemp -d)
 beside=()
