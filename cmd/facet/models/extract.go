@@ -21,9 +21,6 @@ import (
 // labVersion is the version of the file that Extract writes (docs/formats/lab.md).
 const labVersion = 1
 
-// manifestBytesMax is the most bytes of a manifest.
-const manifestBytesMax = 1 << 20
-
 // Kinds of detections that are no upright face of a photograph or a spoilt copy.
 const (
 	kindTurned   = "turned"
@@ -74,7 +71,7 @@ func (x Extraction) Extract(ctx context.Context) error {
 	if l.pack, err = x.Read(); err != nil {
 		return err
 	}
-	if l.manifest, err = readBounded(filepath.Join(l.pack.Dir(), models.ManifestName)); err != nil {
+	if l.manifest, err = os.ReadFile(filepath.Join(l.pack.Dir(), models.ManifestName)); err != nil { // Read has bounded it
 		return err
 	}
 	if l.reducer, err = x.reducer(l.pack); err != nil {
@@ -296,23 +293,6 @@ func unit(t engine.Template) engine.Template {
 		t[i] = float32(float64(v) / math.Sqrt(sum))
 	}
 	return t
-}
-
-// readBounded reads a manifest.
-func readBounded(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, manifestBytesMax+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > manifestBytesMax {
-		return nil, errors.New("the file is too large for a manifest")
-	}
-	return data, nil
 }
 
 // save writes the file, which only its owner may read, under another name and renames it.
