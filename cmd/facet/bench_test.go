@@ -14,18 +14,13 @@ func TestBadMeasurementsAreUsageErrors(t *testing.T) {
 			t.Errorf("facet %v ends with %d, want %d", args, got, want)
 		}
 	}
-	f(cli.ExitUsage, "bench", "accuracy")
-	f(cli.ExitUsage, "bench", "identify", "--images=x", "--quality-min=NaN")
-	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--quality-min=2")
-	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--plot=det.png")
-	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--report=accuracy.html")
-	f(cli.ExitUsage, "bench", "identify", "--images=x", "--faces=largest")
-	f(cli.ExitUsage, "bench", "accuracy", "--images=x", "--faces=refuse")
 	f(cli.ExitUsage, "bench", "service", "--faces=refuse")
-	f(cli.ExitUsage, "bench", "accuracy", "extra")
+	f(cli.ExitUsage, "bench", "service")
+	f(cli.ExitUsage, "bench", "accuracy")
 	f(cli.ExitUsage, "models", "info")
-	f(cli.ExitUsage, "models", "calibrate", "default")
-	f(cli.ExitFailed, "bench", "accuracy", "--images="+t.TempDir())
+	f(cli.ExitUsage, "models", "extract", "default")
+	f(cli.ExitUsage, "models", "extract", "default", "--images=x", "--out=y", "--faces=largest")
+	f(cli.ExitFailed, "models", "extract", "default", "--images="+t.TempDir(), "--out="+t.TempDir()+"/x.npz")
 	f(cli.ExitFailed, "models", "info", "none", "--packs="+t.TempDir())
 	f(cli.ExitFailed, "models", "verify", "--packs="+t.TempDir())
 }
