@@ -50,8 +50,9 @@ func TestRepairKeepsSoundSegments(t *testing.T) {
 				must.Do(t, m.Node.CutLog(1))
 			}
 		}
-		cluster.Stop(2)
-		folder := filepath.Join(cluster.Nodes[2].Config.Dir, "group-1")
+		victim := leaderOf(t, cluster, 1) // which has voted, for itself
+		cluster.Stop(victim)
+		folder := filepath.Join(cluster.Nodes[victim].Config.Dir, "group-1")
 		before := segmentsIn(t, folder)
 		if len(before) < 5 { // the operations are in two: the first two of eight were joined; the cluster's audit log has one, too
 			t.Fatalf("the replica has %d segments, want 5 or more", len(before))
@@ -68,9 +69,9 @@ func TestRepairKeepsSoundSegments(t *testing.T) {
 		b[300] ^= 1 // in a sealed face, or an operation
 		must.Do(t, os.WriteFile(path, b, 0o600))
 		damage(t, filepath.Join(folder, "raft.db"), "\x05x") // the candidate of its last vote
-		cluster.Restart(2)
+		cluster.Restart(victim)
 		cluster.WaitReady()
-		eventually(t, cluster.Nodes[2].Node, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
+		eventually(t, cluster.Nodes[victim].Node, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
 		repaired(t, cluster, 1)
 		after := segmentsIn(t, folder)
 		for name, old := range before {

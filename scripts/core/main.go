@@ -72,7 +72,7 @@ func measured(text string) (string, error) {
 	sum, all, title := 0, 0, ""
 	end := func() {
 		if sum > 0 {
-			fmt.Printf("%6d  %s\n", sum, title)
+			fmt.Fprintf(os.Stdout, "%6d  %s\n", sum, title)
 		}
 		sum = 0
 	}
@@ -95,6 +95,6 @@ func measured(text string) (string, error) {
 		out = append(out, line)
 	}
 	end()
-	fmt.Printf("%6d  all\n", all)
+	fmt.Fprintf(os.Stdout, "%6d  all\n", all)
 	return strings.Join(out, "\n"), errors.Join(errs...)
 }

@@ -53,7 +53,7 @@ func (p planter) run(ctx context.Context) error {
 		}
 		all = append(all, found...)
 	}
-	fmt.Printf("%d places in %d files; seed %d\n\n| fault | the world |\n|---|---|\n", len(all), len(files), p.seed)
+	fmt.Fprintf(os.Stdout, "%d places in %d files; seed %d\n\n| fault | the world |\n|---|---|\n", len(all), len(files), p.seed)
 	r := rand.New(rand.NewPCG(p.seed, 60))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	var next, done atomic.Int64
@@ -70,7 +70,7 @@ func (p planter) run(ctx context.Context) error {
 					return err
 				}
 				if built && int(done.Add(1)) <= p.faults {
-					fmt.Printf("| `%s:%d` %s | %s |\n", all[n].file, all[n].line, all[n].what, verdict)
+					fmt.Fprintf(os.Stdout, "| `%s:%d` %s | %s |\n", all[n].file, all[n].line, all[n].what, verdict)
 				}
 			}
 		})

@@ -281,6 +281,7 @@ func TestSFaceEqualsPublished(t *testing.T) {
 		t.Errorf("%d faces, difference %g; want 10 or more, 1e-5 or less", len(all), worst)
 	}
 }
+
 func engineOf(t *testing.T, p *models.Pack) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
