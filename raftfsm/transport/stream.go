@@ -127,6 +127,40 @@ func (s *streams) adopt(conn net.Conn, node id.Node) (net.Conn, error) {
 	return c, nil
 }
 
+// silenceMax is how long a member that has begun a message may send nothing.
+const silenceMax = 30 * time.Second
+
+// received is a stream that another member opened. raft's main goroutine reads snapshots from it, so a sender
+// that falls silent within a message would stop the group, until the system noticed that the link is gone.
+// Between two messages a stream may be idle. One goroutine at a time uses it.
+type received struct {
+	net.Conn
+	within, limited bool // a message; by a deadline
+}
+
+// Read reads a part of a message.
+func (c *received) Read(b []byte) (int, error) {
+	if c.within || c.limited {
+		var end time.Time
+		if c.within {
+			end = time.Now().Add(silenceMax)
+		}
+		if err := c.SetReadDeadline(end); err != nil {
+			return 0, err
+		}
+		c.limited = c.within
+	}
+	n, err := c.Conn.Read(b)
+	c.within = c.within || n > 0
+	return n, err
+}
+
+// Write answers a message.
+func (c *received) Write(b []byte) (int, error) {
+	c.within = false
+	return c.Conn.Write(b)
+}
+
 // Accept returns the next stream from another member.
 func (s *streams) Accept() (net.Conn, error) {
 	if err := s.enter(); err != nil {
@@ -141,7 +175,7 @@ func (s *streams) Accept() (net.Conn, error) {
 	if named, ok := conn.(interface{ Node() id.Node }); ok {
 		node = named.Node()
 	}
-	return s.adopt(conn, node)
+	return s.adopt(&received{Conn: conn}, node)
 }
 
 // Dial opens a stream to the member that target names.
