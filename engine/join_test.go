@@ -100,15 +100,6 @@ func mirrors(t *testing.T) *engine.Engine {
 	})
 }
 
-// opened returns an engine of a pack, closed when the test ends.
-func opened(t *testing.T, p *models.Pack) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	must.Do(t, err)
-	t.Cleanup(e.Close)
-	return e
-}
-
 // faceBy extracts the one face of a picture.
 func faceBy(t *testing.T, e *engine.Engine, im *image.RGBA) engine.Face {
 	t.Helper()
@@ -155,8 +146,8 @@ func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 		}
 	}
 	founding, _ := models.Builtin(models.FoundingPack)
-	alone := opened(t, enginetest.PackOf(t, founding, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs))
-	f(0, opened(t, twoEmbedders(t, asItIs)), alone, single(t)) // the second embedder reads the first one's crop
+	alone := enginetest.Of(t, enginetest.PackOf(t, founding, map[models.Role][]byte{models.RoleEmbedder: sface(t)}, asItIs))
+	f(0, enginetest.Of(t, twoEmbedders(t, asItIs)), alone, single(t)) // the second embedder reads the first one's crop
 	const by = 1.5
 	move := func(embedder any) {
 		for _, p := range embedder.(object)["points"].([]any) {
@@ -164,8 +155,8 @@ func TestJoinedTemplateContainsBothEmbedders(t *testing.T) {
 			p[0] = p[0].(float64) + by
 		}
 	}
-	f(by, opened(t, twins(t, whole, nil, func(m object) { move(m["joined"].(object)["embedder"]) })), single(t),
-		opened(t, enginetest.PackOf(t, models.Default(), nil, func(m object) { move(m["embedder"]) })))
+	f(by, enginetest.Of(t, twins(t, whole, nil, func(m object) { move(m["joined"].(object)["embedder"]) })), single(t),
+		enginetest.Of(t, enginetest.PackOf(t, models.Default(), nil, func(m object) { move(m["embedder"]) })))
 }
 
 // A face and its mirror image have one template if the embedders read both.
@@ -197,7 +188,7 @@ func TestProjectionReducesTemplate(t *testing.T) {
 		want[r] = 2*all.Template[r] - all.Template[300-r]
 		square += float64(want[r]) * float64(want[r])
 	}
-	got := faceBy(t, opened(t, twins(t, p, p.Encode(values), asItIs)), portrait(t))
+	got := faceBy(t, enginetest.Of(t, twins(t, p, p.Encode(values), asItIs)), portrait(t))
 	for i := range want {
 		if w := float64(want[i]) / math.Sqrt(square); math.Abs(float64(got.Template[i])-w) > 1e-6 {
 			t.Errorf("value %d is %v, want %v", i, got.Template[i], w)

@@ -64,9 +64,6 @@ func TestEmbedderInputFollowsManifest(t *testing.T) {
 		m["files"] = slices.DeleteFunc(files, func(f any) bool { return f.(object)["role"] == "basis" })
 		m["detector"].(object)["minNorm"] = 0
 	})
-	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	must.Do(t, err)
-	t.Cleanup(e.Close)
 	of := func(e *engine.Engine) engine.Face {
 		t.Helper()
 		faces, err := e.ExtractLarge(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), .35)
@@ -75,7 +72,7 @@ func TestEmbedderInputFollowsManifest(t *testing.T) {
 		}
 		return faces[0]
 	}
-	face := of(e)
+	face := of(enginetest.Of(t, p))
 	if len(face.Template) != 128 {
 		t.Fatalf("a template of %d numbers, want 128", len(face.Template))
 	}

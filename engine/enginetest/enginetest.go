@@ -112,7 +112,19 @@ func At(tb testing.TB, dir string) *engine.Engine {
 	if err != nil {
 		tb.Fatalf("%v: run make setup in the repository's root first", err)
 	}
-	e, err := engine.New(pack, engine.Config{Library: Library(tb)})
+	return of(tb, pack, engine.Config{})
+}
+
+// Of returns an engine of a pack with one worker, closed when the test ends.
+func Of(tb testing.TB, pack *models.Pack) *engine.Engine {
+	tb.Helper()
+	return of(tb, pack, engine.Config{Workers: 1})
+}
+
+func of(tb testing.TB, pack *models.Pack, cfg engine.Config) *engine.Engine {
+	tb.Helper()
+	cfg.Library = Library(tb)
+	e, err := engine.New(pack, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -123,13 +135,7 @@ func At(tb testing.TB, dir string) *engine.Engine {
 // New returns an engine of the test's own, closed when the test ends.
 func New(tb testing.TB, cfg engine.Config) *engine.Engine {
 	tb.Helper()
-	cfg.Library = Library(tb)
-	e, err := engine.New(Pack(tb), cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(e.Close)
-	return e
+	return of(tb, Pack(tb), cfg)
 }
 
 var shared struct {

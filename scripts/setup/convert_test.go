@@ -282,14 +282,6 @@ func TestSFaceEqualsPublished(t *testing.T) {
 	}
 }
 
-func engineOf(t *testing.T, p *models.Pack) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
-	must.Do(t, err)
-	t.Cleanup(e.Close)
-	return e
-}
-
 // A pack whose detector is YuNet finds the faces that the other detector finds, but for one.
 func TestYuNetFindsSampleFaces(t *testing.T) {
 	t.Parallel()
@@ -302,7 +294,7 @@ func TestYuNetFindsSampleFaces(t *testing.T) {
 		d["kind"], d["minScore"], d["minTileScore"] = models.KindYuNet, .6, .6
 		d["input"] = models.Input{Width: 320, Height: 256, Channels: models.BGR, Mean: []float32{0, 0, 0}, Scale: []float32{1, 1, 1}}
 	})
-	e := engineOf(t, pack)
+	e := enginetest.Of(t, pack)
 	all, missed := 0, 0
 	for name, count := range enginetest.Groups {
 		all += count

@@ -223,6 +223,8 @@ def test_list_of_pairs_is_decided_by_folds(tmp_path: Path, saved: Saved) -> None
         ("1 99999999\n", "at most 1000000"),
         ("1\np000 1\n", "line 2: it is not two numbers"),
         ("1\np000 1 ²\n", "line 2: it is not two numbers"),
+        ("1\np000 1 " + 5000 * "9" + "\n", "line 2: it is not two numbers"),
+        (5000 * "9" + "\n", "the first line is not the number"),
         ("1\np000 1 9\n", "line 2: there is no photograph 9 of 'p000'"),
         ("1\n../p 1 9\n", "line 2: there is no photograph 1 of '../p'"),
         ("1\np000 1 1\n", "line 2: it is a photograph with itself"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ._verify import Evidence
 
 _PAIRS_MAX = 1_000_000
 _BYTES_MAX = 64 << 20
+_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def read_pairs(file: Path, lab: Lab) -> Pairs:
 def _pair(fields: list[str], places: dict[tuple[str, str], int]) -> tuple[int, int]:
     if len(fields) == 3:
         fields = [fields[0], fields[1], fields[0], fields[2]]
-    if len(fields) != 4 or not (fields[1].isdecimal() and fields[3].isdecimal()):
+    if len(fields) != 4 or not (_NUMBER.fullmatch(fields[1]) and _NUMBER.fullmatch(fields[3])):
         raise LabError("it is not two numbers of photographs with one name or two")
     at = []
     for name, number in (fields[:2], fields[2:]):

@@ -66,5 +66,6 @@ def discard(file: Path, curve: list[dict[str, Any]]) -> None:
 
 
 def _save(figure: Figure, file: Path) -> None:
-    with matplotlib.rc_context({"svg.hashsalt": "facet", "svg.fonttype": "none"}):  # the same picture for the same numbers
+    # the same picture for the same numbers, and its texts as texts
+    with matplotlib.rc_context({"svg.hashsalt": "facet", "svg.fonttype": "none"}):
         figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else {})
