@@ -32,7 +32,7 @@ facet=${FACET:-$top/bin/facet}
 dir=${CLUSTER_DIR:-cluster-data}
 first_port=${CLUSTER_PORT:-7510}
 nodes_max=9
-patience=90     # seconds until something has failed
+patience=300     # seconds until something has failed
 first_group=61000 # as root, node K runs as this group + K: iptables tells nodes apart by it
 invitation=""   # process of an open invitation
 

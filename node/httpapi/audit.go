@@ -51,11 +51,12 @@ type trail struct {
 	signer    router.AccessKey // the key, once the signature is verified
 	source    []byte
 	found     []audit.Found
-	named     []id.Subject
-	salted    []audit.Subject // those of named that are looked up
+	named     []naming
+	salted    []audit.Subject // those that are named, with their salts
 	threshold int
 	limit     int
-	searched  bool // threshold and limit are set
+	searched  bool         // threshold and limit are set
+	photos    router.Probe // until they are hashed
 	probe     [sha256.Size]byte
 	how       router.Searched
 	quality   float32
@@ -68,8 +69,36 @@ type trail struct {
 	verdict entry.Verdict
 }
 
-// asks notes the threshold of a search and its limit.
-func (t *trail) asks(threshold, limit int) { t.threshold, t.limit, t.searched = threshold, limit, true }
+// naming is a subject whose salt is looked up for the record.
+type naming struct {
+	subject id.Subject
+	// known says that the enrolment guard found the subject, with score.
+	known bool
+	score int
+	// removed is an event that the request removed, or zero. A subject without another one is not named.
+	removed id.Event
+}
+
+// names notes subjects that the request names. Zero ones do not count.
+func (t *trail) names(subjects ...id.Subject) {
+	for _, s := range subjects {
+		if !s.IsZero() {
+			t.named = append(t.named, naming{subject: s})
+		}
+	}
+}
+
+// photo notes a probe of one photo, unless it could not be read.
+func (t *trail) photo(image []byte) {
+	if image != nil {
+		t.photos = router.Probe{image}
+	}
+}
+
+// asks notes the threshold of a search and its limit, unless neither was read.
+func (t *trail) asks(threshold, limit int) {
+	t.threshold, t.limit, t.searched = threshold, limit, threshold > 0 || limit > 0
+}
 
 // went notes how a search went, for a face with these attributes.
 func (t *trail) went(how router.Searched, face engine.Attributes) {
@@ -84,83 +113,46 @@ func salted(subject id.Subject, note *router.Note) audit.Subject {
 	return audit.Subject{ID: subject, Salt: note.Salt}
 }
 
-// found notes a subject that the answer names. note is the subject's, or nil.
-func (c *call) found(subject id.Subject, score int, note *router.Note) {
-	c.trail.found = append(c.trail.found, audit.Found{Subject: salted(subject, note), Score: score})
-}
-
-// name notes a subject that the request names. Before a write it looks up the salt, which may be gone
-// afterwards.
-func (c *call) name(ctx context.Context, subject id.Subject) error {
-	if !c.recorded() {
-		return nil
-	}
-	c.trail.named = append(c.trail.named, subject)
-	if !c.writes() {
-		return nil
-	}
-	return c.lookUp(ctx)
+// finds notes a subject that the answer names. note is the subject's, or nil.
+func (t *trail) finds(subject id.Subject, score int, note *router.Note) {
+	t.found = append(t.found, audit.Found{Subject: salted(subject, note), Score: score})
 }
 
 // lookUp finds the salts of the subjects that the request names. Those that are unknown have no names in
 // records.
 func (c *call) lookUp(ctx context.Context) error {
-	for _, subject := range c.trail.named {
-		at := func(s audit.Subject) bool { return s.ID == subject }
-		if slices.ContainsFunc(c.trail.salted, at) {
-			continue
+	t := &c.trail
+	for c.recorded() && len(t.named) > 0 {
+		n := t.named[0]
+		at := func(s audit.Subject) bool { return s.ID == n.subject }
+		found := slices.IndexFunc(t.found, func(f audit.Found) bool { return at(f.Subject) })
+		switch {
+		case slices.ContainsFunc(t.salted, at):
+		case found >= 0:
+			t.salted = append(t.salted, t.found[found].Subject)
+		default:
+			events, err := c.service.Events(ctx, c.access, n.subject)
+			if err != nil && router.KindOf(err) != router.NotFound {
+				return err
+			}
+			if err == nil {
+				t.salt(n, events)
+			}
 		}
-		if i := slices.IndexFunc(c.trail.found, func(f audit.Found) bool { return at(f.Subject) }); i >= 0 {
-			c.trail.salted = append(c.trail.salted, c.trail.found[i].Subject)
-			continue
-		}
-		events, err := c.service.Events(ctx, c.access, subject)
-		if err == nil {
-			c.trail.salted = append(c.trail.salted, salted(subject, events.Note))
-		}
-		if err != nil && router.KindOf(err) != router.NotFound {
-			return err
-		}
+		t.named = t.named[1:]
 	}
 	return nil
 }
 
-// nameSurvivor notes the subject of a request that removes an event, if the subject has another event.
-func (c *call) nameSurvivor(subject id.Subject, removed id.Event) {
-	nameBy(c, subject, func(events router.ActiveEvents) {
-		if slices.ContainsFunc(events.List, func(e router.ActiveEvent) bool { return e.ID != removed }) {
-			c.trail.salted = append(c.trail.salted, salted(subject, events.Note))
-		}
-	})
-}
-
-// noteGuard notes whom the enrolment guard found on a photo, and how.
-func noteGuard(c *call, photo []byte, r router.Registered) {
-	c.notePhotos(router.Probe{photo})
-	c.trail.asks(r.Known.Threshold, 1)
-	c.trail.went(r.Known.Searched, r.Attributes)
-	nameBy(c, r.Subject, func(events router.ActiveEvents) { c.found(r.Subject, r.Known.Score, events.Note) })
-}
-
-// nameBy calls note with the events of a subject, if it has any. The handler's context may have ended.
-func nameBy(c *call, subject id.Subject, note func(router.ActiveEvents)) {
-	if !c.recorded() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
-	defer cancel()
-	events, err := c.service.Events(ctx, c.access, subject)
+// salt notes a subject that was looked up.
+func (t *trail) salt(n naming, events router.ActiveEvents) {
+	other := func(e router.ActiveEvent) bool { return e.ID != n.removed }
 	switch {
-	case err == nil:
-		note(events)
-	case router.KindOf(err) != router.NotFound:
-		c.unnamed(err)
+	case n.known:
+		t.finds(n.subject, n.score, events.Note)
+	case n.removed.IsZero() || slices.ContainsFunc(events.List, other):
+		t.salted = append(t.salted, salted(n.subject, events.Note))
 	}
-}
-
-// unnamed logs that the record of the request does not name its subject.
-func (c *call) unnamed(err error) {
-	c.server.cfg.Log.Warn("the audit record of a request does not name its subject", "req", c.requestID, "err", err)
 }
 
 // notePath notes what the path of a request names beside subjects.
@@ -214,17 +206,17 @@ func (c *call) unrecordable() bool {
 	return c.method != fasthttp.MethodGet && c.method != fasthttp.MethodDelete && c.recorded() && c.server.cfg.Audit.Full(c.trail.signer.Tenant)
 }
 
-// notePhotos notes the photos of a probe.
-func (c *call) notePhotos(p router.Probe) {
-	if len(p) == 0 || !c.recorded() {
-		return
+// hashPhotos notes the hash of the request's photos, which are cleared before the record is written.
+func (c *call) hashPhotos() {
+	if len(c.trail.photos) > 0 && c.recorded() {
+		hash := sha256.New()
+		for _, photo := range c.trail.photos {
+			sum := sha256.Sum256(photo)
+			hash.Write(sum[:])
+		}
+		hash.Sum(c.trail.probe[:0])
 	}
-	hash := sha256.New()
-	for _, photo := range p {
-		sum := sha256.Sum256(photo)
-		hash.Write(sum[:])
-	}
-	hash.Sum(c.trail.probe[:0])
+	c.trail.photos = nil
 }
 
 // event returns a record of the request.
@@ -255,7 +247,7 @@ func (s *Server) audited(rc *fasthttp.RequestCtx, c *call, a answer) answer {
 		return a
 	}
 	if err := c.lookUpLate(); err != nil {
-		c.unnamed(err)
+		s.cfg.Log.Warn("the audit record of a request does not name its subject", "req", c.requestID, "err", err)
 	}
 	e := c.event(entry.Request)
 	e.Status, e.Micros = a.status, uint64(time.Since(c.began).Microseconds())
@@ -324,11 +316,6 @@ func unrecorded(err error) error {
 	return &router.Error{Kind: kind, Message: "the audit log did not record the request in time; try again", RetryAfter: calls.RetryLater}
 }
 
-// writes reports whether the request is a write.
-func (c *call) writes() bool {
-	return c.method != fasthttp.MethodGet && slices.Contains([]right{mayEnrol, mayWrite, mayReview, mayManage}, c.op.right)
-}
-
 // requestBytes returns the request id. It is new, so it is the identity of a removal, too.
 func (c *call) requestBytes() (b [16]byte) {
 	if raw, err := hex.DecodeString(c.requestID); err == nil {
@@ -350,9 +337,11 @@ func (c *call) remembered() id.Operation {
 	return w.Operation
 }
 
-// intend returns the service for a write, whose intent it has recorded. The handler has noted what the write is
-// about.
-func (c *call) intend() (Writer, error) { return c.server.cfg.Service, c.intent() }
+// opens records that a verification is about to open a case.
+func (c *call) opens(name id.UUID) error {
+	c.trail.review = name
+	return c.intent()
+}
 
 // intent records that the request is about to change something.
 func (c *call) intent() error {

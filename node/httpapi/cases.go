@@ -62,7 +62,14 @@ func verdictText(same bool) string {
 	return verdictDifferent
 }
 
-// wireCase returns the wire form of a case for the caller. The request's record names the subject.
+// shows notes the subject of a case.
+func (t *trail) shows(k router.Case) {
+	if !k.Subject.IsZero() {
+		t.finds(k.Subject, k.Score, k.Note)
+	}
+}
+
+// wireCase returns the wire form of a case for the caller.
 func (c *call) wireCase(k router.Case) caseBody {
 	body := caseBody{
 		ID: k.ID.String(), State: router.StateName(k.State), Application: k.Application.String(), Score: k.Score, Threshold: k.Threshold,
@@ -71,7 +78,6 @@ func (c *call) wireCase(k router.Case) caseBody {
 	}
 	if !k.Subject.IsZero() {
 		body.Subject = k.Subject.String()
-		c.found(k.Subject, k.Score, k.Note)
 	}
 	if k.Note != nil {
 		body.ExternalID = k.Note.ExternalID
@@ -103,10 +109,7 @@ func (c *call) doubt(o object) (*router.Doubt, error) {
 		return nil, err
 	}
 	w, err := c.write()
-	return &router.Doubt{Operation: w.Operation, Reference: reference, Opens: func(name id.UUID) error {
-		c.trail.review = name
-		return c.intent()
-	}}, err
+	return &router.Doubt{Operation: w.Operation, Reference: reference, Opens: c.opens}, err
 }
 
 // checkReference returns an error when a client may not name a probe so. A reference has the form of an external id,
@@ -124,17 +127,24 @@ func checkReference(reference string) error {
 }
 
 // getCases serves GET cases: query state, after and length.
-func getCases(ctx context.Context, c *call) (answer, error) {
+var getCases = reads(readCases, func(ctx context.Context, c *call, r Reader, q router.CaseQuery) (router.CasePage, error) {
+	return r.Cases(ctx, c.access, q)
+}, showCases, says[router.CaseQuery, router.CasePage]{told: func(t *trail, _ router.CaseQuery, page router.CasePage) {
+	for _, k := range page.Cases {
+		t.shows(k)
+	}
+}})
+
+func readCases(_ context.Context, c *call) (q router.CaseQuery, err error) {
 	all, err := parameters(c.query)
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	q := router.CaseQuery{After: all["after"]}
 	if q.Length, err = wholeParameter(all, "length", bounds{1, router.CasesPageMax}, router.CasesPageDefault); err != nil {
-		return answer{}, err
+		return q, err
 	}
-	if _, follows := all["after"]; follows && q.After == "" {
-		return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
+	if q.After, _, err = after(all); err != nil {
+		return q, err
 	}
 	switch state, given := all["state"]; {
 	case state == "open":
@@ -142,62 +152,60 @@ func getCases(ctx context.Context, c *call) (answer, error) {
 	case state == "closed":
 		q.Filter = router.ClosedCases
 	case given:
-		return answer{}, invalid("", "state must be open or closed.")
+		err = invalid("", "state must be open or closed.")
 	}
-	page, err := c.service.Cases(ctx, c.access, q)
-	if err != nil {
-		return answer{}, err
-	}
+	return q, err
+}
+
+func showCases(c *call, _ router.CaseQuery, page router.CasePage) answer {
 	body := casesBody{Total: page.Total, Cases: make([]caseBody, len(page.Cases)), PhotoLink: page.PhotoLink, Next: page.Next}
 	for i, k := range page.Cases {
 		k.PhotoLink = ""
 		body.Cases[i] = c.wireCase(k)
 	}
-	return answer{fasthttp.StatusOK, body}, nil
+	return answer{fasthttp.StatusOK, body}
 }
 
-// caseID returns the id of the case that a path names.
-func (c *call) caseID() (caseID id.UUID, err error) {
+// caseOfPath returns the id of the case that the path names.
+func caseOfPath(_ context.Context, c *call) (id.UUID, error) {
 	return parseID(c.parameters[0], "", "There is no case with this id.")
 }
 
 // getCase serves GET cases/{caseId}.
-func getCase(ctx context.Context, c *call) (answer, error) {
-	caseID, err := c.caseID()
-	if err != nil {
-		return answer{}, err
-	}
-	k, err := c.service.Case(ctx, c.access, caseID)
-	return answer{fasthttp.StatusOK, c.wireCase(k)}, err
+var getCase = reads(caseOfPath, func(ctx context.Context, c *call, r Reader, caseID id.UUID) (router.Case, error) {
+	return r.Case(ctx, c.access, caseID)
+}, showCase, says[id.UUID, router.Case]{told: func(t *trail, _ id.UUID, k router.Case) { t.shows(k) }})
+
+func showCase[Q any](c *call, _ Q, k router.Case) answer {
+	return answer{fasthttp.StatusOK, c.wireCase(k)}
 }
 
 // putVerdict serves PUT cases/{caseId}/verdict: body verdict.
-func putVerdict(ctx context.Context, c *call) (answer, error) {
-	caseID, err := c.caseID()
-	if err != nil {
-		return answer{}, err
+var putVerdict = changes(readVerdict, func(ctx context.Context, c *call, w Writer, d router.Decision) (router.Case, error) {
+	return w.Decide(ctx, c.access, d)
+}, showCase[router.Decision], says[router.Decision, router.Case]{
+	asked: func(t *trail, d router.Decision) {
+		if t.verdict = entry.Different; d.Same {
+			t.verdict = entry.Same
+		}
+	},
+	told: func(t *trail, _ router.Decision, k router.Case) { t.shows(k) },
+})
+
+func readVerdict(ctx context.Context, c *call) (d router.Decision, err error) {
+	d.Holder = c.key.Holder
+	if d.Case, err = caseOfPath(ctx, c); err != nil {
+		return d, err
 	}
 	o, err := readObject(c.body.bytes, "verdict")
 	if err != nil {
-		return answer{}, err
+		return d, err
 	}
-	verdict, _, err := o.text("verdict", len(verdictDifferent))
-	if err != nil {
-		return answer{}, err
+	text, _, err := o.text("verdict", len(verdictDifferent))
+	if d.Same = text == verdictSame; err == nil && !d.Same && text != verdictDifferent {
+		err = invalid("", "verdict must be same or different.")
 	}
-	if verdict != verdictSame && verdict != verdictDifferent {
-		return answer{}, invalid("", "verdict must be same or different.")
-	}
-	c.trail.verdict = entry.Different
-	if verdict == verdictSame {
-		c.trail.verdict = entry.Same
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	k, err := service.Decide(ctx, c.access, router.Decision{Case: caseID, Same: verdict == verdictSame, Holder: c.key.Holder})
-	return answer{fasthttp.StatusOK, c.wireCase(k)}, err
+	return d, err
 }
 
 // millis returns the time of milliseconds since 1970.

@@ -33,21 +33,34 @@ type checkedRow struct {
 }
 
 // postChecks serves POST face/checks.
-func postChecks(ctx context.Context, c *call) (answer, error) {
-	check, err := c.service.BeginCheck(ctx, c.access)
-	return answer{fasthttp.StatusCreated, checkBody{check.String(), router.CheckRowsMax}}, err
-}
+var postChecks = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) (id.UUID, error) {
+	return r.BeginCheck(ctx, c.access)
+}, func(_ *call, _ nothing, check id.UUID) answer {
+	return answer{fasthttp.StatusCreated, checkBody{check.String(), router.CheckRowsMax}}
+}, says[nothing, id.UUID]{})
 
 // postCheck serves POST face/checks/{checkId}: the body of a registration, and row.
-func postCheck(ctx context.Context, c *call) (answer, error) {
+var postCheck = reads(readCheckRow, by(Reader.CheckRow), showChecked, says[router.CheckRow, router.CheckedRow]{
+	asked: func(t *trail, r router.CheckRow) { t.photo(r.Image) },
+	told: func(t *trail, _ router.CheckRow, checked router.CheckedRow) {
+		t.asks(checked.Threshold, router.SearchLimitDefault)
+		t.went(checked.Searched, checked.Attributes)
+		for _, found := range checked.Candidates {
+			t.finds(found.Subject, found.Score, found.Note)
+		}
+		t.names(checked.Known)
+	},
+})
+
+func readCheckRow(_ context.Context, c *call) (router.CheckRow, error) {
+	r := router.CheckRow{Registration: router.Registration{Access: c.access}, Audited: c.recorded()}
 	o, err := readObject(c.body.bytes, "row", "face", "tags", "externalId", "userData", "expires")
 	if err != nil {
-		return answer{}, err
+		return r, err
 	}
 	if _, ok := o["row"]; !ok {
-		return answer{}, missing("row")
+		return r, missing("row")
 	}
-	r := router.CheckRow{Registration: router.Registration{Access: c.access}, Audited: c.recorded()}
 	var errs [5]error
 	r.Row, errs[0] = o.integer("row", bounds{0, router.CheckRowMax}, 0)
 	r.Tags, errs[1] = o.tags()
@@ -55,17 +68,13 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 	r.Expires, _, errs[3] = o.expires()
 	r.Image, errs[4] = o.image("face")
 	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
+		return r, err
 	}
-	if r.Check, err = parseCheck(c.parameters[0]); err != nil {
-		return answer{}, err
-	}
-	c.notePhotos(router.Probe{r.Image})
-	checked, err := c.service.CheckRow(ctx, r)
-	if err != nil {
-		return answer{}, err
-	}
-	noteCheck(c, checked)
+	r.Check, err = parseCheck(c.parameters[0])
+	return r, err
+}
+
+func showChecked(c *call, r router.CheckRow, checked router.CheckedRow) answer {
 	text := checkedBody{
 		Row: r.Row, Rows: make([]checkedRow, len(checked.Rows)), Candidates: make([]candidate, len(checked.Candidates)),
 		Attributes: wireAttributes(checked.Attributes), Ignored: wireIgnored(checked.Ignored),
@@ -79,29 +88,15 @@ func postCheck(ctx context.Context, c *call) (answer, error) {
 	if !checked.Known.IsZero() {
 		text.Known = checked.Known.String()
 	}
-	return answer{fasthttp.StatusOK, text}, nil
-}
-
-// noteCheck notes whom a check found.
-func noteCheck(c *call, checked router.CheckedRow) {
-	c.trail.asks(checked.Threshold, router.SearchLimitDefault)
-	c.trail.went(checked.Searched, checked.Attributes)
-	for _, found := range checked.Candidates {
-		c.found(found.Subject, found.Score, found.Note)
-	}
-	if !checked.Known.IsZero() {
-		c.trail.named = append(c.trail.named, checked.Known)
-	}
+	return answer{fasthttp.StatusOK, text}
 }
 
 // deleteCheck serves DELETE face/checks/{checkId}.
-func deleteCheck(ctx context.Context, c *call) (answer, error) {
-	check, err := parseCheck(c.parameters[0])
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, c.service.EndCheck(ctx, c.access, check)
-}
+var deleteCheck = reads(func(_ context.Context, c *call) (id.UUID, error) {
+	return parseCheck(c.parameters[0])
+}, func(ctx context.Context, c *call, r Reader, check id.UUID) (nothing, error) {
+	return nothing{}, r.EndCheck(ctx, c.access, check)
+}, showsStatus[id.UUID](fasthttp.StatusNoContent), says[id.UUID, nothing]{})
 
 func parseCheck(text string) (id.UUID, error) {
 	return parseID(text, router.ReasonUnknownCheck, "There is no check with this id.")

@@ -30,33 +30,34 @@ type comparedBody struct {
 
 // postCompare serves POST face/compare: body faces. Each photo beyond the first counts as a request
 // of its own.
-func postCompare(ctx context.Context, c *call) (answer, error) {
+var postCompare = reads(readComparison, func(ctx context.Context, c *call, r Reader, faces []router.CompareFace) (router.Comparison, error) {
+	return r.Compare(ctx, c.key.Tenant, faces)
+}, func(c *call, _ []router.CompareFace, compared router.Comparison) answer {
+	return answer{fasthttp.StatusOK, c.wireComparison(compared)}
+}, says[[]router.CompareFace, router.Comparison]{asked: func(t *trail, faces []router.CompareFace) { t.photos = photosOf(faces) }})
+
+func readComparison(_ context.Context, c *call) ([]router.CompareFace, error) {
 	o, err := readObject(c.body.bytes, "faces")
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	raw, ok := o["faces"]
 	if !ok {
-		return answer{}, missing("faces")
+		return nil, missing("faces")
 	}
 	faces, photos, err := compareFaces(raw)
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	if photos > 1 {
 		if err := c.pay(charge{n: photos - 1, taken: 1}); err != nil {
-			return answer{}, err
+			return faces, err
 		}
 	}
 	if !c.reserve(scoreTextMax * len(faces) * (len(faces) - 1) / 2) {
-		return answer{}, busy()
+		return faces, busy()
 	}
-	c.notePhotos(photosOf(faces))
-	compared, err := c.service.Compare(ctx, c.key.Tenant, faces)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, c.wireComparison(compared)}, nil
+	return faces, nil
 }
 
 // photosOf returns the photos among faces.

@@ -44,37 +44,33 @@ type pairSubjectBody struct {
 }
 
 // postDuplicates serves POST jobs/duplicates: body threshold.
-func postDuplicates(ctx context.Context, c *call) (answer, error) {
+var postDuplicates = changes(func(_ context.Context, c *call) (q duplicatesRequest, err error) {
 	o, err := readObject(c.body.bytes, "threshold")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	threshold, err := o.integer("threshold", bounds{router.DuplicatesThresholdMin, router.ThresholdMax}, router.DuplicatesThresholdDefault)
+	q.threshold, err = o.integer("threshold", bounds{router.DuplicatesThresholdMin, router.ThresholdMax}, router.DuplicatesThresholdDefault)
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	w, err := c.write()
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	batch, err := service.BeginDuplicates(ctx, c.access, w, threshold)
-	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, err
+	q.write, err = c.write()
+	return q, err
+}, func(ctx context.Context, c *call, w Writer, q duplicatesRequest) (id.Batch, error) {
+	return w.BeginDuplicates(ctx, c.access, q.write, q.threshold)
+}, shows[duplicatesRequest](wireBatch), says[duplicatesRequest, id.Batch]{})
+
+// duplicatesRequest begins to compare a gallery with itself.
+type duplicatesRequest struct {
+	write     router.Write
+	threshold int
 }
 
 // getDuplicates serves GET jobs/duplicates.
-func getDuplicates(ctx context.Context, c *call) (answer, error) {
-	after, length, err := pairsPage(c)
-	if err != nil {
-		return answer{}, err
-	}
-	d, err := c.service.Duplicates(ctx, c.access, after, length)
-	if err != nil {
-		return answer{}, err
-	}
+var getDuplicates = reads(readPairsPage, func(ctx context.Context, c *call, r Reader, p pairsPage) (router.Duplicates, error) {
+	return r.Duplicates(ctx, c.access, p.after, p.length)
+}, shows[pairsPage](wireDuplicates), says[pairsPage, router.Duplicates]{})
+
+func wireDuplicates(d router.Duplicates) duplicatesBody {
 	body := duplicatesBody{
 		BatchID: d.Batch.String(), Status: duplicatesRunning, Threshold: d.Threshold, Total: d.Blocks, Done: d.Compared,
 		LastUpdated: wireTime(d.LastUpdated), Found: d.Found, Incomplete: d.Incomplete, Reason: d.Reason,
@@ -83,21 +79,26 @@ func getDuplicates(ctx context.Context, c *call) (answer, error) {
 	if d.Compared == d.Blocks {
 		body.Status = duplicatesDone
 	}
-	return answer{fasthttp.StatusOK, body}, nil
+	return body
 }
 
-// pairsPage reads which page of pairs is wanted: query after and length.
-func pairsPage(c *call) (after string, length int, err error) {
+// pairsPage says which page of pairs is wanted.
+type pairsPage struct {
+	after  string
+	length int
+}
+
+// readPairsPage reads the query after and length.
+func readPairsPage(_ context.Context, c *call) (p pairsPage, err error) {
 	all, err := parameters(c.query)
 	if err != nil {
-		return "", 0, err
+		return p, err
 	}
-	length, err = wholeParameter(all, "length", bounds{1, router.DuplicatesPageMax}, router.DuplicatesPageMax)
-	after, follows := all["after"]
-	if err == nil && follows && after == "" {
-		err = invalid("", "after must not be empty; leave it out for the first page.")
+	if p.length, err = wholeParameter(all, "length", bounds{1, router.DuplicatesPageMax}, router.DuplicatesPageMax); err != nil {
+		return p, err
 	}
-	return after, length, err
+	p.after, _, err = after(all)
+	return p, err
 }
 
 func wirePairs(pairs []router.DuplicatePair) []pairBody {
@@ -112,13 +113,9 @@ func wirePairs(pairs []router.DuplicatePair) []pairBody {
 }
 
 // deleteDuplicates serves DELETE jobs/duplicates.
-func deleteDuplicates(ctx context.Context, c *call) (answer, error) {
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusNoContent, nil}, service.EndDuplicates(ctx, c.access)
-}
+var deleteDuplicates = changes(readsNothing, func(ctx context.Context, c *call, w Writer, _ nothing) (nothing, error) {
+	return nothing{}, w.EndDuplicates(ctx, c.access)
+}, showsStatus[nothing](fasthttp.StatusNoContent), says[nothing, nothing]{})
 
 // differentBody is a page of the pairs of subjects that are different people.
 type differentBody struct {
@@ -128,45 +125,29 @@ type differentBody struct {
 }
 
 // getDifferent serves GET jobs/duplicates/different.
-func getDifferent(ctx context.Context, c *call) (answer, error) {
-	after, length, err := pairsPage(c)
-	if err != nil {
-		return answer{}, err
-	}
-	list, total, next, err := c.service.Different(ctx, c.access, after, length)
-	return answer{fasthttp.StatusOK, differentBody{total, wirePairs(list), next}}, err
-}
+var getDifferent = reads(readPairsPage, func(ctx context.Context, c *call, r Reader, p pairsPage) (differentBody, error) {
+	list, total, next, err := r.Different(ctx, c.access, p.after, p.length)
+	return differentBody{total, wirePairs(list), next}, err
+}, showsItself, says[pairsPage, differentBody]{})
 
 // putDifferent serves PUT jobs/duplicates/different/{subjectId}/{otherId}.
-func putDifferent(ctx context.Context, c *call) (answer, error) {
-	a, b, err := c.twoSubjects(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, service.SetDifferent(ctx, c.access, a, b)
-}
+var putDifferent = changes(twoSubjects, func(ctx context.Context, c *call, w Writer, two [2]id.Subject) (nothing, error) {
+	return nothing{}, w.SetDifferent(ctx, c.access, two[0], two[1])
+}, showsStatus[[2]id.Subject](fasthttp.StatusNoContent), saysTwo)
 
 // deleteDifferent serves DELETE jobs/duplicates/different/{subjectId}/{otherId}.
-func deleteDifferent(ctx context.Context, c *call) (answer, error) {
-	a, b, err := c.twoSubjects(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, service.UnsetDifferent(ctx, c.access, a, b)
-}
+var deleteDifferent = changes(twoSubjects, func(ctx context.Context, c *call, w Writer, two [2]id.Subject) (nothing, error) {
+	return nothing{}, w.UnsetDifferent(ctx, c.access, two[0], two[1])
+}, showsStatus[[2]id.Subject](fasthttp.StatusNoContent), saysTwo)
+
+var saysTwo = says[[2]id.Subject, nothing]{asked: func(t *trail, two [2]id.Subject) { t.names(two[:]...) }}
 
 // twoSubjects returns the subjects that a path names.
-func (c *call) twoSubjects(ctx context.Context) (a, b id.Subject, err error) {
-	if a, err = c.subject(ctx, c.parameters[0]); err == nil {
-		b, err = c.subject(ctx, c.parameters[1])
+func twoSubjects(ctx context.Context, c *call) (two [2]id.Subject, err error) {
+	for i := range two {
+		if two[i], err = c.subject(ctx, c.parameters[i]); err != nil {
+			break
+		}
 	}
-	return a, b, err
+	return two, err
 }

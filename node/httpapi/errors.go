@@ -216,3 +216,14 @@ func typed(status int, is errorType, message string) *failure {
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
+
+// firstOf returns the first error that is not nil. A body with several faults gets
+// the same answer every time.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -12,29 +12,26 @@ import (
 
 // putSubject serves PUT subjects/{subjectId}: body face, and tags, externalId, userData and
 // expires in version 1.1. It replaces the subject's oldest active event (D19).
-func putSubject(ctx context.Context, c *call) (answer, error) {
-	e, err := c.enrolment(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	updated, err := service.UpdateSubject(ctx, e)
-	return c.registered(fasthttp.StatusOK, updated, err)
+var putSubject = changes(readEnrolment, by(Writer.UpdateSubject), showRegistered[router.Enrolment](fasthttp.StatusOK), saysEnrolment)
+
+// saysEnrolment has the record of a write to a subject name it.
+var saysEnrolment = says[router.Enrolment, router.Registered]{
+	asked: func(t *trail, q router.Enrolment) { t.names(q.Subject) },
+	told:  func(t *trail, _ router.Enrolment, r router.Registered) { t.registered(r) },
+}
+
+// registered notes the outcome of an enrolment.
+func (t *trail) registered(r router.Registered) {
+	t.names(r.Subject)
+	t.quality = r.Attributes.Quality
 }
 
 // getEvents serves GET subjects/{subjectId}/events.
-func getEvents(ctx context.Context, c *call) (answer, error) {
-	subject, err := c.subject(ctx, c.parameters[0])
-	if err != nil {
-		return answer{}, err
-	}
-	events, err := c.service.Events(ctx, c.access, subject)
-	if err != nil {
-		return answer{}, err
-	}
+var getEvents = reads(subjectOfPath, func(ctx context.Context, c *call, r Reader, subject id.Subject) (router.ActiveEvents, error) {
+	return r.Events(ctx, c.access, subject)
+}, showEvents, says[id.Subject, router.ActiveEvents]{asked: func(t *trail, subject id.Subject) { t.names(subject) }})
+
+func showEvents(c *call, subject id.Subject, events router.ActiveEvents) answer {
 	text := eventsBody{ID: subject.String(), Events: make([]eventBody, len(events.List)), noteBody: c.note(events.Note)}
 	for i, e := range events.List {
 		text.Events[i] = eventBody{ID: e.ID.String()}
@@ -42,70 +39,50 @@ func getEvents(ctx context.Context, c *call) (answer, error) {
 			text.Events[i].Expires = wireTime(e.Expires)
 		}
 	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return answer{fasthttp.StatusOK, text}
 }
 
 // postEvents serves POST subjects/{subjectId}/events: body face, tags and expires.
-func postEvents(ctx context.Context, c *call) (answer, error) {
-	e, err := c.enrolment(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	registered, err := service.RegisterEvent(ctx, e)
-	return c.registered(fasthttp.StatusCreated, registered, err)
-}
+var postEvents = changes(readEnrolment, by(Writer.RegisterEvent), showRegistered[router.Enrolment](fasthttp.StatusCreated), saysEnrolment)
 
 // putEvent serves PUT subjects/{subjectId}/events/{eventId}: body face and tags.
 // It answers 200 (D20).
-func putEvent(ctx context.Context, c *call) (answer, error) {
+var putEvent = changes(func(ctx context.Context, c *call) (e router.Enrolment, err error) {
 	event, err := parseEvent(c.parameters[1])
 	if err != nil {
-		return answer{}, err
+		return e, err
 	}
-	e, err := c.enrolment(ctx)
-	if err != nil {
-		return answer{}, err
-	}
+	e, err = readEnrolment(ctx, c)
 	e.Event = event
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	updated, err := service.UpdateEvent(ctx, e)
-	return c.registered(fasthttp.StatusOK, updated, err)
+	return e, err
+}, by(Writer.UpdateEvent), showRegistered[router.Enrolment](fasthttp.StatusOK), saysEnrolment)
+
+// eventOf is an event that a path names.
+type eventOf struct {
+	subject id.Subject
+	event   id.Event
 }
 
 // deleteEvent serves DELETE subjects/{subjectId}/events/{eventId}. Its record names the subject only if the
 // subject has other events, because the last one's removal is that of the subject (deleteSubject).
-func deleteEvent(ctx context.Context, c *call) (answer, error) {
-	subject, err := c.findSubject(ctx, c.parameters[0])
-	if err != nil {
-		return answer{}, err
+var deleteEvent = changes(func(ctx context.Context, c *call) (q eventOf, err error) {
+	if q.subject, err = subjectOfPath(ctx, c); err != nil {
+		return q, err
 	}
-	event, err := parseEvent(c.parameters[1])
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	err = service.UnregisterEvent(ctx, c.access, subject, event, id.Operation(c.requestBytes()))
-	c.nameSurvivor(subject, event)
-	return answer{status: fasthttp.StatusNoContent}, err
-}
+	q.event, err = parseEvent(c.parameters[1])
+	return q, err
+}, func(ctx context.Context, c *call, w Writer, q eventOf) (nothing, error) {
+	return nothing{}, w.UnregisterEvent(ctx, c.access, q.subject, q.event, c.requestBytes())
+}, showsStatus[eventOf](fasthttp.StatusNoContent), says[eventOf, nothing]{told: func(t *trail, q eventOf, _ nothing) {
+	t.named = append(t.named, naming{subject: q.subject, removed: q.event})
+}})
 
-// enrolment reads a write to the subject that the path names first.
-func (c *call) enrolment(ctx context.Context) (router.Enrolment, error) {
+// readEnrolment reads a write to the subject that the path names first.
+func readEnrolment(ctx context.Context, c *call) (router.Enrolment, error) {
 	e := router.Enrolment{Access: c.access}
-	var err error
 	if !strings.HasPrefix(c.parameters[0], externalPrefix) {
 		// Before the body is read: an unknown id is 404 whatever the body says.
-		if e.Subject, err = parseSubject(c.parameters[0]); err != nil {
+		if _, err := parseSubject(c.parameters[0]); err != nil {
 			return e, err
 		}
 	}
@@ -126,27 +103,22 @@ func (c *call) enrolment(ctx context.Context) (router.Enrolment, error) {
 	}
 	external, named := strings.CutPrefix(c.parameters[0], externalPrefix)
 	if named && e.Note.ExternalID != nil && checkTagName("", external) == nil {
-		if e.Subject, err = c.service.SubjectToRename(ctx, c.access, external, e.Write); err == nil {
-			err = c.name(ctx, e.Subject)
-		}
+		e.Subject, err = c.service.SubjectToRename(ctx, c.access, external, e.Write)
 	} else {
-		e.Subject, err = c.subject(ctx, c.parameters[0])
+		e.Subject, err = subjectOfPath(ctx, c)
 	}
 	return e, err
 }
 
-// registered returns the answer to a registration or update that ended in r or err.
-func (c *call) registered(status int, r router.Registered, err error) (answer, error) {
-	if err != nil {
-		return answer{}, err
+// showRegistered makes the last step of a registration or an update.
+func showRegistered[Q any](status int) func(*call, Q, router.Registered) answer {
+	return func(c *call, _ Q, r router.Registered) answer {
+		text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), Ignored: c.ignored(r.Ignored)}
+		if c.version != v1 {
+			text.EventID = r.Event.String()
+		}
+		return answer{status, text}
 	}
-	c.trail.named = append(c.trail.named, r.Subject)
-	c.trail.quality = r.Attributes.Quality
-	text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), Ignored: c.ignored(r.Ignored)}
-	if c.version != v1 {
-		text.EventID = r.Event.String()
-	}
-	return answer{status, text}, nil
 }
 
 // parseEvent parses an event's id.

@@ -37,7 +37,7 @@ func (s *Server) hopelessAhead(rc *fasthttp.RequestCtx, c *call) (err error) {
 	if c.head, err = readHead(&rc.Request.Header, s.cfg.Limits.BodyBytes); err != nil {
 		return nil // serve reports the error
 	}
-	op, _, _ := find(c.method, c.segments)
+	op, _, _ := s.table.find(c.method, c.segments)
 	if op == nil || op.takes == aLittle {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"facet/router"
@@ -37,24 +35,4 @@ func parseTime(name, text string) (time.Time, error) {
 // retentionDays reads how long a gallery keeps events; 0 is for ever.
 func (o object) retentionDays() (int, error) {
 	return o.integer("retentionDays", bounds{0, router.RetentionDaysMax}, 0)
-}
-
-// getExpiring serves GET subjects with expiresBefore: query length and after. It lists what
-// would go and changes nothing.
-func getExpiring(ctx context.Context, c *call, all map[string]string) (answer, error) {
-	var p router.ExpiringPage
-	var err error
-	if p.Before, err = parseTime("expiresBefore", all["expiresBefore"]); err != nil {
-		return answer{}, err
-	}
-	for _, name := range []string{"start", "dir"} {
-		if _, ok := all[name]; ok {
-			return answer{}, invalid("", fmt.Sprintf("A request has expiresBefore or %s, not both; what expires is listed soonest first.", name))
-		}
-	}
-	if p.Length, err = wholeParameter(all, "length", bounds{1, router.ListLengthMax}, router.ListLengthMax); err != nil {
-		return answer{}, err
-	}
-	p.After = all["after"]
-	return listed(c.service.Expiring(ctx, c.access, p))
 }

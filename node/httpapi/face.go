@@ -8,82 +8,130 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/engine"
-	"facet/internal/trace"
 	"facet/router"
 )
 
-// getHealth serves GET health.
+// getHealth serves GET health, whose answers are counted.
 func getHealth(context.Context, *call) (answer, error) {
 	return answer{fasthttp.StatusOK, healthBody{Status: "OK"}}, nil
 }
 
+// facesQuery asks for the faces of a photo.
+type facesQuery struct {
+	image    []byte
+	limit    int
+	measures bool
+}
+
 // postExtract serves POST face/extract: body faces, and limit and measures in version
 // 1.1.
-func postExtract(ctx context.Context, c *call) (answer, error) {
+var postExtract = reads(readExtraction, extract, showFaces, says[facesQuery, []router.Seen]{
+	asked: func(t *trail, q facesQuery) { t.photo(q.image) },
+	told: func(t *trail, _ facesQuery, found []router.Seen) {
+		if len(found) > 0 {
+			t.quality = found[0].Attributes.Quality
+		}
+	},
+})
+
+func readExtraction(_ context.Context, c *call) (facesQuery, error) {
+	q := facesQuery{limit: router.ExtractLimitDefault}
 	o, err := readObject(c.body.bytes, "faces", "limit", "measures")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	limit, measures := router.ExtractLimitDefault, false
 	if c.version != v1 {
 		const anyLimit = 1<<31 - 1 // a limit above MaxFaces changes nothing
-		if limit, err = o.integer("limit", bounds{1, anyLimit}, limit); err != nil {
-			return answer{}, err
+		if q.limit, err = o.integer("limit", bounds{1, anyLimit}, q.limit); err != nil {
+			return q, err
 		}
-		if measures, err = o.boolean("measures"); err != nil {
-			return answer{}, err
+		if q.measures, err = o.boolean("measures"); err != nil {
+			return q, err
 		}
 	}
-	image, err := o.image("faces")
-	if err != nil {
-		return answer{}, err
-	}
-	c.notePhotos(router.Probe{image})
-	found, err := c.service.Extract(ctx, image, min(limit, engine.MaxFaces))
+	q.image, err = o.image("faces")
+	return q, err
+}
+
+func extract(ctx context.Context, c *call, r Reader, q facesQuery) ([]router.Seen, error) {
+	found, err := r.Extract(ctx, q.image, min(q.limit, engine.MaxFaces))
 	if err == nil && len(found) == 0 {
 		err = router.Errorf(router.NoFace, "", "There is no face in the image.")
 	}
 	if router.KindOf(err) == router.NoFace && c.version == v1 {
-		return answer{}, notFound("NoFace", "Candidates not found.")
+		err = notFound("NoFace", "Candidates not found.")
 	}
-	if err != nil {
-		return answer{}, err
-	}
-	c.trail.quality = found[0].Attributes.Quality
+	return found, err
+}
+
+func showFaces(_ *call, q facesQuery, found []router.Seen) answer {
 	faces := make([]faceBody, len(found))
 	for i := range found {
 		faces[i] = faceBody{Attributes: wireAttributes(found[i].Attributes)}
-		if measures {
+		if q.measures {
 			faces[i].Measures = wireMeasures(&found[i].Measures)
 			faces[i].Defects = append([]engine.Defect{}, found[i].Defects...)
 		}
 	}
-	return answer{fasthttp.StatusOK, facesBody{faces}}, nil
+	return answer{fasthttp.StatusOK, facesBody{faces}}
+}
+
+// verification asks whether a probe shows the person of a photo or of a subject.
+type verification struct {
+	router.SubjectVerification
+	face []byte // nil if a subject is asked about
+}
+
+// verdict is the outcome of a verification.
+type verdict struct {
+	router.Verification
+	scored bool // also below the threshold
 }
 
 // postVerify serves POST v1.1/face/verify: body probe or probes, and face or id. Only a
 // request with id needs an API key.
-func postVerify(ctx context.Context, c *call) (answer, error) {
+var postVerify = reads(func(ctx context.Context, c *call) (verification, error) {
 	o, err := readVerify(ctx, c)
 	if err := c.count(); err != nil {
-		return answer{}, err
+		return verification{}, err
 	}
 	if err != nil {
-		return answer{}, err
+		return verification{}, err
 	}
 	if _, ok := o["id"]; ok {
-		return verifySubject(ctx, c, o)
+		return readVerification(ctx, c, o)
 	}
-	face, err := o.image("face")
+	var q verification
+	if q.face, err = o.image("face"); err == nil {
+		q.Probe, err = c.probe(o)
+	}
+	return q, err
+}, verify, showVerified, saysVerification)
+
+// postVerifyV1 serves POST v1/face/verify: body probe and id.
+var postVerifyV1 = reads(func(ctx context.Context, c *call) (verification, error) {
+	o, err := readObject(c.body.bytes, "probe", "id")
 	if err != nil {
-		return answer{}, err
+		return verification{}, err
 	}
-	probe, err := c.probe(o)
-	if err != nil {
-		return answer{}, err
+	if _, ok := o["id"]; !ok {
+		return verification{}, missing("id")
 	}
-	verified, err := c.service.VerifyFace(ctx, face, probe)
-	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score, Probes: c.probed(verified.Probes)}}, err
+	return readVerification(ctx, c, o)
+}, verify, showVerified, saysVerification)
+
+// saysVerification has a record name the subject with its score, and the case that was opened.
+var saysVerification = says[verification, verdict]{
+	asked: func(t *trail, q verification) {
+		t.photos = q.Probe
+		t.names(q.Subject)
+	},
+	told: func(t *trail, q verification, v verdict) {
+		if v.scored && !q.Subject.IsZero() {
+			t.finds(q.Subject, v.Score, v.Note)
+			t.review = v.Case
+		}
+	},
 }
 
 // readVerify reads the body of a verification. It checks the API key when the body
@@ -104,76 +152,67 @@ func readVerify(ctx context.Context, c *call) (object, error) {
 	return o, nil
 }
 
-// postVerifyV1 serves POST v1/face/verify: body probe and id.
-func postVerifyV1(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "probe", "id")
-	if err != nil {
-		return answer{}, err
-	}
-	if _, ok := o["id"]; !ok {
-		return answer{}, missing("id")
-	}
-	return verifySubject(ctx, c, o)
-}
-
-// verifySubject compares the probe of o with the subject whose id o has.
-func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
+// readVerification reads which subject the probe of o is compared with.
+func readVerification(ctx context.Context, c *call, o object) (q verification, err error) {
 	text, err := c.idText(o)
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
 	if text == "" {
-		return answer{}, invalid("", "id must not be empty.")
+		return q, invalid("", "id must not be empty.")
 	}
-	probe, err := c.probe(o)
-	if err != nil {
-		return answer{}, err
+	q.Access = c.access
+	if q.Probe, err = c.probe(o); err != nil {
+		return q, err
 	}
-	subject, err := c.subject(ctx, text)
-	if err != nil {
-		return answer{}, err
+	if q.Subject, err = c.subject(ctx, text); err != nil {
+		return q, err
 	}
-	q := router.SubjectVerification{Access: c.access, Subject: subject, Probe: probe}
-	if q.Doubt, err = c.doubt(o); err != nil {
-		return answer{}, err
+	q.Doubt, err = c.doubt(o)
+	return q, err
+}
+
+func verify(ctx context.Context, c *call, r Reader, q verification) (v verdict, err error) {
+	if q.face != nil {
+		v.Verification, err = r.VerifyFace(ctx, q.face, q.Probe)
+		return v, err
 	}
-	verified, err := c.service.VerifySubject(ctx, q)
-	if err != nil {
-		if f, _ := failureOf(err, c.version, c.requestID); router.KindOf(err) == router.NotVerified {
-			f.body.ID = subject.String()
-			if f.body.Score != nil {
-				c.found(subject, *f.body.Score, verified.Note)
-			}
-			if c.trail.review = verified.Case; !verified.Case.IsZero() {
-				f.body.CaseID = verified.Case.String()
-			}
-			return answer{}, f
-		}
-		return answer{}, err
+	v.Verification, err = r.VerifySubject(ctx, q.SubjectVerification)
+	if v.scored = err == nil || router.KindOf(err) == router.NotVerified; err == nil || !v.scored {
+		return v, err
 	}
-	c.found(subject, verified.Score, verified.Note)
-	return answer{fasthttp.StatusOK, verifiedBody{
-		subject.String(), verified.Score, c.probed(verified.Probes), c.note(verified.Note), c.ignored(verified.Ignored),
-	}}, nil
+	f, _ := failureOf(err, c.version, c.requestID)
+	f.body.ID = q.Subject.String()
+	if !v.Case.IsZero() {
+		f.body.CaseID = v.Case.String()
+	}
+	return v, f
+}
+
+func showVerified(c *call, q verification, v verdict) answer {
+	text := verifiedBody{Score: v.Score, Probes: c.probed(v.Probes), noteBody: c.note(v.Note), Ignored: c.ignored(v.Ignored)}
+	if !q.Subject.IsZero() {
+		text.ID = q.Subject.String()
+	}
+	return answer{fasthttp.StatusOK, text}
 }
 
 // postSearch serves POST face/search: body probe, threshold, limit, and in version 1.1
 // tags, receipt, and probes instead of probe.
-func postSearch(ctx context.Context, c *call) (answer, error) {
-	_, parsing := trace.Start(ctx, trace.Stage{Name: trace.Parse})
-	q, err := readSearch(c)
-	parsing.End(err)
-	if err != nil {
-		return answer{}, err
-	}
-	result, err := c.service.Search(ctx, q)
-	if err != nil {
-		return answer{}, err
-	}
-	for _, found := range slices.Concat(result.Candidates, result.Doubtful) {
-		c.found(found.Subject, found.Score, found.Note)
-	}
-	c.trail.went(result.Searched, result.Attributes)
+var postSearch = reads(parsed(readSearch), by(Reader.Search), showFound, says[router.SearchQuery, router.SearchResult]{
+	asked: func(t *trail, q router.SearchQuery) {
+		t.asks(q.Threshold, q.Limit)
+		t.photos = q.Probe
+	},
+	told: func(t *trail, _ router.SearchQuery, result router.SearchResult) {
+		for _, found := range slices.Concat(result.Candidates, result.Doubtful) {
+			t.finds(found.Subject, found.Score, found.Note)
+		}
+		t.went(result.Searched, result.Attributes)
+	},
+})
+
+func showFound(c *call, q router.SearchQuery, result router.SearchResult) answer {
 	text := searchBody{
 		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
 		Probes: c.probed(result.Probes),
@@ -189,9 +228,9 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	}
 	if len(text.Candidates) == 0 {
 		text.Message = "Candidates not found."
-		return answer{fasthttp.StatusNotFound, text}, nil
+		return answer{fasthttp.StatusNotFound, text}
 	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return answer{fasthttp.StatusOK, text}
 }
 
 // readSearch reads the body of a search, within the bounds of the application.
@@ -212,51 +251,46 @@ func readSearch(c *call) (router.SearchQuery, error) {
 		q.Receipt, errs[3] = o.boolean("receipt")
 	}
 	q.Probe, errs[4] = c.probe(o)
-	c.trail.asks(q.Threshold, q.Limit)
 	return q, firstOf(errs[:]...)
 }
 
 // postMatches serves POST face/matches: body probe, threshold, length and after.
-func postMatches(ctx context.Context, c *call) (answer, error) {
+var postMatches = reads(readMatches, by(Reader.Matches), showMatches, says[router.MatchQuery, router.Matched]{
+	asked: func(t *trail, q router.MatchQuery) {
+		t.asks(q.Threshold, q.Length)
+		t.photo(q.Probe)
+	},
+	told: func(t *trail, _ router.MatchQuery, page router.Matched) {
+		t.went(page.Searched, page.Attributes)
+		for _, m := range page.Matches {
+			t.finds(m.Subject, m.Score, m.Note)
+		}
+	},
+})
+
+func readMatches(_ context.Context, c *call) (router.MatchQuery, error) {
+	q := router.MatchQuery{Access: c.access, Audited: c.recorded()}
 	o, err := readObject(c.body.bytes, "probe", "threshold", "length", "after")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	q := router.MatchQuery{Access: c.access, Audited: c.recorded()}
 	var errs [4]error
 	var follows bool
 	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
 	q.Length, errs[1] = o.integer("length", bounds{1, router.MatchLengthMax}, router.MatchLengthDefault)
 	q.After, follows, errs[2] = o.text("after", pathIDMax)
 	q.Probe, errs[3] = o.image("probe")
-	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
+	err = firstOf(errs[:]...)
+	if err == nil && follows && q.After == "" {
+		err = invalid("", "after must not be empty; leave it out for the first page.")
 	}
-	if follows && q.After == "" {
-		return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
-	}
-	c.trail.asks(q.Threshold, q.Length)
-	c.notePhotos(router.Probe{q.Probe})
-	page, err := c.service.Matches(ctx, q)
-	if err != nil {
-		return answer{}, err
-	}
-	c.trail.went(page.Searched, page.Attributes)
-	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next, Ignored: wireIgnored(page.Ignored)}
-	for i, m := range page.Matches {
-		c.found(m.Subject, m.Score, m.Note)
-		text.Candidates[i] = matchBody{wireCandidate(m.Candidate, c.version), m.EventCount}
-	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return q, err
 }
 
-// firstOf returns the first error that is not nil. A body with several faults gets
-// the same answer every time.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+func showMatches(c *call, _ router.MatchQuery, page router.Matched) answer {
+	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next, Ignored: wireIgnored(page.Ignored)}
+	for i, m := range page.Matches {
+		text.Candidates[i] = matchBody{wireCandidate(m.Candidate, c.version), m.EventCount}
 	}
-	return nil
+	return answer{fasthttp.StatusOK, text}
 }

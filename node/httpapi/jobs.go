@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/valyala/fasthttp"
 
 	"facet/internal/id"
 	"facet/router"
@@ -52,22 +51,16 @@ type bulkRecordBody struct {
 }
 
 // postBulk serves POST jobs/bulkregister: body registrations.
-func postBulk(ctx context.Context, c *call) (answer, error) {
-	items, err := readRegistrations(c.body.bytes)
-	if err != nil {
-		return answer{}, err
+var postBulk = changes(func(_ context.Context, c *call) (router.BulkRegistration, error) {
+	b := router.BulkRegistration{Access: c.access}
+	var err error
+	if b.Items, err = readRegistrations(c.body.bytes); err == nil {
+		b.Write, err = c.write()
 	}
-	w, err := c.write()
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	batch, err := service.BulkRegister(ctx, router.BulkRegistration{Access: c.access, Write: w, Items: items})
-	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, err
-}
+	return b, err
+}, by(Writer.BulkRegister), shows[router.BulkRegistration](wireBatch), says[router.BulkRegistration, id.Batch]{})
+
+func wireBatch(batch id.Batch) batchBody { return batchBody{batch.String()} }
 
 // jobsBody is the answer to a question for the jobs of a gallery.
 type jobsBody struct {
@@ -82,47 +75,56 @@ type jobBody struct {
 }
 
 // getJobs serves GET jobs/bulkregister.
-func getJobs(ctx context.Context, c *call) (answer, error) {
-	list, err := c.service.Jobs(ctx, c.access)
-	if err != nil {
-		return answer{}, err
-	}
+var getJobs = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) ([]router.Job, error) {
+	return r.Jobs(ctx, c.access)
+}, shows[nothing](wireJobs), says[nothing, []router.Job]{})
+
+func wireJobs(list []router.Job) jobsBody {
 	body := jobsBody{make([]jobBody, len(list))}
 	for i, j := range list {
 		body.Jobs[i] = jobBody{j.Batch.String(), j.Total, j.Done, wireTime(j.LastUpdated)}
 	}
-	return answer{fasthttp.StatusOK, body}, nil
+	return body
+}
+
+// recordsPage is a page of the records of a job.
+type recordsPage struct {
+	batch id.Batch
+	name  string
 }
 
 // getBulk serves GET jobs/bulkregister/{batchId} with the paging id in the path or
 // in the query (D34).
-func getBulk(ctx context.Context, c *call) (answer, error) {
+var getBulk = reads(readRecordsPage, progress, showsItself, says[recordsPage, progressBody]{})
+
+func readRecordsPage(_ context.Context, c *call) (q recordsPage, err error) {
 	all, err := parameters(c.query)
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	page := all["pagingId"]
+	q.name = all["pagingId"]
 	if len(c.parameters) == 2 && c.parameters[1] != "" {
-		page = c.parameters[1]
+		q.name = c.parameters[1]
 	}
-	u, err := parseID(c.parameters[0], "", "The gallery has no such job.")
+	q.batch.UUID, err = parseID(c.parameters[0], "", "The gallery has no such job.")
+	if err == nil && len(q.name) > pathIDMax {
+		err = invalid("", "This is no paging id of the job.")
+	}
+	return q, err
+}
+
+func progress(ctx context.Context, c *call, r Reader, q recordsPage) (body progressBody, err error) {
+	p, err := r.BulkProgress(ctx, c.access, q.batch, q.name)
 	if err != nil {
-		return answer{}, err
+		return body, err
 	}
-	if len(page) > pathIDMax {
-		return answer{}, invalid("", "This is no paging id of the job.")
-	}
-	p, err := c.service.BulkProgress(ctx, c.access, id.Batch{UUID: u}, page)
-	if err != nil {
-		return answer{}, err
-	}
-	body := progressBody{BatchID: u.String(), Processed: make([]bulkRecordBody, len(p.Records)), LastEvaluatedKey: p.Next}
+	body = progressBody{BatchID: q.batch.String(), Processed: make([]bulkRecordBody, len(p.Records)), LastEvaluatedKey: p.Next}
 	for i, r := range p.Records {
 		if body.Processed[i], err = wireBulkRecord(r); err != nil {
-			return answer{}, err
+			return body, err
 		}
 	}
-	return answer{fasthttp.StatusOK, body}, nil
+	return body, nil
 }
 
 // wireBulkRecord returns the wire form of r.

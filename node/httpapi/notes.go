@@ -2,14 +2,13 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/valyala/fasthttp"
+	"golang.org/x/text/unicode/norm"
 
-	"facet/internal/id"
 	"facet/router"
 )
 
@@ -123,57 +122,21 @@ func (c *call) idText(o object) (string, error) {
 	return text, err
 }
 
-// subject returns the subject that text names, by its id or, in version 1.1, by its external
-// id.
-func (c *call) subject(ctx context.Context, text string) (id.Subject, error) {
-	subject, err := c.findSubject(ctx, text)
-	if err == nil {
-		err = c.name(ctx, subject)
+// checkTagName returns an error when a tag may not have this name (D31). field is
+// the place of the name, for the error. name is UTF-8.
+func checkTagName(field, name string) error {
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0:
+		return invalid("", field+" must not be empty.")
+	case n > tagMax:
+		return invalid("", fmt.Sprintf("%s must be at most %d characters.", field, tagMax))
+	case name == "." || name == "..":
+		// Many clients and proxies remove such segments from a path.
+		return invalid("", field+` must not be "." or "..".`)
+	case strings.ContainsFunc(name, isControl):
+		return invalid("", field+" must have no control characters.")
+	case !norm.NFC.IsNormalString(name):
+		return invalid("", field+" must be in Unicode's normalisation form C.")
 	}
-	return subject, err
-}
-
-func (c *call) findSubject(ctx context.Context, text string) (id.Subject, error) {
-	external, ok := strings.CutPrefix(text, externalPrefix)
-	if !ok || c.version == v1 {
-		return parseSubject(text)
-	}
-	if checkTagName("", external) != nil {
-		return id.Subject{}, notFound(router.ReasonSubjectNotFound, "There is no subject with this externalId.")
-	}
-	return c.service.SubjectWith(ctx, c.access, external)
-}
-
-// getSubjectWith serves GET subjects: query externalId.
-func getSubjectWith(ctx context.Context, c *call, all map[string]string) (answer, error) {
-	for _, name := range []string{"start", "length", "dir", "after"} {
-		if _, ok := all[name]; ok {
-			return answer{}, invalid("", "A request has externalId or "+name+", not both.")
-		}
-	}
-	var list router.Listing
-	var err error
-	if external := all["externalId"]; checkTagName("", external) == nil {
-		list, err = c.service.SubjectsWith(ctx, c.access, external)
-	}
-	if len(list.Entries) > 0 {
-		c.trail.salted = append(c.trail.salted, salted(list.Entries[0].Subject, list.Entries[0].Note))
-	}
-	return listed(list, err)
-}
-
-// listed returns the answer to a listing that ended in list or err.
-func listed(list router.Listing, err error) (answer, error) {
-	if err != nil {
-		return answer{}, err
-	}
-	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total, Next: list.Next}
-	for i, e := range list.Entries {
-		text.Subjects[i] = wireEntry(e)
-	}
-	if len(text.Subjects) == 0 {
-		text.Message = "Subjects not found."
-		return answer{fasthttp.StatusNotFound, text}, nil
-	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return nil
 }

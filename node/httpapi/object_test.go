@@ -329,7 +329,7 @@ func FuzzHead(f *testing.F) {
 				t.Fatalf("%q: segment %q", target, s)
 			}
 		}
-		if _, _, err := find(h.method, h.segments); err != nil {
+		if _, _, err := served.find(h.method, h.segments); err != nil {
 			if got, fault := failureOf(err, v11, ""); fault || got.status != 404 && got.status != 405 {
 				t.Fatalf("%q: %v", target, err)
 			}

@@ -12,93 +12,113 @@ import (
 )
 
 // postGalleries serves POST galleries: a gallery and its first application.
-func postGalleries(ctx context.Context, c *call) (answer, error) {
+var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w Writer, q settings[router.NewGallery]) (router.Gallery, error) {
+	return w.CreateGallery(ctx, c.key.Tenant, q.write, q.to)
+}, func(c *call, _ settings[router.NewGallery], made router.Gallery) answer {
+	text := wireGallery(made)
+	c.etag = made.ETag
+	if len(made.Applications) > 0 {
+		text.APIKey = made.Applications[0].APIKey
+	}
+	return answer{fasthttp.StatusOK, text}
+}, says[settings[router.NewGallery], router.Gallery]{
+	asked: func(t *trail, q settings[router.NewGallery]) { t.noteChanges(q.given) },
+	told: func(t *trail, _ settings[router.NewGallery], made router.Gallery) {
+		t.gallery = made.ID
+		if len(made.Applications) > 0 {
+			t.application = made.Applications[0].ID
+		}
+	},
+})
+
+// settings are those that a request gives a gallery or an application: the one of the path, or a new one.
+type settings[T any] struct {
+	of    id.UUID
+	to    T
+	write router.Write
+	given object // what was read for to
+}
+
+func readNewGallery(_ context.Context, c *call) (q settings[router.NewGallery], err error) {
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates", "photoLink",
 		"purpose", "legalGround", "recipients")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	var g router.NewGallery
-	var w router.Write
+	g := &q.to
 	var errs [11]error
 	g.Name, errs[0] = o.name()
 	g.Description, errs[1] = o.description()
 	g.MinimumQuality, errs[2] = o.quality()
 	g.Size, errs[3] = o.size()
-	w, errs[4] = c.write()
+	q.write, errs[4] = c.write()
 	g.RetentionDays, errs[5] = o.retentionDays()
 	g.SubjectTemplates, errs[6] = o.subjectTemplates()
 	g.PhotoLink, errs[7] = o.photoLink()
 	g.Purpose, errs[8] = o.line("purpose")
 	g.LegalGround, errs[9] = o.line("legalGround")
 	g.Recipients, errs[10] = o.line("recipients")
-	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
+	err = q.read(o, errs[:])
+	return q, err
+}
+
+// read ends the reading of settings: it notes what was given, if nothing is wrong with it.
+func (q *settings[T]) read(given object, errs []error) error {
+	err := firstOf(errs...)
+	if err == nil {
+		q.given = given
 	}
-	c.trail.noteChanges(o)
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	made, err := service.CreateGallery(ctx, c.key.Tenant, w, g)
-	if err != nil {
-		return answer{}, err
-	}
-	text := wireGallery(made)
-	c.etag = made.ETag
-	c.trail.gallery = made.ID
-	if len(made.Applications) > 0 {
-		c.trail.application = made.Applications[0].ID
-		text.APIKey = made.Applications[0].APIKey
-	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return err
 }
 
 // getGalleries serves GET galleries.
-func getGalleries(ctx context.Context, c *call) (answer, error) {
-	list, err := c.service.Galleries(ctx, c.key.Tenant)
-	if err != nil {
-		return answer{}, err
-	}
+var getGalleries = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) ([]router.Gallery, error) {
+	return r.Galleries(ctx, c.key.Tenant)
+}, shows[nothing](wireGalleries), says[nothing, []router.Gallery]{})
+
+func wireGalleries(list []router.Gallery) galleriesBody {
 	text := galleriesBody{Galleries: make([]galleryBody, len(list))}
 	for i, g := range list {
 		text.Galleries[i] = wireGallery(g)
 		text.Galleries[i].Count = &list[i].Count
 	}
-	return answer{fasthttp.StatusOK, text}, nil
+	return text
 }
 
 // getGallery serves GET galleries/{galleryId}.
-func getGallery(ctx context.Context, c *call) (answer, error) {
-	gallery, err := parseGallery(c.parameters[0])
-	if err != nil {
-		return answer{}, err
-	}
-	g, err := c.service.Gallery(ctx, c.key.Tenant, gallery)
-	if err != nil {
-		return answer{}, err
-	}
+var getGallery = reads(galleryOfPath, func(ctx context.Context, c *call, r Reader, gallery id.Gallery) (router.Gallery, error) {
+	return r.Gallery(ctx, c.key.Tenant, gallery)
+}, func(c *call, _ id.Gallery, g router.Gallery) answer {
 	text := wireGallery(g)
 	c.etag = g.ETag
 	lines := wireLines(g.Applications)
 	text.Count, text.Applications = &g.Count, &lines
-	return answer{fasthttp.StatusOK, text}, nil
-}
+	return answer{fasthttp.StatusOK, text}
+}, says[id.Gallery, router.Gallery]{})
 
 // patchGallery serves PATCH galleries/{galleryId}. A missing member changes nothing
 // (D36).
-func patchGallery(ctx context.Context, c *call) (answer, error) {
-	gallery, err := parseGallery(c.parameters[0])
+var patchGallery = changes(readGalleryPatch, func(ctx context.Context, c *call, w Writer, q settings[router.GalleryPatch]) (router.Gallery, error) {
+	return w.UpdateGallery(ctx, c.key.Tenant, q.write, id.Gallery{UUID: q.of}, q.to)
+}, func(c *call, _ settings[router.GalleryPatch], changed router.Gallery) answer {
+	c.etag = changed.ETag
+	return answer{fasthttp.StatusOK, wireGallery(changed)}
+}, says[settings[router.GalleryPatch], router.Gallery]{
+	asked: func(t *trail, q settings[router.GalleryPatch]) { t.noteChanges(q.given) },
+})
+
+func readGalleryPatch(ctx context.Context, c *call) (q settings[router.GalleryPatch], err error) {
+	gallery, err := galleryOfPath(ctx, c)
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
+	q.of = gallery.UUID
 	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates", "photoLink",
 		"purpose", "legalGround", "recipients")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	var p router.GalleryPatch
-	var w router.Write
+	p := &q.to
 	var errs [11]error
 	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
 	p.SubjectTemplates, errs[5] = present(o, "subjectTemplates", o.subjectTemplates)
@@ -109,45 +129,42 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
 	p.Size, errs[2] = present(o, "size", o.size)
-	w, errs[3] = c.write()
+	q.write, errs[3] = c.write()
 	p.IfMatch, errs[10] = c.ifMatch()
-	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
-	}
-	c.trail.noteChanges(o)
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	changed, err := service.UpdateGallery(ctx, c.key.Tenant, w, gallery, p)
-	c.etag = changed.ETag
-	return answer{fasthttp.StatusOK, wireGallery(changed)}, err
+	err = q.read(o, errs[:])
+	return q, err
 }
 
 // deleteGallery serves DELETE galleries/{galleryId}. It also deletes the gallery's
 // applications.
-func deleteGallery(ctx context.Context, c *call) (answer, error) {
-	gallery, err := parseGallery(c.parameters[0])
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, service.DeleteGallery(ctx, c.key.Tenant, gallery)
-}
+var deleteGallery = changes(galleryOfPath, func(ctx context.Context, c *call, w Writer, gallery id.Gallery) (nothing, error) {
+	return nothing{}, w.DeleteGallery(ctx, c.key.Tenant, gallery)
+}, showsStatus[id.Gallery](fasthttp.StatusNoContent), says[id.Gallery, nothing]{})
 
 // postApplications serves POST applications.
-func postApplications(ctx context.Context, c *call) (answer, error) {
+var postApplications = changes(readNewApplication, func(ctx context.Context, c *call, w Writer, q settings[router.NewApplication]) (router.Application, error) {
+	return w.CreateApplication(ctx, c.key.Tenant, q.write, q.to)
+}, showApplication[settings[router.NewApplication]], says[settings[router.NewApplication], router.Application]{
+	asked: func(t *trail, q settings[router.NewApplication]) {
+		t.gallery = q.to.Gallery
+		t.noteChanges(q.given)
+	},
+	told: func(t *trail, _ settings[router.NewApplication], made router.Application) { t.application = made.ID },
+})
+
+func showApplication[Q any](c *call, _ Q, a router.Application) answer {
+	c.etag = a.ETag
+	return answer{fasthttp.StatusOK, wireApplication(a)}
+}
+
+func readNewApplication(_ context.Context, c *call) (q settings[router.NewApplication], err error) {
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "galleryId",
 		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays",
 		"searchThresholdMin", "searchLimitMax")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	var a router.NewApplication
-	var w router.Write
+	a := &q.to
 	var errs [14]error
 	a.Name, errs[0] = o.name()
 	a.Description, errs[1] = o.description()
@@ -156,59 +173,53 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 	a.Guard, errs[4] = o.guard()
 	a.GuardThreshold, errs[5] = o.guardThreshold()
 	a.Gallery, errs[6] = o.gallery()
-	w, errs[7] = c.write()
+	q.write, errs[7] = c.write()
 	a.MultipleFaces, errs[8] = o.multipleFaces()
 	a.ReviewThreshold, errs[9] = o.reviewThreshold()
 	a.ReviewVerdicts, errs[10] = o.reviewVerdicts()
 	a.ReviewDays, errs[11] = o.reviewDays()
 	a.SearchThresholdMin, errs[12] = o.searchThresholdMin()
 	a.SearchLimitMax, errs[13] = o.searchLimitMax()
-	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
-	}
-	c.trail.gallery = a.Gallery
-	c.trail.noteChanges(o)
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	made, err := service.CreateApplication(ctx, c.key.Tenant, w, a)
-	c.trail.application, c.etag = made.ID, made.ETag
-	return answer{fasthttp.StatusOK, wireApplication(made)}, err
+	err = q.read(o, errs[:])
+	return q, err
 }
 
 // getApplications serves GET applications.
-func getApplications(ctx context.Context, c *call) (answer, error) {
-	list, err := c.service.Applications(ctx, c.key.Tenant)
-	return answer{fasthttp.StatusOK, applicationsBody{wireLines(list)}}, err
-}
+var getApplications = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) ([]router.Application, error) {
+	return r.Applications(ctx, c.key.Tenant)
+}, shows[nothing](func(list []router.Application) applicationsBody { return applicationsBody{wireLines(list)} }), says[nothing, []router.Application]{})
 
 // getApplication serves GET applications/{applicationId}.
-func getApplication(ctx context.Context, c *call) (answer, error) {
-	application, err := parseApplication(c.parameters[0])
-	if err != nil {
-		return answer{}, err
-	}
-	a, err := c.service.Application(ctx, c.key.Tenant, application)
-	c.trail.gallery, c.etag = a.Gallery, a.ETag
-	return answer{fasthttp.StatusOK, wireApplication(a)}, err
-}
+var getApplication = reads(applicationOfPath, func(ctx context.Context, c *call, r Reader, application id.Application) (router.Application, error) {
+	return r.Application(ctx, c.key.Tenant, application)
+}, showApplication[id.Application], says[id.Application, router.Application]{
+	told: func(t *trail, _ id.Application, a router.Application) { t.gallery = a.Gallery },
+})
 
 // patchApplication serves PATCH applications/{applicationId}. A missing member
 // changes nothing (D36).
-func patchApplication(ctx context.Context, c *call) (answer, error) {
-	application, err := parseApplication(c.parameters[0])
+var patchApplication = changes(readApplicationPatch, func(ctx context.Context, c *call, w Writer, q settings[router.ApplicationPatch]) (router.Application, error) {
+	return w.UpdateApplication(ctx, c.key.Tenant, q.write, id.Application{UUID: q.of}, q.to)
+}, showApplication[settings[router.ApplicationPatch]], says[settings[router.ApplicationPatch], router.Application]{
+	asked: func(t *trail, q settings[router.ApplicationPatch]) { t.noteChanges(q.given) },
+	told: func(t *trail, _ settings[router.ApplicationPatch], changed router.Application) {
+		t.gallery = changed.Gallery
+	},
+})
+
+func readApplicationPatch(ctx context.Context, c *call) (q settings[router.ApplicationPatch], err error) {
+	application, err := applicationOfPath(ctx, c)
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
+	q.of = application.UUID
 	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore",
 		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays",
 		"searchThresholdMin", "searchLimitMax")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	var p router.ApplicationPatch
-	var w router.Write
+	p := &q.to
 	var errs [14]error
 	p.Name, errs[0] = present(o, "name", o.name)
 	p.Description, errs[1] = present(o, "description", o.description)
@@ -216,7 +227,7 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.VerifyThreshold, errs[3] = present(o, "verifyThreshold", o.verifyThreshold)
 	p.Guard, errs[4] = present(o, "enrolmentGuard", o.guard)
 	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
-	w, errs[6] = c.write()
+	q.write, errs[6] = c.write()
 	p.MultipleFaces, errs[7] = present(o, "multipleFaces", o.multipleFaces)
 	p.ReviewThreshold, errs[8] = present(o, "reviewThreshold", o.reviewThreshold)
 	p.ReviewVerdicts, errs[9] = present(o, "reviewVerdicts", o.reviewVerdicts)
@@ -224,62 +235,24 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 	p.SearchThresholdMin, errs[11] = present(o, "searchThresholdMin", o.searchThresholdMin)
 	p.SearchLimitMax, errs[12] = present(o, "searchLimitMax", o.searchLimitMax)
 	p.IfMatch, errs[13] = c.ifMatch()
-	if err := firstOf(errs[:]...); err != nil {
-		return answer{}, err
-	}
-	c.trail.noteChanges(o)
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	changed, err := service.UpdateApplication(ctx, c.key.Tenant, w, application, p)
-	c.trail.gallery, c.etag = changed.Gallery, changed.ETag
-	return answer{fasthttp.StatusOK, wireApplication(changed)}, err
-}
-
-// ifMatch reads the header If-Match. It returns the ETag that the settings must have, or
-// nothing if any will do.
-func (h *head) ifMatch() (string, error) {
-	text, ok := h.header("if-match")
-	if !ok || text == "*" {
-		return "", nil
-	}
-	tag, quoted := strings.CutPrefix(text, `"`)
-	tag, ended := strings.CutSuffix(tag, `"`)
-	if !quoted || !ended || tag == "" || len(tag) > etagMax || strings.Contains(tag, `"`) {
-		return "", invalid("", `If-Match must be one strong ETag in quotation marks, as an answer has it, or *.`)
-	}
-	return tag, nil
-}
-
-// unconditional reports whether the request has an If-Match that its operation ignores.
-func (h *head) unconditional() bool {
-	_, given := h.header("if-match")
-	return given && h.method != fasthttp.MethodPatch
+	err = q.read(o, errs[:])
+	return q, err
 }
 
 // deleteApplication serves DELETE applications/{applicationId}.
-func deleteApplication(ctx context.Context, c *call) (answer, error) {
-	application, err := parseApplication(c.parameters[0])
-	if err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, service.DeleteApplication(ctx, c.key.Tenant, application)
-}
+var deleteApplication = changes(applicationOfPath, func(ctx context.Context, c *call, w Writer, application id.Application) (nothing, error) {
+	return nothing{}, w.DeleteApplication(ctx, c.key.Tenant, application)
+}, showsStatus[id.Application](fasthttp.StatusNoContent), says[id.Application, nothing]{})
 
-// parseGallery parses a gallery's id.
-func parseGallery(text string) (id.Gallery, error) {
-	u, err := parseID(text, "", "There is no gallery with this id.")
+// galleryOfPath returns the id of the gallery that the path names.
+func galleryOfPath(_ context.Context, c *call) (id.Gallery, error) {
+	u, err := parseID(c.parameters[0], "", "There is no gallery with this id.")
 	return id.Gallery{UUID: u}, err
 }
 
-// parseApplication parses an application's id.
-func parseApplication(text string) (id.Application, error) {
-	u, err := parseID(text, "", "There is no application with this id.")
+// applicationOfPath returns the id of the application that the path names.
+func applicationOfPath(_ context.Context, c *call) (id.Application, error) {
+	u, err := parseID(c.parameters[0], "", "There is no application with this id.")
 	return id.Application{UUID: u}, err
 }
 
@@ -360,12 +333,6 @@ func (o object) subjectTemplates() (bool, error) { return o.boolean("subjectTemp
 func (o object) guardThreshold() (int, error) {
 	return o.integer("enrolmentGuardThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
 }
-
-// The values of multipleFaces.
-const (
-	facesRefuse   = "refuse"
-	facesDominant = "dominant"
-)
 
 // multipleFaces reads what an application does with a photo of several faces.
 func (o object) multipleFaces() (portrait.Rule, error) {

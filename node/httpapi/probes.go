@@ -11,14 +11,16 @@ import (
 
 // probe reads the photos of a probe: exactly one of probe and, but in version 1, probes. Each photo
 // beyond the first counts as a request of its own.
-func (c *call) probe(o object) (p router.Probe, err error) {
-	defer func() { c.notePhotos(p) }()
+func (c *call) probe(o object) (router.Probe, error) {
 	_, one := o["probe"]
 	raw, several := o["probes"]
 	switch {
 	case !several || c.version == v1:
 		image, err := o.image("probe")
-		return router.Probe{image}, err
+		if err != nil {
+			return nil, err
+		}
+		return router.Probe{image}, nil
 	case one:
 		return nil, invalid("", "Exactly one of probe and probes is required.")
 	}

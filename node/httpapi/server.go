@@ -175,6 +175,7 @@ type Config struct {
 
 // Server serves the public port. It is safe for concurrent use.
 type Server struct {
+	table *table
 	cfg   Config
 	http  *fasthttp.Server
 	rules atomic.Pointer[rules]
@@ -197,14 +198,13 @@ type Server struct {
 	listener *listener.Listener // nil before Serve
 }
 
-// New returns a Server; Serve starts it.
-func New(cfg Config) (*Server, error) {
+func newServer(cfg Config, t *table) (*Server, error) {
 	if cfg.Service == nil {
 		return nil, errors.New("new HTTP server: no service")
 	}
 	defaults(&cfg)
 	s := &Server{
-		cfg:        cfg,
+		cfg: cfg, table: t,
 		bodies:     fair.NewPool[id.Tenant](int64(cfg.Limits.BodiesBytes)),
 		requests:   fair.NewPool[id.Tenant](int64(cfg.Limits.Requests)),
 		unproven:   newUnproven(int64(cfg.Limits.BodiesBytes) / 2),

@@ -80,7 +80,7 @@ type Reader interface {
 	Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error)
 }
 
-// Writer carries out writes. Handlers get it from call.intend, which records the intent first.
+// Writer carries out writes. The do of changes gets it when the intent is recorded.
 type Writer interface {
 	// Register returns whom the enrolment guard found beside the error Duplicate.
 	Register(ctx context.Context, r router.Registration) (router.Registered, error)

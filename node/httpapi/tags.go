@@ -2,93 +2,59 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
-	"golang.org/x/text/unicode/norm"
 
 	"facet/router"
 )
 
 // getTags serves GET tags: the names in order of creation.
-func getTags(ctx context.Context, c *call) (answer, error) {
-	names, err := c.service.Tags(ctx, c.access)
-	return answer{fasthttp.StatusOK, append([]string{}, names...)}, err
-}
+var getTags = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) ([]string, error) {
+	return r.Tags(ctx, c.access)
+}, shows[nothing](func(names []string) []string { return append([]string{}, names...) }), says[nothing, []string]{})
 
 // postTag serves POST tags/{name}. It ignores the body.
-func postTag(ctx context.Context, c *call) (answer, error) {
-	name := c.parameters[0]
-	if err := checkTagName("name", name); err != nil {
-		return answer{}, err
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusOK}, service.CreateTag(ctx, c.access, name)
-}
+var postTag = changes(func(_ context.Context, c *call) (string, error) {
+	return c.parameters[0], checkTagName("name", c.parameters[0])
+}, func(ctx context.Context, c *call, w Writer, name string) (nothing, error) {
+	return nothing{}, w.CreateTag(ctx, c.access, name)
+}, showsStatus[string](fasthttp.StatusOK), says[string, nothing]{})
+
+// renaming gives a tag another name.
+type renaming struct{ from, to string }
 
 // putTag serves PUT tags/{oldName}: body newName.
-func putTag(ctx context.Context, c *call) (answer, error) {
+var putTag = changes(func(ctx context.Context, c *call) (q renaming, err error) {
 	o, err := readObject(c.body.bytes, "newName")
 	if err != nil {
-		return answer{}, err
+		return q, err
 	}
-	to, ok, err := o.text("newName", tagMax)
-	switch {
+	var ok bool
+	switch q.to, ok, err = o.text("newName", tagMax); {
 	case err != nil:
-		return answer{}, err
+		return q, err
 	case !ok:
-		return answer{}, missing("newName")
+		return q, missing("newName")
 	}
-	if err := checkTagName("newName", to); err != nil {
-		return answer{}, err
+	if err := checkTagName("newName", q.to); err != nil {
+		return q, err
 	}
-	from := c.parameters[0]
-	if checkTagName("", from) != nil {
-		return answer{}, unknownTag()
-	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusOK}, service.RenameTag(ctx, c.access, from, to)
-}
+	q.from, err = tagOfPath(ctx, c)
+	return q, err
+}, func(ctx context.Context, c *call, w Writer, q renaming) (nothing, error) {
+	return nothing{}, w.RenameTag(ctx, c.access, q.from, q.to)
+}, showsStatus[renaming](fasthttp.StatusOK), says[renaming, nothing]{})
 
 // deleteTag serves DELETE tags/{name}.
-func deleteTag(ctx context.Context, c *call) (answer, error) {
+var deleteTag = changes(tagOfPath, func(ctx context.Context, c *call, w Writer, name string) (nothing, error) {
+	return nothing{}, w.DeleteTag(ctx, c.access, name)
+}, showsStatus[string](fasthttp.StatusOK), says[string, nothing]{})
+
+// tagOfPath returns the name of the tag that the path names.
+func tagOfPath(_ context.Context, c *call) (string, error) {
 	name := c.parameters[0]
 	if checkTagName("", name) != nil {
-		return answer{}, unknownTag()
+		return "", notFound(router.ReasonUnknownTag, "The gallery has no such tag.")
 	}
-	service, err := c.intend()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusOK}, service.DeleteTag(ctx, c.access, name)
-}
-
-// unknownTag returns the answer to a path with a name that no tag can have.
-func unknownTag() error { return notFound(router.ReasonUnknownTag, "The gallery has no such tag.") }
-
-// checkTagName returns an error when a tag may not have this name (D31). field is
-// the place of the name, for the error. name is UTF-8.
-func checkTagName(field, name string) error {
-	switch n := utf8.RuneCountInString(name); {
-	case n == 0:
-		return invalid("", field+" must not be empty.")
-	case n > tagMax:
-		return invalid("", fmt.Sprintf("%s must be at most %d characters.", field, tagMax))
-	case name == "." || name == "..":
-		// Many clients and proxies remove such segments from a path.
-		return invalid("", field+` must not be "." or "..".`)
-	case strings.ContainsFunc(name, isControl):
-		return invalid("", field+" must have no control characters.")
-	case !norm.NFC.IsNormalString(name):
-		return invalid("", field+" must be in Unicode's normalisation form C.")
-	}
-	return nil
+	return name, nil
 }

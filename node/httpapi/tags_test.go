@@ -91,7 +91,7 @@ func FuzzTagPath(f *testing.F) {
 		if err != nil {
 			return "", err
 		}
-		op, parameters, err := find(h.method, h.segments)
+		op, parameters, err := served.find(h.method, h.segments)
 		if err != nil {
 			return "", err
 		}

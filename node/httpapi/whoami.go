@@ -3,8 +3,6 @@ package httpapi
 import (
 	"context"
 
-	"github.com/valyala/fasthttp"
-
 	"facet/router"
 )
 
@@ -26,7 +24,9 @@ type roomBody struct {
 }
 
 // getWhoami serves GET whoami.
-func getWhoami(ctx context.Context, c *call) (answer, error) {
+var getWhoami = reads(readsNothing, whoami, showsItself, says[nothing, whoamiBody]{})
+
+func whoami(ctx context.Context, c *call, r Reader, _ nothing) (whoamiBody, error) {
 	body := whoamiBody{Role: c.key.Role.String(), Holder: c.key.Holder}
 	for _, g := range c.key.Galleries {
 		body.Galleries = append(body.Galleries, g.String())
@@ -35,14 +35,14 @@ func getWhoami(ctx context.Context, c *call) (answer, error) {
 		body.Ends = wireTime(c.key.Ends)
 	}
 	if !c.access.Gallery.IsZero() {
-		g, err := c.service.Gallery(ctx, c.key.Tenant, c.access.Gallery)
+		g, err := r.Gallery(ctx, c.key.Tenant, c.access.Gallery)
 		if router.KindOf(err) == router.NotFound { // it was deleted just now
-			return answer{}, forbidden(whyAPIKey)
+			err = forbidden(whyAPIKey)
 		}
 		if err != nil {
-			return answer{}, err
+			return body, err
 		}
 		body.Gallery = &roomBody{g.ID.String(), g.Name, g.Size, g.Count}
 	}
-	return answer{fasthttp.StatusOK, body}, nil
+	return body, nil
 }

@@ -334,3 +334,9 @@ func wireApplication(a router.Application) applicationBody {
 type healthBody struct {
 	Status string `json:"status"`
 }
+
+// The values of multipleFaces.
+const (
+	facesRefuse   = "refuse"
+	facesDominant = "dominant"
+)
