@@ -189,14 +189,14 @@ var (
 	})
 )
 
-// addAudit adds the methods of audit logs.
-func addAudit(table map[string]handler) {
-	calls.Add(table, auditBegin)
-	calls.Add(table, auditAppend)
-	calls.Add(table, shardRemembers)
-	calls.Add(table, auditHead)
-	calls.Add(table, auditRead)
-	calls.Add(table, auditHashes)
+// serveAudit adds the methods of audit logs.
+func (r *Router) serveAudit() {
+	calls.Add(r.calls, r, auditBegin)
+	calls.Add(r.calls, r, auditAppend)
+	calls.Add(r.calls, r, shardRemembers)
+	calls.Add(r.calls, r, auditHead)
+	calls.Add(r.calls, r, auditRead)
+	calls.Add(r.calls, r, auditHashes)
 }
 
 // bookRead returns the method that reads the audit logs of a shard on its leader.

@@ -48,10 +48,7 @@ type Peers = calls.Peers
 
 // A method is one request between nodes. The Router of the node that leads the
 // group, or that has a replica of it, carries it out.
-type (
-	method[Q, A any] = calls.Method[*Router, Q, A]
-	handler          = calls.Handler[*Router]
-)
+type method[Q, A any] = calls.Method[*Router, Q, A]
 
 // Config contains the parts that a Router uses.
 type Config struct {
@@ -149,7 +146,7 @@ type Router struct {
 type cluster struct {
 	groups Groups
 	peers  Peers
-	calls  *calls.Caller[*Router]
+	calls  *calls.Caller
 	master *seal.Master
 	log    *slog.Logger
 	keys   keys
@@ -244,7 +241,8 @@ func New(cfg Config) *Router {
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	c.calls = calls.New(r, calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter}, handlers())
+	c.calls = calls.New(calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter})
+	r.serve()
 	c.sync.Run = c.syncMeta
 	if c.acted = cfg.Acted; c.acted == nil {
 		c.acted = func(Act) {}

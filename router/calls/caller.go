@@ -32,10 +32,8 @@ type Peers interface {
 }
 
 // Caller carries out methods at the leader or at a replica of a group, on this node
-// or on a peer, and serves them to peers. H is the type that methods work with on
-// their node.
-type Caller[H any] struct {
-	host    H
+// or on a peer, and serves them to peers.
+type Caller struct {
 	groups  Groups
 	peers   Peers
 	log     *slog.Logger
@@ -44,7 +42,7 @@ type Caller[H any] struct {
 	spread  *spread
 	hedges  *hedges
 	meter   Meter
-	methods map[string]Handler[H]
+	methods map[string]handler
 
 	mu     sync.Mutex     // guards closed, and the start of reads
 	reads  sync.WaitGroup // tries of reads; those without an answer that counts may outlast their call
@@ -64,10 +62,10 @@ type Config struct {
 	Meter  Meter
 }
 
-// New returns a Caller whose methods work with host.
-func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
-	return &Caller[H]{
-		host: host, groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: methods,
+// New returns a Caller without methods.
+func New(cfg Config) *Caller {
+	return &Caller{
+		groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: map[string]handler{},
 		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()), hedges: newHedges(), meter: cfg.Meter,
 		slowLines: requestlog.NewBound(), leaderless: requestlog.NewBound(),
 	}
@@ -75,7 +73,7 @@ func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
 
 // Close waits for the reads that outlast their call. Calls may still come, from requests that had no
 // time to finish when the node stopped.
-func (c *Caller[H]) Close() {
+func (c *Caller) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -83,7 +81,7 @@ func (c *Caller[H]) Close() {
 }
 
 // read carries out a try of a read in a goroutine that the Caller owns, or here once it is closed.
-func (c *Caller[H]) read(try func()) {
+func (c *Caller) read(try func()) {
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {

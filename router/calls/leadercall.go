@@ -37,7 +37,7 @@ const (
 // searches for the leader until leaderWaitMax has passed without one. It may carry
 // out m twice. Reads have no effect, and the shards remember the outcome of a write
 // by its operation.
-func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+func CallLeader[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	var none A
 	var last error
 	pause := retryPauseMin
@@ -94,7 +94,7 @@ func noLeader(last error) error {
 }
 
 // attempt tries m once at member.
-func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func attempt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	defer c.leaders.watch(try, group, member, cancel)()
@@ -106,25 +106,29 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 }
 
 // CallAt carries out m at member, which may be this node.
-func CallAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func CallAt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	ctx, call := trace.Start(ctx, trace.Stage{Name: trace.Call, Method: m.Name, Group: group, Member: member})
 	a, err := callAt(ctx, c, m, group, member, q)
 	call.End(err)
 	return a, err
 }
 
-func callAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func callAt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	if member == c.peers.Self() {
-		return runHere(ctx, c, m, group, q)
+		here, ok := c.methods[m.Name].(served[H, Q, A])
+		if !ok {
+			panic("bug: router: nobody carries out " + m.Name)
+		}
+		return here.here(ctx, c, group, q)
 	}
 	return CallMember(ctx, c, m, group, member, q)
 }
 
-// runHere carries out m on this node. If its replica is out of service, perhaps since m found a file that
+// here carries out m on this node. If its replica is out of service, perhaps since m found a file that
 // can't be read, the error wraps raftfsm.ErrClosed: another member may answer.
-func runHere[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+func (m served[H, Q, A]) here(ctx context.Context, c *Caller, group id.Shard, q Q) (A, error) {
 	g, here := c.groups.Group(group)
-	a, err := m.Run(ctx, c.host, group, q)
+	a, err := m.Run(ctx, m.host, group, q)
 	if leader, again := retryable(err); err == nil || leader != "" || KindOf(err) != 0 || !here && !again {
 		return a, err
 	}

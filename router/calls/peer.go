@@ -17,7 +17,7 @@ import (
 var errUnreachable = errors.New("router: peer did not answer")
 
 // Method is one request between nodes. Name is its name on the wire. Run carries it
-// out on a node with a replica of the group. It returns a *raftfsm.NotLeaderError
+// out with host, a part of a node that has a replica of the group. It returns a *raftfsm.NotLeaderError
 // where only the leader may answer and the node is not the leader.
 type Method[H, Q, A any] struct {
 	Name string
@@ -40,29 +40,33 @@ func Open[Q any](body []byte) (e Envelope[Q], err error) {
 	return e, err
 }
 
-// Handler carries out one method for a peer.
-type Handler[H any] interface {
+// handler carries out one method for a peer.
+type handler interface {
 	// one carries it out for the group of an Envelope.
-	one(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
+	one(ctx context.Context, c *Caller, body []byte) ([]byte, error)
 	// many carries it out for several groups at once.
-	many(ctx context.Context, c *Caller[H], q grouped) ([]groupAnswer, error)
+	many(ctx context.Context, c *Caller, q grouped) ([]groupAnswer, error)
 }
 
-// served is the Handler of a method.
-type served[H, Q, A any] struct{ Method[H, Q, A] }
-
-// Add adds m to the table of methods that New takes.
-func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
-	table[m.Name] = served[H, Q, A]{m}
+// served is the handler of a method, and the host that carries it out on this node.
+type served[H, Q, A any] struct {
+	Method[H, Q, A]
+	host H
 }
 
-func (m served[H, Q, A]) one(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
+// Add makes c carry out m with host on this node, for itself and for peers. All methods are
+// added before the first call.
+func Add[H, Q, A any](c *Caller, host H, m Method[H, Q, A]) {
+	c.methods[m.Name] = served[H, Q, A]{m, host}
+}
+
+func (m served[H, Q, A]) one(ctx context.Context, c *Caller, body []byte) ([]byte, error) {
 	e, err := Open[Q](body)
 	if err != nil {
 		return nil, fmt.Errorf("read %s request: %w", m.Name, err)
 	}
 	ctx, end := c.begin(ctx, m.Name, e.Request, e.Trace)
-	a, err := runHere(ctx, c, m.Method, e.Group, e.Query)
+	a, err := m.here(ctx, c, e.Group, e.Query)
 	end(e.Group, err)
 	if err != nil {
 		return nil, err
@@ -71,7 +75,7 @@ func (m served[H, Q, A]) one(ctx context.Context, c *Caller[H], body []byte) ([]
 }
 
 // begin starts the stages of a peer's request. The caller calls end with its first group.
-func (c *Caller[H]) begin(ctx context.Context, method, request, parent string) (_ context.Context, end func(id.Shard, error)) {
+func (c *Caller) begin(ctx context.Context, method, request, parent string) (_ context.Context, end func(id.Shard, error)) {
 	began := time.Now()
 	ctx, stages := trace.New(requestlog.With(ctx, request))
 	if parent != "" {
@@ -84,7 +88,7 @@ func (c *Caller[H]) begin(ctx context.Context, method, request, parent string) (
 }
 
 // CallMember carries out m on another node.
-func CallMember[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
+func CallMember[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
 	var a A
 	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx), trace.Parent(ctx)})
 	if err != nil {
@@ -102,7 +106,7 @@ func CallMember[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 
 // Serve carries out a peer's request. EncodeFault turns its error into bytes for
 // the peer.
-func (c *Caller[H]) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+func (c *Caller) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
 	if name == methodGrouped {
 		return c.serveGrouped(ctx, body)
 	}

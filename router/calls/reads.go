@@ -13,7 +13,7 @@ import (
 const readTries = 2
 
 // CallAny carries out a read at one of the replicas of group, or else at its leader.
-func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+func CallAny[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	answers, err := ScatterAny(ctx, c, m, []id.Shard{group}, q)
 	if err != nil {
 		var none A
@@ -24,7 +24,7 @@ func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 
 // ScatterAny is Scatter for reads that any replica may answer. It sends each member one request, for all
 // groups that it asks there.
-func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], groups []id.Shard, q Q) ([]A, error) {
+func ScatterAny[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], groups []id.Shard, q Q) ([]A, error) {
 	r := reads[H, Q, A]{c: c, m: m, q: q, answers: make([]A, len(groups)), parts: make([]part, len(groups)), left: len(groups)}
 	r.ended = make(chan ended[A], len(groups)*(readTries+1))
 	all := make([]int, len(groups))
@@ -37,7 +37,7 @@ func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 
 // reads is a read of several groups.
 type reads[H, Q, A any] struct {
-	c       *Caller[H]
+	c       *Caller
 	m       Method[H, Q, A]
 	q       Q
 	answers []A

@@ -30,7 +30,7 @@ const (
 
 // tryReplica tries m once at member, which choose has returned for each of groups. It returns a reply for
 // each of them.
-func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
+func tryReplica[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	silent := time.AfterFunc(silenceMax, func() {
