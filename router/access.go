@@ -29,28 +29,28 @@ const keysMax = 10_000
 // AccessKey returns the key pair with the id accessKey. The error is NotFound for
 // an unknown id. Before that, this node catches up with meta's leader.
 func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
-	rec, err := confirmedLookup(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
+	rec, err := confirmedLookup(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.cluster.groups.Meta().AccessKey(accessKey) })
 	if err != nil {
-		r.master.Wrap([]byte(accessKey), []byte(purposeSecret)) // in the place of Unwrap, so that the time does not reveal the key
+		r.cluster.master.Wrap([]byte(accessKey), []byte(purposeSecret)) // in the place of Unwrap, so that the time does not reveal the key
 		return AccessKey{}, err
 	}
-	secret, err := r.master.Unwrap(rec.SealedSecret, []byte(purposeSecret+accessKey))
+	secret, err := r.cluster.master.Unwrap(rec.SealedSecret, []byte(purposeSecret+accessKey))
 	if err != nil {
 		return AccessKey{}, fmt.Errorf("unwrap an access key's secret: %w", err)
 	}
 	return AccessKey{
 		ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, KeyTerms: termsOf(&rec),
-		Disabled: r.groups.Meta().TenantState(rec.Tenant) != metafsm.TenantActive,
+		Disabled: r.cluster.groups.Meta().TenantState(rec.Tenant) != metafsm.TenantActive,
 	}, nil
 }
 
 // Access returns the application with the API key apiKey, and its gallery. The
 // error is Forbidden for an unknown key and for another tenant's key.
 func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
-	macs := r.master.MACs(purposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
+	macs := r.cluster.master.MACs(purposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
 	app, err := confirmedLookup(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
 		for i := 0; i < len(macs) && !ok; i++ {
-			app, ok = r.groups.Meta().ApplicationByMAC(macs[i])
+			app, ok = r.cluster.groups.Meta().ApplicationByMAC(macs[i])
 		}
 		return app, ok
 	})
@@ -128,6 +128,15 @@ func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, boo
 		return rec, Errorf(NotFound, "", "there is no such thing")
 	}
 	return rec, nil
+}
+
+// confirmedGallery returns a gallery of a generation. there is false if it was deleted.
+func confirmedGallery(ctx context.Context, r *cluster, gallery id.Gallery, generation uint32) (g enrolment, there bool, err error) {
+	g, err = confirmedLookup(ctx, r, func() (enrolment, bool) { return r.gallery(gallery) })
+	if KindOf(err) == NotFound {
+		return g, false, nil
+	}
+	return g, err == nil && g.Generation == generation, err
 }
 
 // SyncMeta waits until this node's replica of meta has every write that was
@@ -225,8 +234,7 @@ func (r *cluster) gallery(gallery id.Gallery) (enrolment, bool) {
 	if !ok {
 		return enrolment{}, false
 	}
-	cluster, _ := meta.Cluster()
-	return enrolment{g, metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)}, true
+	return enrolment{g, shardsOf(meta, g)}, true
 }
 
 // keys caches the unwrapped data keys of galleries. Each key belongs to one

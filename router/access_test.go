@@ -21,14 +21,14 @@ var errCutOff = errors.New("cut off")
 
 func newBeliever() *syncedCluster {
 	b := &syncedCluster{}
-	b.sync.Run = func(context.Context) error {
-		round := b.synced.begin()
+	b.cluster.sync.Run = func(context.Context) error {
+		round := b.cluster.synced.begin()
 		b.rounds.Add(1)
 		time.Sleep(10 * time.Millisecond)
 		if b.cut.Load() {
 			return errCutOff
 		}
-		b.synced.last.Store(round)
+		b.cluster.synced.last.Store(round)
 		return nil
 	}
 	return b
@@ -54,7 +54,7 @@ func TestSteadyLookUpsCostTwoRoundsASecond(t *testing.T) {
 		if n := b.rounds.Load(); n > 21 {
 			t.Errorf("%d rounds in 10 s, want 2 a second", n)
 		}
-		b.sync.Close()
+		b.cluster.sync.Close()
 	})
 }
 
@@ -78,7 +78,7 @@ func TestFoundRecordExpiresWithoutLeader(t *testing.T) {
 		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
-		b.sync.Close()
+		b.cluster.sync.Close()
 	})
 }
 
@@ -90,6 +90,6 @@ func TestMissingRecordIsAlwaysConfirmed(t *testing.T) {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
-		b.sync.Close()
+		b.cluster.sync.Close()
 	})
 }

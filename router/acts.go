@@ -2,9 +2,7 @@ package router
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/metafsm"
 	"facet/shard"
-	"facet/shard/job"
 )
 
 // actNamesMax is the most subjects that one act names.
@@ -43,23 +41,11 @@ type Salted struct {
 	Salt    [shard.SaltBytes]byte
 }
 
-// records reports whether a tenant's log records acts now.
-func records(r *cluster, tenant id.Tenant) bool {
-	return metafsm.AuditOf(r.groups.Meta(), tenant).Mode != metafsm.AuditOff
-}
-
-// caseExpired reports the expiry of a case.
-func caseExpired(r *cluster, of GalleryVersion, c *job.Case) {
-	if g, ok := r.gallery(of.ID); ok {
-		r.acted(Act{Log: g.Tenant, Operation: "expire case", Gallery: of, Case: c.ID})
-	}
-}
-
 // expiredSubjects returns the subjects of events that are about to expire on a shard of this node, with their
 // salts, which may go with the events. Without records it returns none.
 func expiredSubjects(r *cluster, s *shard.Shard, x *shard.Expiration) (list []Salted, err error) {
 	g, ok := r.gallery(x.Gallery)
-	if !ok || !records(r, g.Tenant) {
+	if !ok || !audits(r.groups.Meta(), g.Tenant) {
 		return nil, nil
 	}
 	key, err := r.dataKey(g.Gallery)
@@ -81,7 +67,7 @@ func expiredSubjects(r *cluster, s *shard.Shard, x *shard.Expiration) (list []Sa
 		if len(events) == 0 {
 			continue // others have removed it meanwhile
 		}
-		note, err := openNote(g, key, e.Subject, events[0])
+		note, err := g.openNote(key, e.Subject, events[0])
 		if err != nil {
 			return nil, err
 		}

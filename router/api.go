@@ -6,7 +6,6 @@ import (
 	"facet/engine"
 	"facet/engine/portrait"
 	"facet/internal/id"
-	"facet/shard"
 )
 
 // Limits of requests (interface, §8; decisions of docs/interface.md).
@@ -221,8 +220,6 @@ type Candidate struct {
 	Events []CandidateEvent
 	// Note is the subject's, or nil. A search that counts subjects and is not audited has none.
 	Note *Note
-
-	noted shard.Active // has the sealed note, if there is one
 }
 
 // CandidateEvent is a matching event of a candidate.

@@ -28,11 +28,6 @@ type Enrolment struct {
 	NoExpiry bool
 }
 
-// registration returns the write as that of a new subject.
-func (e Enrolment) registration() Registration {
-	return Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags, Expires: e.Expires}
-}
-
 // GalleryPatch contains the changes to a gallery. A nil field changes nothing.
 type GalleryPatch struct {
 	Name, Description *string

@@ -20,8 +20,8 @@ const AuditReadMax = 256
 
 // auditRequests serves requests about the audit logs of tenants. A tenant's log has one home shard.
 type auditRequests struct {
-	*cluster
-	cached auditKeys
+	cluster *cluster
+	cached  auditKeys
 }
 
 // auditKeys caches the keys of tenants.
@@ -32,13 +32,13 @@ type auditKeys struct {
 
 // auditHome returns the shard that has the audit log of a tenant. It depends on nothing that changes.
 func (r *auditRequests) auditHome(tenant id.Tenant) id.Shard {
-	cluster, _ := r.groups.Meta().Cluster()
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), cluster.Shards) + 1)
 }
 
 // Audit returns how a tenant's audit log is kept. Mode is AuditOff before the cluster is founded.
 func (r *auditRequests) Audit(tenant id.Tenant) metafsm.Audit {
-	return metafsm.AuditOf(r.groups.Meta(), tenant)
+	return metafsm.AuditOf(r.cluster.groups.Meta(), tenant)
 }
 
 // AuditKey returns the key that seals a tenant's records and names subjects in them. The error is NotFound
@@ -67,7 +67,7 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 			return nil, err
 		}
 	}
-	raw, err := r.master.Unwrap(wrapped, []byte(purposeAudit+tenant.String()))
+	raw, err := r.cluster.master.Unwrap(wrapped, []byte(purposeAudit+tenant.String()))
 	if err != nil {
 		return nil, fmt.Errorf("unwrap the audit key of tenant %s: %w", tenant, err)
 	}
@@ -93,7 +93,7 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 	}
 	var raw [32]byte
 	mustRandom(raw[:])
-	set := metafsm.SetAuditKey{Tenant: tenant, WrappedKey: r.master.Wrap(raw[:], []byte(purposeAudit+tenant.String()))}
+	set := metafsm.SetAuditKey{Tenant: tenant, WrappedKey: r.cluster.master.Wrap(raw[:], []byte(purposeAudit+tenant.String()))}
 	clear(raw[:])
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetAuditKeyOp, set)
 	switch {
@@ -106,7 +106,7 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 	case a.Status != metafsm.Exists:
 		return nil, tenantError("give a tenant its audit key", a.Status)
 	}
-	if err := r.sync.Join(ctx); err != nil { // another node was first
+	if err := r.cluster.sync.Join(ctx); err != nil { // another node was first
 		return nil, err
 	}
 	return r.Audit(tenant).WrappedKey, nil
@@ -114,7 +114,7 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 
 // beginLog begins a log.
 func (r *auditRequests) beginLog(ctx context.Context, c shardfsm.BeginLog) error {
-	begun, err := calls.CallLeader(ctx, r.calls, auditBegin, r.auditHome(c.Tenant), c)
+	begun, err := calls.CallLeader(ctx, r.cluster.calls, auditBegin, r.auditHome(c.Tenant), c)
 	if err == nil && begun.Status != shardfsm.Done {
 		err = fmt.Errorf("begin the audit log of tenant %s: the shard answered %v", c.Tenant, begun.Status)
 	}
@@ -131,7 +131,7 @@ func (r *auditRequests) FollowAudit(ctx context.Context, tenant id.Tenant, first
 // effect. After an error the batch may be in the log, and the writer sends it again. The error wraps
 // auditlog.ErrWriter if the log does not know the writer's entries before the batch.
 func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error) {
-	a, err := calls.CallLeader(ctx, r.calls, auditAppend, r.auditHome(b.Tenant), shardfsm.AppendLog(b))
+	a, err := calls.CallLeader(ctx, r.cluster.calls, auditAppend, r.auditHome(b.Tenant), shardfsm.AppendLog(b))
 	switch {
 	case err != nil:
 		return 0, err
@@ -150,23 +150,23 @@ func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (firs
 
 // AuditMost returns how many records with contents a tenant's log may have. metafsm.QuotaMax is no bound.
 func (r *auditRequests) AuditMost(tenant id.Tenant) uint64 {
-	most, _ := r.groups.Meta().Most(tenant, metafsm.QuotaAuditRecords)
+	most, _ := r.cluster.groups.Meta().Most(tenant, metafsm.QuotaAuditRecords)
 	return most
 }
 
 // AuditHead returns the head of a tenant's log. The error is NotFound if there is none.
 func (r *auditRequests) AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error) {
-	return calls.CallLeader(ctx, r.calls, auditHead, r.auditHome(tenant), tenant)
+	return calls.CallLeader(ctx, r.cluster.calls, auditHead, r.auditHome(tenant), tenant)
 }
 
 // AuditEntries returns entries of a tenant's log from number first on, at most AuditReadMax.
 func (r *auditRequests) AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error) {
-	return calls.CallLeader(ctx, r.calls, auditRead, r.auditHome(tenant), auditRange{Tenant: tenant, First: first, Most: most})
+	return calls.CallLeader(ctx, r.cluster.calls, auditRead, r.auditHome(tenant), auditRange{Tenant: tenant, First: first, Most: most})
 }
 
 // AuditHashes returns the hashes of a tile of a tenant's log, as auditlog.Book.Hashes does.
 func (r *auditRequests) AuditHashes(ctx context.Context, tenant id.Tenant, level int, first uint64, most int) ([]auditlog.Hash, error) {
-	return calls.CallLeader(ctx, r.calls, auditHashes, r.auditHome(tenant), auditRange{tenant, first, most, level})
+	return calls.CallLeader(ctx, r.cluster.calls, auditHashes, r.auditHome(tenant), auditRange{tenant, first, most, level})
 }
 
 // auditRange names entries or hashes of a log.
@@ -189,26 +189,16 @@ var (
 	})
 )
 
-// serveAudit adds the methods of audit logs.
-func (r *Router) serveAudit() {
-	calls.Add(r.calls, r, auditBegin)
-	calls.Add(r.calls, r, auditAppend)
-	calls.Add(r.calls, r, shardRemembers)
-	calls.Add(r.calls, r, auditHead)
-	calls.Add(r.calls, r, auditRead)
-	calls.Add(r.calls, r, auditHashes)
-}
-
 // bookRead returns the method that reads the audit logs of a shard on its leader.
 func bookRead[Q, A any](name string, read func(*auditlog.Book, Q) (A, error)) method[Q, A] {
-	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (a A, err error) {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (a A, err error) {
 		m, err := r.leaderMachine(ctx, group)
 		if err != nil {
 			return a, err
 		}
 		a, err = read(m.Audit(), q)
 		return a, auditError(err)
-	}}
+	})
 }
 
 // auditError returns the error of a read of an audit log as the router's callers know it.
@@ -233,5 +223,5 @@ func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode met
 	if err := tenantError("set a tenant's audit", a.Status); err != nil {
 		return err
 	}
-	return r.sync.Join(ctx) // so that this node's view has the change
+	return r.cluster.sync.Join(ctx) // so that this node's view has the change
 }

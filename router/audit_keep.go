@@ -20,8 +20,8 @@ func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
 	if a.Mode == metafsm.AuditOff || len(a.WrappedKey) > 0 {
 		return nil
 	}
-	if g, err := r.localGroup(r.auditHome(id.ClusterLog)); err != nil || !g.IsLeader() {
-		return nil //nolint:nilerr // another node does it
+	if _, _, ok := ledShard(r.cluster.groups, r.auditHome(id.ClusterLog)); !ok {
+		return nil // another node does it
 	}
 	_, err := r.BeginAudit(ctx, id.ClusterLog)
 	return err
@@ -29,10 +29,8 @@ func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
 
 // AuditLogs returns the tenants whose audit logs this node leads, and id.ClusterLog.
 func (r *auditRequests) AuditLogs() (list []id.Tenant) {
-	cluster, _ := r.groups.Meta().Cluster()
-	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
-		m, here := r.groups.Shard(s)
-		if g, err := r.localGroup(s); err == nil && here && g.IsLeader() {
+	for _, s := range r.cluster.Shards() {
+		if _, m, ok := ledShard(r.cluster.groups, s); ok {
 			list = append(list, m.Audit().Tenants()...)
 		}
 	}
@@ -41,7 +39,7 @@ func (r *auditRequests) AuditLogs() (list []id.Tenant) {
 
 // OpenIntents returns the oldest open intents of a log that this node leads, at most most.
 func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Intent {
-	m, here := r.groups.Shard(r.auditHome(tenant))
+	m, here := r.cluster.groups.Shard(r.auditHome(tenant))
 	if !here {
 		return nil
 	}
@@ -51,36 +49,31 @@ func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Inten
 // Remembers reports whether a shard remembers an operation: a write of faces or subjects that it has
 // carried out or refused in the last minutes.
 func (r *auditRequests) Remembers(ctx context.Context, op id.Operation) (bool, error) {
-	cluster, _ := r.groups.Meta().Cluster()
-	var all []id.Shard
-	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
-		all = append(all, s)
-	}
-	found, err := calls.Scatter(ctx, r.calls, shardRemembers, all, op)
+	found, err := calls.Scatter(ctx, r.cluster.calls, shardRemembers, r.cluster.Shards(), op)
 	return slices.Contains(found, true), err
 }
 
-var shardRemembers = method[id.Operation, bool]{Name: "shard.remembers", Run: func(ctx context.Context, r *Router, group id.Shard, op id.Operation) (bool, error) {
+var shardRemembers = calls.NewMethod("shard.remembers", func(ctx context.Context, r *cluster, group id.Shard, op id.Operation) (bool, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return false, err
 	}
 	return m.Remembers(op), nil
-}}
+})
 
 // AuditDays returns how many days the records of a tenant, or of the cluster, keep their contents. ok is false
 // without the tenant.
 func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
-	if tenant != id.ClusterLog && r.groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
+	if tenant != id.ClusterLog && r.cluster.groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
 		return 0, false // or meta does not have the tenant
 	}
-	return metafsm.AuditOf(r.groups.Meta(), tenant).Retention(), true
+	return metafsm.AuditOf(r.cluster.groups.Meta(), tenant).Retention(), true
 }
 
 // ExpireAudit removes the contents of a log's first entries, up to and without the one at before. Only the node
 // that leads the log can: no node takes another one's word for what has expired.
 func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error {
-	g, err := r.localGroup(r.auditHome(tenant))
+	g, _, err := r.cluster.localReplica(r.auditHome(tenant))
 	if err != nil {
 		return err
 	}
@@ -94,11 +87,10 @@ func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, befor
 // SettleAudit writes the snapshots of the shards on this node whose audit logs have more than most bytes
 // of records in memory. The records are in files then.
 func (r *auditRequests) SettleAudit(most int64) error {
-	cluster, _ := r.groups.Meta().Cluster()
 	var failed []error
-	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
-		m, here := r.groups.Shard(s)
-		if g, err := r.localGroup(s); err == nil && here && m.Audit().TailBytes() > most {
+	for _, s := range r.cluster.Shards() {
+		m, here := r.cluster.groups.Shard(s)
+		if g, _, err := r.cluster.localReplica(s); err == nil && here && m.Audit().TailBytes() > most {
 			failed = append(failed, g.Snapshot())
 		}
 	}

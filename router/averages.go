@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// known waits until every node answers by the change of a gallery that is committed: a node trusts
+// waitKnown waits until every node answers by the change of a gallery that is committed: a node trusts
 // its replica of meta for trustMax without a new round.
-func known(ctx context.Context) error {
+func waitKnown(ctx context.Context) error {
 	select {
 	case <-time.After(trustMax):
 		return nil

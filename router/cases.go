@@ -41,7 +41,11 @@ const (
 )
 
 // caseRequests serves cases.
-type caseRequests struct{ *cluster }
+type caseRequests struct {
+	cluster *cluster
+	claims  *claims
+	work    *caseWork
+}
 
 // Case is a doubtful verification.
 type Case struct {
@@ -62,7 +66,7 @@ const (
 	ClosedCases
 )
 
-func (f CaseFilter) admits(s job.CaseState) bool {
+func admits(f CaseFilter, s job.CaseState) bool {
 	return f == AnyCase || (f == OpenCases) == (s == job.CaseOpen)
 }
 
@@ -109,15 +113,15 @@ func probeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]by
 
 // checkReference returns an error if a reference is an external id of the gallery: both photo links of the case would
 // then show the enrolled photo.
-func checkReference(ctx context.Context, r *cluster, g enrolment, reference string) error {
+func (r *caseRequests) checkReference(ctx context.Context, g enrolment, reference string) error {
 	if reference == "" {
 		return nil
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
-	switch _, _, err := (&claims{r}).find(ctx, nameOf(g, key, reference)); {
+	switch _, _, err := r.claims.find(ctx, nameOf(g, key, reference)); {
 	case err == nil:
 		return Errorf(InvalidRequest, "", "the reference is the externalId of a subject; it must name the photo that was sent")
 	case KindOf(err) == NotFound:
@@ -130,7 +134,7 @@ func checkReference(ctx context.Context, r *cluster, g enrolment, reference stri
 // doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
 // be opened is counted; the answer stays the same. Without its intent no case is opened. The error is InvalidRequest
 // if the reference is an external id.
-func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application, c job.Case, d *Doubt) (opened id.UUID, err error) {
+func (r *caseRequests) doubt(ctx context.Context, g enrolment, app metafsm.Application, c job.Case, d *Doubt) (opened id.UUID, err error) {
 	refused := &Error{
 		Kind: NotVerified, Reason: ReasonDoubtful, Score: c.Score,
 		Message: "the subject was not verified: the score is in the review band below the threshold",
@@ -141,7 +145,7 @@ func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application
 	wait, cancel := context.WithTimeout(ctx, caseWait)
 	defer cancel()
 	var a openCaseAnswer
-	err = checkReference(wait, r, g, d.Reference)
+	err = r.checkReference(wait, g, d.Reference)
 	if KindOf(err) == InvalidRequest {
 		return id.UUID{}, err
 	}
@@ -149,15 +153,15 @@ func doubt(ctx context.Context, r *cluster, g enrolment, app metafsm.Application
 		if err := d.Opens(c.ID); err != nil {
 			return id.UUID{}, err
 		}
-		a, err = calls.CallLeader(wait, r.calls, caseOpen, g.shards[0], openCaseQuery{
-			Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, ReviewDaysDefault), Share: r.jobShare(g.Tenant),
+		a, err = calls.CallLeader(wait, r.cluster.calls, caseOpen, g.shards[0], openCaseQuery{
+			Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, ReviewDaysDefault), Share: jobShare(r.cluster, g.Tenant),
 		})
 	}
 	if err != nil || a.Case.IsZero() {
-		r.cases.dropped.Add(1)
+		r.work.dropped.Add(1)
 	}
 	if err != nil {
-		r.log.WarnContext(ctx, "no case was opened for a doubtful verification", "gallery", g.ID, "err", err)
+		r.cluster.log.WarnContext(ctx, "no case was opened for a doubtful verification", "gallery", g.ID, "err", err)
 	}
 	return a.Case, refused
 }
@@ -166,7 +170,7 @@ func casesName(g enrolment) shardfsm.JobName { return ItemsName(g.Gallery, job.C
 
 // reviewed returns the gallery of an access.
 func (r *caseRequests) reviewed(access Access) (enrolment, error) {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.cluster.enrolment(access)
 	return g, err
 }
 
@@ -182,7 +186,7 @@ func (r *caseRequests) Cases(ctx context.Context, access Access, q CaseQuery) (C
 			return CasePage{}, err
 		}
 	}
-	a, err := calls.CallLeader(ctx, r.calls, caseList, g.shards[0], query)
+	a, err := calls.CallLeader(ctx, r.cluster.calls, caseList, g.shards[0], query)
 	if err != nil {
 		return CasePage{}, err
 	}
@@ -191,7 +195,7 @@ func (r *caseRequests) Cases(ctx context.Context, access Access, q CaseQuery) (C
 		page.Next = caseCursor(query.Name.Batch, placeOf(a.Cases[len(a.Cases)-1]))
 	}
 	page.Cases, err = r.present(ctx, g, a.Cases)
-	page.Cases = slices.DeleteFunc(page.Cases, func(c Case) bool { return !q.Filter.admits(c.State) })
+	page.Cases = slices.DeleteFunc(page.Cases, func(c Case) bool { return !admits(q.Filter, c.State) })
 	return page, err
 }
 
@@ -201,7 +205,7 @@ func (r *caseRequests) Case(ctx context.Context, access Access, caseID id.UUID) 
 	if err != nil {
 		return Case{}, err
 	}
-	a, err := calls.CallLeader(ctx, r.calls, caseList, g.shards[0], listCasesQuery{Name: casesName(g), Only: caseID, Length: 1})
+	a, err := calls.CallLeader(ctx, r.cluster.calls, caseList, g.shards[0], listCasesQuery{Name: casesName(g), Only: caseID, Length: 1})
 	if err != nil {
 		return Case{}, err
 	}
@@ -223,8 +227,8 @@ func (r *caseRequests) Decide(ctx context.Context, access Access, d Decision) (C
 	if err != nil {
 		return Case{}, err
 	}
-	a, err := calls.CallLeader(ctx, r.calls, caseDecide, g.shards[0], decideQuery{
-		Name: casesName(g), Case: d.Case, Verdict: job.Verdict{Same: d.Same, Holder: d.Holder}, Share: r.jobShare(g.Tenant),
+	a, err := calls.CallLeader(ctx, r.cluster.calls, caseDecide, g.shards[0], decideQuery{
+		Name: casesName(g), Case: d.Case, Verdict: job.Verdict{Same: d.Same, Holder: d.Holder}, Share: jobShare(r.cluster, g.Tenant),
 	})
 	if err != nil {
 		return Case{}, err
@@ -271,7 +275,7 @@ func (r *caseRequests) present(ctx context.Context, g enrolment, list []job.Case
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +288,7 @@ func (r *caseRequests) present(ctx context.Context, g enrolment, list []job.Case
 		case !ok:
 			shown[i].Case = c.Erased(time.Now().UnixMilli())
 		default:
-			if shown[i].Note, err = openNote(g, key, c.Subject, noted); err != nil {
+			if shown[i].Note, err = g.openNote(key, c.Subject, noted); err != nil {
 				return nil, err
 			}
 		}

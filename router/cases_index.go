@@ -195,7 +195,7 @@ func (x *caseIndex) page(q listCasesQuery, now int64) (a listCasesAnswer) {
 	length := min(q.Length, CasesPageMax)
 	for _, index := range x.order {
 		c := x.items[index].At(now)
-		if !q.Filter.admits(c.State) {
+		if !admits(q.Filter, c.State) {
 			continue
 		}
 		a.Total++
@@ -248,7 +248,7 @@ func (w *caseWork) of(batch id.Batch) *galleryCases {
 // look calls f with the cases of a gallery as this node's replica has them. One look at a time runs on a node, so f
 // must not wait. The tenants have them in fair turns, because a first look decrypts all cases of the gallery.
 func (b *caseBook) look(ctx context.Context, f func(*caseIndex)) error {
-	w := &b.r.cases
+	w := b.r.work
 	turn, err := w.looks.Enter(ctx, b.tenant)
 	if errors.Is(err, fair.ErrFull) {
 		return &Error{Kind: Busy, Message: "too many requests about cases wait; try again", RetryAfter: calls.RetryLater}

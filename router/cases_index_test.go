@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/raftfsm/shardfsm"
@@ -19,7 +18,7 @@ import (
 // shelf is a book with the cases of galleries, and an index of each.
 type shelf struct {
 	t    *testing.T
-	r    *cluster
+	r    *caseRequests
 	book *job.Book
 	key  *seal.Key
 }
@@ -28,7 +27,7 @@ func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeyBytes))
 	must.Do(t, err)
-	r := &cluster{cases: caseWork{looks: fair.NewQueue(1, caseLooksMax), galleries: map[id.Batch]*galleryCases{}}}
+	r := &caseRequests{work: newCaseWork()}
 	return &shelf{t, r, job.New(), key}
 }
 
@@ -227,7 +226,7 @@ func TestLargestTenantGivesWay(t *testing.T) {
 	const quiet, flood, galleries = 1, 2, indexedCasesMax/CasesMax + 3
 	s.put(s.of(200, quiet), 0, nil, &job.Case{ID: id.UUID{1}})
 	s.look(s.of(200, quiet), func(*caseIndex) {})
-	held := func(n byte) int { return len(s.r.cases.of(s.of(n, 0).name.Batch).index.items) }
+	held := func(n byte) int { return len(s.r.work.of(s.of(n, 0).name.Batch).index.items) }
 	for n := range byte(galleries) {
 		b := s.of(n, flood)
 		s.put(b, 0, nil, &job.Case{ID: id.UUID{1}})

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,10 @@ type caseWork struct {
 	galleries map[id.Batch]*galleryCases
 }
 
+func newCaseWork() *caseWork {
+	return &caseWork{looks: fair.NewQueue(1, caseLooksMax), galleries: map[id.Batch]*galleryCases{}}
+}
+
 // openCases are how many cases of a gallery are open, and when the oldest one was opened.
 type openCases struct {
 	number int
@@ -51,7 +56,7 @@ type CaseFigures struct {
 
 // CaseFigures returns the figures of this node.
 func (r *caseRequests) CaseFigures() CaseFigures {
-	w := &r.cases
+	w := r.work
 	f := CaseFigures{Closed: map[string]uint64{}, Dropped: w.dropped.Load()}
 	for s := job.CaseSame; s <= job.CaseErased; s++ {
 		f.Closed[StateName(s)] = w.closed[s].Load()
@@ -60,7 +65,7 @@ func (r *caseRequests) CaseFigures() CaseFigures {
 	defer w.mu.Unlock()
 	for batch, of := range w.galleries {
 		o := of.open
-		if g, err := r.localGroup(batch.Shard()); err != nil || !g.IsLeader() || o.number == 0 {
+		if _, _, ok := ledShard(r.cluster.groups, batch.Shard()); !ok || o.number == 0 {
 			continue
 		}
 		f.Open += o.number
@@ -73,7 +78,7 @@ func (r *caseRequests) CaseFigures() CaseFigures {
 
 // caseBook is the cases of a gallery on this node, which leads their shard.
 type caseBook struct {
-	r      *cluster
+	r      *caseRequests
 	group  *raftfsm.Group
 	jobs   *job.Book
 	name   shardfsm.JobName
@@ -83,29 +88,29 @@ type caseBook struct {
 }
 
 // readCases returns the cases of a gallery. A look at them has every change that was acknowledged before the call.
-func (r *Router) readCases(ctx context.Context, group id.Shard, name shardfsm.JobName) (*caseBook, error) {
-	jobs, err := r.readJobs(ctx, group)
+func (r *caseRequests) readCases(ctx context.Context, group id.Shard, name shardfsm.JobName) (*caseBook, error) {
+	m, err := r.cluster.leaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	g, s, err := r.localReplica(group)
+	g, s, err := r.cluster.localReplica(group)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Check(name.Gallery, name.Generation); err != nil { // it was deleted
 		return nil, outdated(err)
 	}
-	key, err := r.keyOf(ctx, name.Gallery)
+	key, err := keyOf(ctx, r.cluster, name.Gallery)
 	if err != nil {
 		return nil, err
 	}
-	of, _ := r.groups.Meta().Gallery(name.Gallery) // keyOf has waited for it
-	return &caseBook{r.cluster, g, jobs, name, key, of.Tenant, r.clock.Now().UnixMilli()}, nil
+	of, _ := r.cluster.groups.Meta().Gallery(name.Gallery) // keyOf has waited for it
+	return &caseBook{r, g, m.Jobs(), name, key, of.Tenant, r.cluster.clock.Now().UnixMilli()}, nil
 }
 
 // changingCases calls change with the cases of a gallery. Meanwhile nobody else changes them on this node.
-func changingCases[A any](ctx context.Context, r *Router, group id.Shard, name shardfsm.JobName, change func(*caseBook) (A, error)) (a A, err error) {
-	of := r.cases.of(name.Batch)
+func changingCases[A any](ctx context.Context, r *caseRequests, group id.Shard, name shardfsm.JobName, change func(*caseBook) (A, error)) (a A, err error) {
+	of := r.work.of(name.Batch)
 	select {
 	case of.turn <- struct{}{}:
 		defer func() { <-of.turn }()
@@ -136,12 +141,19 @@ func (b *caseBook) put(ctx context.Context, index int, before caseItem, c *job.C
 		return a.Status, err
 	}
 	if c != nil && c.ID == before.ID && before.State == job.CaseOpen && c.State != job.CaseOpen {
-		b.r.cases.closed[c.State].Add(1)
+		b.r.work.closed[c.State].Add(1)
 		if c.State == job.CaseExpired {
-			caseExpired(b.r, GalleryVersion{b.name.Gallery, b.name.Generation}, c)
+			b.expired(c)
 		}
 	}
 	return a.Status, nil
+}
+
+// expired reports the expiry of a case.
+func (b *caseBook) expired(c *job.Case) {
+	if g, ok := b.r.cluster.gallery(b.name.Gallery); ok {
+		b.r.cluster.acted(Act{Log: g.Tenant, Operation: "expire case", Gallery: GalleryVersion{b.name.Gallery, b.name.Generation}, Case: c.ID})
+	}
 }
 
 // openCaseQuery asks to open a case for Days.
@@ -160,7 +172,7 @@ type openCaseAnswer struct {
 // caseOpen opens a case, unless the doubt belongs to one that is known (caseIndex.known), or the application has
 // opened its most cases of a minute by the clock of this leader. These doubts, most of a flood, do not wait for the
 // turn to change.
-var caseOpen = method[openCaseQuery, openCaseAnswer]{Name: "case.open", Run: func(ctx context.Context, r *Router, group id.Shard, q openCaseQuery) (a openCaseAnswer, err error) {
+var caseOpen = calls.NewMethod("case.open", func(ctx context.Context, r *caseRequests, group id.Shard, q openCaseQuery) (a openCaseAnswer, err error) {
 	var index int
 	var before caseItem
 	answered := func(b *caseBook) (done bool, err error) {
@@ -198,7 +210,7 @@ var caseOpen = method[openCaseQuery, openCaseAnswer]{Name: "case.open", Run: fun
 		}
 		return openCaseAnswer{}, errCaseChanged
 	})
-}}
+})
 
 // decideQuery adds a verdict, whose time the leader sets.
 type decideQuery struct {
@@ -208,7 +220,7 @@ type decideQuery struct {
 	Share   shardfsm.JobShare `cbor:"4,keyasint,omitzero"`
 }
 
-var caseDecide = method[decideQuery, job.Case]{Name: "case.decide", Run: func(ctx context.Context, r *Router, group id.Shard, q decideQuery) (job.Case, error) {
+var caseDecide = calls.NewMethod("case.decide", func(ctx context.Context, r *caseRequests, group id.Shard, q decideQuery) (job.Case, error) {
 	return changingCases(ctx, r, group, q.Name, func(b *caseBook) (c job.Case, err error) {
 		index, known := 0, false
 		var before caseItem
@@ -243,7 +255,7 @@ var caseDecide = method[decideQuery, job.Case]{Name: "case.decide", Run: func(ct
 		}
 		return c, err
 	})
-}}
+})
 
 // listCasesQuery asks for cases after a place, or for one case.
 type listCasesQuery struct {
@@ -262,27 +274,46 @@ type listCasesAnswer struct {
 	More  bool       `cbor:"3,keyasint,omitempty"`
 }
 
-var caseList = method[listCasesQuery, listCasesAnswer]{Name: "case.list", Run: func(ctx context.Context, r *Router, group id.Shard, q listCasesQuery) (a listCasesAnswer, err error) {
+var caseList = calls.NewMethod("case.list", func(ctx context.Context, r *caseRequests, group id.Shard, q listCasesQuery) (a listCasesAnswer, err error) {
 	b, err := r.readCases(ctx, group, q.Name)
 	if err != nil {
 		return a, err
 	}
 	err = b.look(ctx, func(x *caseIndex) { a = x.page(q, b.now) })
 	return a, err
-}}
+})
 
-// redactCases closes the cases of a gallery whose time is over, erases those of subjects that are gone, and
+// redactCases redacts the cases of the shards that this node leads: it erases those of subjects that are gone,
+// closes those whose time is over, and removes those that were closed long ago.
+func (r *caseRequests) redactCases(ctx context.Context) error {
+	var failed []error
+	led := map[id.Batch]bool{}
+	for _, s := range r.cluster.Shards() {
+		g, m, ok := ledShard(r.cluster.groups, s)
+		if !ok {
+			continue
+		}
+		for _, n := range m.Jobs().Batches(job.Cases) {
+			led[n.Batch] = true
+			failed = append(failed, r.redactBook(ctx, g, m.Jobs(), shardfsm.JobName(n)))
+		}
+	}
+	r.work.keepOnly(led)
+	return errors.Join(failed...)
+}
+
+// redactBook closes the cases of a gallery whose time is over, erases those of subjects that are gone, and
 // frees the items of cases that were closed caseKept ago, on a shard that this node leads.
-func (r *duplicateRequests) redactCases(ctx context.Context, group *raftfsm.Group, book *job.Book, name shardfsm.JobName) error {
-	g, err := r.compared(ctx, name)
+func (r *caseRequests) redactBook(ctx context.Context, group *raftfsm.Group, book *job.Book, name shardfsm.JobName) error {
+	g, there, err := confirmedGallery(ctx, r.cluster, name.Gallery, name.Generation)
+	if err != nil || !there {
+		return err
+	}
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
-	key, err := r.dataKey(g.Gallery)
-	if err != nil {
-		return err
-	}
-	b := &caseBook{r.cluster, group, book, name, key, g.Tenant, r.clock.Now().UnixMilli()}
+	b := &caseBook{r, group, book, name, key, g.Tenant, r.cluster.clock.Now().UnixMilli()}
 	var items []caseItem
 	if err := b.look(ctx, func(x *caseIndex) { items = slices.Clone(x.items) }); err != nil {
 		return err
@@ -293,17 +324,17 @@ func (r *duplicateRequests) redactCases(ctx context.Context, group *raftfsm.Grou
 			subjects = append(subjects, i.Subject)
 		}
 	}
-	there, err := subjectsOf(ctx, r.cluster, g, subjects, false)
+	left, err := subjectsOf(ctx, r.cluster, g, subjects, false)
 	if err != nil {
 		return err
 	}
-	share := r.jobShare(g.Tenant)
+	share := jobShare(r.cluster, g.Tenant)
 	for index, i := range items {
 		if len(i.sealed) == 0 {
 			continue
 		}
 		c := i.At(b.now)
-		_, present := there[c.Subject]
+		_, present := left[c.Subject]
 		switch {
 		case c.State != job.CaseOpen && b.now-c.Closed > caseKept.Milliseconds():
 			_, err = b.put(ctx, index, i, nil, share)

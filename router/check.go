@@ -60,21 +60,27 @@ type CheckedRow struct {
 
 // checkRequests serves checks of lists.
 type checkRequests struct {
-	*searchRequests
-	claims *claims
-	checks *listcheck.Checks
+	cluster  *cluster
+	faces    *faceRequests
+	searches *searchRequests
+	claims   *claims
+	checks   *listcheck.Checks
+	memory   Memory
 }
+
+// Close forgets the checks.
+func (r *checkRequests) Close() error { return r.checks.Close() }
 
 // CheckMemory returns the bytes that checks take on this node.
 func (r *checkRequests) CheckMemory() int64 { return r.checks.Bytes() }
 
 // BeginCheck starts a check on this node and returns its id.
 func (r *checkRequests) BeginCheck(_ context.Context, access Access) (id.UUID, error) {
-	if _, _, err := r.enrolment(access); err != nil {
+	if _, _, err := r.cluster.enrolment(access); err != nil {
 		return id.UUID{}, err
 	}
 	name := randomID()
-	copy(name[:], checkTag(r.peers.Self()))
+	copy(name[:], checkTag(r.cluster.peers.Self()))
 	return name, r.checks.Begin(name, ownerOf(access))
 }
 
@@ -90,17 +96,17 @@ func checkTag(m id.Member) []byte {
 
 // CheckRow returns what a registration would do. The errors are those of the registration.
 func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, error) {
-	g, app, err := r.enrolment(c.Access)
+	g, app, err := r.cluster.enrolment(c.Access)
 	if err != nil {
 		return CheckedRow{}, err
 	}
-	if _, err := r.expiry(c.Expires); err != nil {
+	if _, err := storedExpiry(r.cluster.clock, c.Expires); err != nil {
 		return CheckedRow{}, err
 	}
-	if _, err := r.tags(ctx, g, c.Tags); err != nil {
+	if _, err := tagIdentities(ctx, r.cluster, g, c.Tags); err != nil {
 		return CheckedRow{}, err
 	}
-	face, err := r.enrolled(ctx, c.Image, app)
+	face, err := r.faces.enrolled(ctx, c.Image, app)
 	if err != nil {
 		return CheckedRow{}, err
 	}
@@ -122,14 +128,15 @@ func (r *checkRequests) CheckRow(ctx context.Context, c CheckRow) (CheckedRow, e
 
 // searchRow finds the enrolled subjects that the face of a row shows.
 func (r *checkRequests) searchRow(ctx context.Context, c CheckRow, g enrolment, face engine.Face, out *CheckedRow) error {
-	lists, receipt, err := r.scatter(ctx, g, searchQuery{
+	lists, receipt, err := r.searches.scatter(ctx, g, searchQuery{
 		Probe: face.Template, Model: face.Model, Threshold: out.Threshold, Limit: SearchLimitDefault, BySubject: true, Notes: true, Receipt: c.Audited,
 	})
 	if err != nil {
 		return err
 	}
-	out.Candidates, out.Receipt = merge(lists, SearchLimitDefault), receipt
-	return r.openCandidates(g, out.Candidates)
+	hits := bestHits(lists, SearchLimitDefault)
+	out.Candidates, out.Receipt = candidatesOf(hits), receipt
+	return r.searches.openCandidates(g, out.Candidates, notesOf(hits))
 }
 
 // compareRow adds a row to its check and returns the rows that show the same person.
@@ -142,7 +149,7 @@ func (r *checkRequests) compareRow(ctx context.Context, c CheckRow, face engine.
 
 // EndCheck ends a check. Its templates are zeroed. The error is NotFound if there is none.
 func (r *checkRequests) EndCheck(ctx context.Context, access Access, check id.UUID) error {
-	if _, _, err := r.enrolment(access); err != nil {
+	if _, _, err := r.cluster.enrolment(access); err != nil {
 		return err
 	}
 	_, err := atCheck(ctx, r, check, checkEnd, checkQuery{Check: check, Owner: ownerOf(access)})
@@ -150,14 +157,14 @@ func (r *checkRequests) EndCheck(ctx context.Context, access Access, check id.UU
 }
 
 // atCheck carries out m on the node that keeps a check. A node that does not answer has lost it.
-func atCheck[A any](ctx context.Context, r *checkRequests, check id.UUID, m method[checkQuery, A], q checkQuery) (a A, err error) {
-	for _, member := range r.groups.Members(id.Meta) {
+func atCheck[A any](ctx context.Context, r *checkRequests, check id.UUID, m calls.Method[*checkRequests, checkQuery, A], q checkQuery) (a A, err error) {
+	for _, member := range r.cluster.groups.Members(id.Meta) {
 		if string(checkTag(member)) != string(check[:checkTagBytes]) {
 			continue
 		}
 		for range checkTries {
 			try, cancel := context.WithTimeout(ctx, checkWait)
-			a, err = calls.CallAt(try, r.calls, m, id.Meta, member, q)
+			a, err = calls.CallAt(try, r.cluster.calls, m, id.Meta, member, q)
 			cancel()
 			if err == nil || ctx.Err() != nil || !calls.Again(err) && !errors.Is(err, context.DeadlineExceeded) {
 				return a, err
@@ -174,13 +181,13 @@ type checkQuery struct {
 	Row   listcheck.Row   `cbor:"3,keyasint,omitzero"`
 }
 
-var checkCompare = method[checkQuery, []listcheck.Double]{Name: "check.compare", Run: func(_ context.Context, r *Router, _ id.Shard, q checkQuery) ([]listcheck.Double, error) {
+var checkCompare = calls.NewMethod("check.compare", func(_ context.Context, r *checkRequests, _ id.Shard, q checkQuery) ([]listcheck.Double, error) {
 	if r.memory != nil && r.memory.Full() {
 		return nil, &Error{Kind: Insufficient, Message: "the service has no memory or disk for more faces", RetryAfter: memoryRetry}
 	}
 	return r.checks.Compare(q.Check, q.Owner, q.Row)
-}}
+})
 
-var checkEnd = method[checkQuery, struct{}]{Name: "check.end", Run: func(_ context.Context, r *Router, _ id.Shard, q checkQuery) (struct{}, error) {
+var checkEnd = calls.NewMethod("check.end", func(_ context.Context, r *checkRequests, _ id.Shard, q checkQuery) (struct{}, error) {
 	return struct{}{}, r.checks.End(q.Check, q.Owner)
-}}
+})

@@ -51,8 +51,8 @@ type named struct {
 }
 
 // homeOf returns the home shard of a name. It depends on nothing that changes.
-func (r *cluster) homeOf(name shard.ExternalName) id.Shard {
-	cluster, _ := r.groups.Meta().Cluster()
+func (r *claims) homeOf(name shard.ExternalName) id.Shard {
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	return homeAmong(name, cluster.Shards)
 }
 
@@ -69,7 +69,7 @@ func (r *claims) claimFor(ctx context.Context, n named, w shardfsm.EventWrite) (
 	}
 	at := w.Subject.Shard()
 	w.Subject, w.Event = holder, id.Event{}
-	a, err := calls.CallLeader(ctx, r.calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
 	switch {
 	case err != nil:
 		return 0, err
@@ -78,14 +78,14 @@ func (r *claims) claimFor(ctx context.Context, n named, w shardfsm.EventWrite) (
 	case a.Status == shardfsm.Done:
 		return 0, externalTaken(holder)
 	}
-	return 0, r.enrolRefusal(ctx, a, at, n.gallery.Tenant, Write{Operation: w.Op})
+	return 0, enrolRefusal(ctx, r.cluster, a, at, n.gallery.Tenant, Write{Operation: w.Op})
 }
 
 // claim makes subject the holder of a name. It returns the Claimed of the write that gives the
 // subject its note, or the other subject that has the external id. It claims nothing if the shard
 // remembers the operation of that write.
 func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, holder id.Subject, err error) {
-	state, err := r.subject(ctx, n.gallery, subjectQuery{Subject: subject, Operation: op})
+	state, err := subjectState(ctx, r.cluster, n.gallery, subjectQuery{Subject: subject, Operation: op})
 	switch {
 	case err != nil:
 		return 0, holder, err
@@ -130,7 +130,7 @@ func externalTaken(subject id.Subject) error {
 // barUnlessNamed bars the older claims of a subject, and reports whether it has the name in spite
 // of that.
 func (r *claims) barUnlessNamed(ctx context.Context, n named, subject id.Subject) (bool, error) {
-	a, err := calls.CallLeader(ctx, r.calls, shardBar, subject.Shard(), shardfsm.Bar{
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardBar, subject.Shard(), shardfsm.Bar{
 		Gallery: n.gallery.ID, Generation: n.gallery.Generation, Subject: subject,
 	})
 	if err == nil {
@@ -164,7 +164,7 @@ func (r *claims) tidy(ctx context.Context, n named, subject id.Subject) {
 		return
 	}
 	if err := r.giveUp(ctx, n, subject); err != nil {
-		r.log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.gallery.ID, "err", err)
+		r.cluster.log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.gallery.ID, "err", err)
 	}
 }
 
@@ -177,8 +177,8 @@ func (r *claims) changeClaim(ctx context.Context, n named, change claim.Change) 
 }
 
 // changeClaims changes claims of one home and returns their holders.
-func (r *cluster) changeClaims(ctx context.Context, home id.Shard, g enrolment, changes []claim.Change) ([]claim.Holder, error) {
-	a, err := calls.CallLeader(ctx, r.calls, shardClaim, home, shardfsm.Claim{
+func (r *claims) changeClaims(ctx context.Context, home id.Shard, g enrolment, changes []claim.Change) ([]claim.Holder, error) {
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardClaim, home, shardfsm.Claim{
 		Gallery: g.ID, Generation: g.Generation, Changes: changes,
 	})
 	if err == nil {
@@ -191,12 +191,12 @@ func (r *cluster) changeClaims(ctx context.Context, home id.Shard, g enrolment, 
 }
 
 func (r *claims) holder(ctx context.Context, n named) (claim.Holder, error) {
-	return calls.CallLeader(ctx, r.calls, shardHolder, r.homeOf(n.name), holderQuery{n.gallery.ID, n.gallery.Generation, n.name})
+	return calls.CallLeader(ctx, r.cluster.calls, shardHolder, r.homeOf(n.name), holderQuery{n.gallery.ID, n.gallery.Generation, n.name})
 }
 
 // hasName reports whether a subject has a name.
 func (r *claims) hasName(ctx context.Context, n named, subject id.Subject) (bool, error) {
-	a, err := r.subject(ctx, n.gallery, subjectQuery{Subject: subject})
+	a, err := subjectState(ctx, r.cluster, n.gallery, subjectQuery{Subject: subject})
 	return err == nil && a.name() == n.name, err
 }
 
@@ -211,7 +211,7 @@ func (r *claims) find(ctx context.Context, n named) (id.Subject, subjectAnswer, 
 		if held.Subject.IsZero() || held == before {
 			break // nobody, or the holder's registration has not ended
 		}
-		a, err := r.subject(ctx, n.gallery, subjectQuery{Subject: held.Subject})
+		a, err := subjectState(ctx, r.cluster, n.gallery, subjectQuery{Subject: held.Subject})
 		if err != nil || a.name() == n.name {
 			return held.Subject, a, err
 		}
@@ -250,12 +250,12 @@ func (a subjectAnswer) name() shard.ExternalName {
 	return shard.ExternalOf(a.Events[0].Note)
 }
 
-func (r *cluster) subject(ctx context.Context, g enrolment, q subjectQuery) (subjectAnswer, error) {
+func subjectState(ctx context.Context, r *cluster, g enrolment, q subjectQuery) (subjectAnswer, error) {
 	q.Gallery, q.Generation = g.ID, g.Generation
 	return calls.CallLeader(ctx, r.calls, shardSubject, q.Subject.Shard(), q)
 }
 
-var shardSubject = method[subjectQuery, subjectAnswer]{Name: "shard.subject", Run: func(ctx context.Context, r *Router, group id.Shard, q subjectQuery) (subjectAnswer, error) {
+var shardSubject = calls.NewMethod("shard.subject", func(ctx context.Context, r *cluster, group id.Shard, q subjectQuery) (subjectAnswer, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return subjectAnswer{}, err
@@ -272,7 +272,7 @@ var shardSubject = method[subjectQuery, subjectAnswer]{Name: "shard.subject", Ru
 		a.Heir, _ = s.Sealed(q.Gallery, q.Subject, heir.Event, heir.Revision)
 	}
 	return a, nil
-}}
+})
 
 // holderQuery asks the home of a name for its holder.
 type holderQuery struct {
@@ -281,7 +281,7 @@ type holderQuery struct {
 	Name       shard.ExternalName `cbor:"3,keyasint"`
 }
 
-var shardHolder = method[holderQuery, claim.Holder]{Name: "shard.holder", Run: func(ctx context.Context, r *Router, group id.Shard, q holderQuery) (claim.Holder, error) {
+var shardHolder = calls.NewMethod("shard.holder", func(ctx context.Context, r *cluster, group id.Shard, q holderQuery) (claim.Holder, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return claim.Holder{}, err
@@ -291,10 +291,10 @@ var shardHolder = method[holderQuery, claim.Holder]{Name: "shard.holder", Run: f
 		return claim.Holder{}, outdated(err)
 	}
 	return m.Claims().Holder(q.Gallery, q.Generation, q.Name), nil
-}}
+})
 
 var (
 	shardClaim  = shardCommand("shard.claim", shardfsm.ClaimOp, nil)
 	shardBar    = shardCommand("shard.bar", shardfsm.BarOp, nil)
-	shardRefuse = shardCommand("shard.refuse", shardfsm.RefuseOp, func(r *Router, c *shardfsm.Refuse) { c.Time = r.onTime(c.Time) })
+	shardRefuse = shardCommand("shard.refuse", shardfsm.RefuseOp, func(c *shardfsm.Refuse) *int64 { return &c.Time })
 )

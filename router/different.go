@@ -54,7 +54,7 @@ func (r *duplicateRequests) different(ctx context.Context, g enrolment, key *sea
 	var items []differentItem
 	for name := differentName(g); ; {
 		q := jobPageQuery{Name: name, From: uint32(len(items)), Length: BulkPageMax}
-		a, err := calls.CallLeader(ctx, r.calls, jobPage, name.Batch.Shard(), q)
+		a, err := calls.CallLeader(ctx, r.cluster.calls, jobPage, name.Batch.Shard(), q)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (r *duplicateRequests) Different(ctx context.Context, access Access, after 
 func (r *duplicateRequests) putItem(ctx context.Context, g enrolment, index int, old, sealed []byte) (done bool, err error) {
 	name := differentName(g)
 	a, err := bulkAsk(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
-		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: r.jobShare(g.Tenant),
+		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: jobShare(r.cluster, g.Tenant),
 	})
 	if a.Status == shardfsm.Conflict || a.Status == shardfsm.JobItemsMissing {
 		return false, nil
@@ -223,7 +223,7 @@ func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book,
 	if err != nil {
 		return err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -259,12 +259,12 @@ func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book,
 	}
 }
 
-var jobPut = shardCommand("job.put", shardfsm.PutItemOp, func(r *Router, c *shardfsm.PutItem) { c.Time = r.onTime(c.Time) })
+var jobPut = shardCommand("job.put", shardfsm.PutItemOp, func(c *shardfsm.PutItem) *int64 { return &c.Time })
 
 // redactAll calls redact for each job of a kind on a shard, and collects the errors.
 func redactAll(book *job.Book, kind job.Kind, redact func(shardfsm.JobName) error) (failed []error) {
 	for _, n := range book.Batches(kind) {
-		err := redact(shardfsm.JobName{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch})
+		err := redact(shardfsm.JobName(n))
 		if err != nil && !errors.Is(err, ErrLost) {
 			failed = append(failed, err)
 		}

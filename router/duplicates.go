@@ -83,14 +83,14 @@ type DuplicateSubject struct {
 
 // comparable returns the gallery of an access, with its present shards, and its key.
 func (r *duplicateRequests) comparable(ctx context.Context, access Access) (enrolment, *seal.Key, error) {
-	if err := r.sync.Join(ctx); err != nil { // the gallery may have grown
+	if err := r.cluster.sync.Join(ctx); err != nil { // the gallery may have grown
 		return enrolment{}, nil, err
 	}
-	g, _, err := r.enrolment(access)
+	g, _, err := r.cluster.enrolment(access)
 	if err != nil {
 		return g, nil, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	return g, key, err
 }
 
@@ -108,17 +108,17 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access Access, 
 	}
 	begin := shardfsm.BeginJob{
 		Name: name, Application: access.Application, Request: w.Request,
-		Time: time.Now().UnixMilli(), Share: r.jobShare(g.Tenant), Kind: job.Duplicates,
-		Write: shardfsm.JobWrite{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Share: r.share(g.Tenant)},
+		Time: time.Now().UnixMilli(), Share: jobShare(r.cluster, g.Tenant), Kind: job.Duplicates,
+		Write: shardfsm.JobWrite{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Share: share(r.cluster, g.Tenant)},
 	}
-	earlier, err := calls.CallLeader(ctx, r.calls, jobPage, home, jobPageQuery{Name: name})
+	earlier, err := calls.CallLeader(ctx, r.cluster.calls, jobPage, home, jobPageQuery{Name: name})
 	if err == nil && earlier.Known {
 		begin.Total = earlier.Total
 		_, err = bulkAsk(ctx, r.cluster, jobBegin, home, begin) // an error if it was another request
 		return name.Batch, err
 	}
 	if err == nil { // an earlier try may have begun with other blocks
-		_, err = calls.CallLeader(ctx, r.calls, jobDrop, home, shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
+		_, err = calls.CallLeader(ctx, r.cluster.calls, jobDrop, home, shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
 	}
 	if err != nil {
 		return id.Batch{}, err
@@ -136,7 +136,7 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access Access, 
 // blocks returns the blocks of a gallery, at least one.
 func (r *duplicateRequests) blocks(ctx context.Context, g enrolment, threshold int) ([]job.Block, error) {
 	q := blocksQuery{Gallery: g.ID, Generation: g.Generation, Size: min(max(blockEntries, int(g.Size/blocksMost)), blockEntriesMax)}
-	ends, err := calls.Scatter(ctx, r.calls, shardBlocks, g.shards, q)
+	ends, err := calls.Scatter(ctx, r.cluster.calls, shardBlocks, g.shards, q)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (r *duplicateRequests) EndDuplicates(ctx context.Context, access Access) er
 		err = noDuplicates()
 	}
 	if err == nil {
-		_, err = calls.CallLeader(ctx, r.calls, jobDrop, g.shards[0], shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
+		_, err = calls.CallLeader(ctx, r.cluster.calls, jobDrop, g.shards[0], shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
 	}
 	return err
 }
@@ -183,7 +183,7 @@ func unknownDuplicatesCursor() error {
 
 // report returns how far the comparison of a gallery is.
 func (r *duplicateRequests) report(ctx context.Context, g enrolment) (reportAnswer, shardfsm.JobName, error) {
-	a, err := calls.CallLeader(ctx, r.calls, jobReport, g.shards[0], jobListQuery{Gallery: g.ID, Generation: g.Generation})
+	a, err := calls.CallLeader(ctx, r.cluster.calls, jobReport, g.shards[0], jobListQuery{Gallery: g.ID, Generation: g.Generation})
 	return a, shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: a.Batch}, err
 }
 
@@ -239,7 +239,7 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access Access, after
 func (r *duplicateRequests) pairs(ctx context.Context, key *seal.Key, name shardfsm.JobName, d *Duplicates) ([]job.Pair, error) {
 	best := map[[2]id.Subject]int{} // two blocks may have found one pair
 	for from := 0; from < d.Blocks; {
-		a, err := calls.CallLeader(ctx, r.calls, jobPage, name.Batch.Shard(), jobPageQuery{Name: name, From: uint32(from), Length: blocksPage})
+		a, err := calls.CallLeader(ctx, r.cluster.calls, jobPage, name.Batch.Shard(), jobPageQuery{Name: name, From: uint32(from), Length: blocksPage})
 		if err != nil {
 			return nil, err
 		}
@@ -318,7 +318,7 @@ func (r *duplicateRequests) present(ctx context.Context, g enrolment, list []Dup
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +330,7 @@ func (r *duplicateRequests) present(ctx context.Context, g enrolment, list []Dup
 			continue
 		}
 		for i, noted := range []shard.Active{a, b} {
-			if p.Subjects[i].Note, err = openNote(g, key, p.Subjects[i].Subject, noted); err != nil {
+			if p.Subjects[i].Note, err = g.openNote(key, p.Subjects[i].Subject, noted); err != nil {
 				return nil, err
 			}
 		}

@@ -43,13 +43,13 @@ type Block struct {
 // NoBlocks reports whether this node's replica of a shard has no block to compare, or there is none.
 // The nodes with a replica of a shard work on its comparisons.
 func (r *duplicateRequests) NoBlocks(s id.Shard) bool {
-	m, here := r.groups.Shard(s)
+	m, here := r.cluster.groups.Shard(s)
 	return !here || m.Jobs().Left(job.Duplicates) == 0
 }
 
 // TakeBlock borrows a block from a shard's leader. It returns nil when there is none.
 func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, error) {
-	a, err := calls.CallLeader(ctx, r.calls, jobTakeBlock, s, struct{}{})
+	a, err := calls.CallLeader(ctx, r.cluster.calls, jobTakeBlock, s, struct{}{})
 	if err != nil || a.Lease == 0 || len(a.Records) != 1 {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, 
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, 
 
 // compared returns the gallery of a comparison. The error is ErrLost if it was deleted.
 func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (enrolment, error) {
-	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(n.Gallery) })
-	if KindOf(err) == NotFound || err == nil && g.Generation != n.Generation {
+	g, there, err := confirmedGallery(ctx, r.cluster, n.Gallery, n.Generation)
+	if err == nil && !there {
 		err = ErrLost
 	}
 	return g, err
@@ -112,7 +112,7 @@ func (r *duplicateRequests) compareBlock(ctx context.Context, b *Block, turn fun
 	if err != nil {
 		return nil, false, err
 	}
-	a, err := calls.CallAny(ctx, r.calls, shardProbes, b.block.Shard, probesQuery{
+	a, err := calls.CallAny(ctx, r.cluster.calls, shardProbes, b.block.Shard, probesQuery{
 		Gallery: g.ID, Generation: g.Generation, After: b.block.After, Last: b.block.Last,
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *duplicateRequests) compareProbes(ctx context.Context, g enrolment, b *B
 				return a, err
 			}
 			q.Probes = left
-			return calls.CallAny(ctx, r.calls, shardPairs, s, q)
+			return calls.CallAny(ctx, r.cluster.calls, shardPairs, s, q)
 		})
 		if err != nil {
 			return nil, err
@@ -200,7 +200,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 	if err != nil {
 		return err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 }
 
 func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.Result) error {
-	a, err := calls.CallLeader(ctx, r.calls, jobFinish, b.shard, finishQuery{
+	a, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, b.shard, finishQuery{
 		Lease: b.lease, Finish: shardfsm.FinishJob{Name: b.name, Results: results, Time: time.Now().UnixMilli()},
 	})
 	if err == nil && !a.Held && results == nil {
@@ -220,25 +220,18 @@ func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.
 	return err
 }
 
-// RedactDuplicates takes the pairs of subjects that are gone out of the reports, and the pairs of different
-// subjects and the cases, on the shards that this node leads. It also closes cases whose time is over. The next round of erasure of these shards removes them from the disks.
-func (r *duplicateRequests) RedactDuplicates(ctx context.Context) error {
+// redactPairs takes the pairs of subjects that are gone out of the reports, and out of the pairs of different
+// subjects, on the shards that this node leads.
+func (r *duplicateRequests) redactPairs(ctx context.Context) error {
 	var failed []error
-	cases := map[id.Batch]bool{}
-	for _, s := range r.Shards() {
-		m, here := r.groups.Shard(s)
-		g, err := r.localGroup(s)
-		if err != nil || !here || !g.IsLeader() {
-			continue // another node leads the shard
+	for _, s := range r.cluster.Shards() {
+		_, m, ok := ledShard(r.cluster.groups, s)
+		if !ok {
+			continue
 		}
 		failed = append(failed, redactAll(m.Jobs(), job.Duplicates, func(n shardfsm.JobName) error { return r.redact(ctx, m.Jobs(), n) })...)
 		failed = append(failed, redactAll(m.Jobs(), job.Different, func(n shardfsm.JobName) error { return r.redactDifferent(ctx, m.Jobs(), n) })...)
-		failed = append(failed, redactAll(m.Jobs(), job.Cases, func(n shardfsm.JobName) error {
-			cases[n.Batch] = true
-			return r.redactCases(ctx, g, m.Jobs(), n)
-		})...)
 	}
-	r.cases.keepOnly(cases)
 	return errors.Join(failed...)
 }
 
@@ -248,7 +241,7 @@ func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name sha
 	if err != nil {
 		return err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -296,7 +289,7 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 		p.List = left
 		result := *page[i].Result
 		result.Pairs, result.Sealed = uint32(len(left)), job.SealPairs(key, jobName(name), result.Index, p)
-		if _, err := calls.CallLeader(ctx, r.calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
+		if _, err := calls.CallLeader(ctx, r.cluster.calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
 			Name: name, Results: []job.Result{result}, Time: time.Now().UnixMilli(),
 		}); err != nil {
 			return err
@@ -306,8 +299,8 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 }
 
 var (
-	jobDrop   = shardCommand("job.drop", shardfsm.DropJobOp, func(r *Router, c *shardfsm.DropJob) { c.Time = r.onTime(c.Time) })
-	jobRedact = shardCommand("job.redact", shardfsm.RedactJobOp, func(r *Router, c *shardfsm.RedactJob) { c.Time = r.onTime(c.Time) })
+	jobDrop   = shardCommand("job.drop", shardfsm.DropJobOp, func(c *shardfsm.DropJob) *int64 { return &c.Time })
+	jobRedact = shardCommand("job.redact", shardfsm.RedactJobOp, func(c *shardfsm.RedactJob) *int64 { return &c.Time })
 )
 
 // reportAnswer is how far a comparison is. First is its first item.
@@ -319,11 +312,12 @@ type reportAnswer struct {
 }
 
 // jobReport returns how far the comparison of a gallery with itself is.
-var jobReport = method[jobListQuery, reportAnswer]{Name: "job.report", Run: func(ctx context.Context, r *Router, group id.Shard, q jobListQuery) (a reportAnswer, err error) {
-	book, err := r.readJobs(ctx, group)
+var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *cluster, group id.Shard, q jobListQuery) (a reportAnswer, err error) {
+	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return a, err
 	}
+	book := m.Jobs()
 	list := book.List(q.Gallery, q.Generation, job.Duplicates, id.UUID{}, 1)
 	if len(list) == 0 {
 		return a, nil
@@ -334,7 +328,7 @@ var jobReport = method[jobListQuery, reportAnswer]{Name: "job.report", Run: func
 		return a, nil //nolint:nilerr // it was dropped meanwhile
 	}
 	return reportAnswer{list[0], true, book.Paired(name), page[0].Sealed}, nil
-}}
+})
 
 // blockAnswer is a piece of one block. Pairs is how many pairs its comparison has so far.
 type blockAnswer struct {
@@ -343,14 +337,14 @@ type blockAnswer struct {
 }
 
 // jobTakeBlock lends a block to the caller.
-var jobTakeBlock = method[struct{}, blockAnswer]{Name: "job.takeblock", Run: func(_ context.Context, r *Router, group id.Shard, _ struct{}) (blockAnswer, error) {
-	_, book, err := r.leadingJobs(group)
+var jobTakeBlock = calls.NewMethod("job.takeblock", func(_ context.Context, r *duplicateRequests, group id.Shard, _ struct{}) (blockAnswer, error) {
+	_, book, err := leadingJobs(r.cluster, group)
 	if err != nil {
 		return blockAnswer{}, err
 	}
-	piece := r.leases.take(time.Now(), group, book, job.Duplicates, 1, r.works)
+	piece := r.jobs.take(group, book, job.Duplicates, 1)
 	return blockAnswer{piece, book.Paired(jobName(piece.Name))}, nil
-}}
+})
 
 // blocksQuery asks a shard for its blocks of entries of a gallery.
 type blocksQuery struct {
@@ -359,7 +353,7 @@ type blocksQuery struct {
 	Size       int        `cbor:"3,keyasint"`
 }
 
-var shardBlocks = shardRead("shard.blocks", func(_ context.Context, _ *Router, s *shard.Shard, q blocksQuery) ([]uint64, error) {
+var shardBlocks = shardRead("shard.blocks", func(_ context.Context, _ *cluster, s *shard.Shard, q blocksQuery) ([]uint64, error) {
 	return shard.DuplicatesOf(s).Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
 })
 
@@ -376,8 +370,8 @@ type probesAnswer struct {
 	Model  id.Model      `cbor:"2,keyasint"`
 }
 
-var shardProbes = shardReadAny("shard.probes", func(ctx context.Context, r *Router, s *shard.Shard, q probesQuery) (a probesAnswer, err error) {
-	key, err := r.keyOf(ctx, q.Gallery)
+var shardProbes = shardReadAny("shard.probes", func(ctx context.Context, r *cluster, s *shard.Shard, q probesQuery) (a probesAnswer, err error) {
+	key, err := keyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}
@@ -411,11 +405,11 @@ type pairsAnswer struct {
 	Done  int          `cbor:"3,keyasint"` // as in shard.Paired
 }
 
-var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *Router, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
+var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *cluster, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, err
 	}
-	key, err := r.keyOf(ctx, q.Gallery)
+	key, err := keyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}
@@ -442,7 +436,7 @@ type presentAnswer struct {
 	Noted   []shard.Active `cbor:"2,keyasint,omitempty"`
 }
 
-var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *Router, s *shard.Shard, q presentQuery) (a presentAnswer, err error) {
+var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *cluster, s *shard.Shard, q presentQuery) (a presentAnswer, err error) {
 	if len(q.Subjects) > presentMax {
 		return a, Errorf(InvalidRequest, "", "at most %d subjects at once", presentMax)
 	}

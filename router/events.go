@@ -21,15 +21,15 @@ const replaceRounds = 16
 // RegisterEvent adds a face to a subject. The error is NotFound for an unknown
 // subject. A retry with the same Write gets the first answer.
 func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
-	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.cluster.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
 	}
-	expires, err := r.expiry(e.Expires)
+	expires, err := storedExpiry(r.cluster.clock, e.Expires)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, e.registration())
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, registrationOf(e))
 	if err != nil {
 		return Registered{}, err
 	}
@@ -52,19 +52,19 @@ func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registe
 }
 
 func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
-	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.cluster.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
 	}
-	expires, err := r.expiry(e.Expires)
+	expires, err := storedExpiry(r.cluster.clock, e.Expires)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, e.registration())
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, registrationOf(e))
 	if err != nil {
 		return Registered{}, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -75,13 +75,18 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 			return Registered{}, err
 		}
 		if a.Status != shardfsm.Moved && a.Status != shardfsm.Barred {
-			if err := r.enrolRefusal(ctx, a, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
+			if err := enrolRefusal(ctx, r.cluster, a, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
 				return Registered{}, err
 			}
 			return r.registeredAnswer(g, key, a, face)
 		}
 	}
 	return Registered{}, writeError(shardfsm.Moved)
+}
+
+// registrationOf returns the write as that of a new subject.
+func registrationOf(e Enrolment) Registration {
+	return Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags, Expires: e.Expires}
 }
 
 // update is a face that replaces another one.
@@ -104,21 +109,23 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
-	old, err := openNote(g, u.key, u.Subject, target)
+	old, err := g.openNote(u.key, u.Subject, target)
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
 	var had Note
-	set(&had, old)
-	note, ref := u.Note.of(had), faceRef(g, u.Subject, target.Event)
+	if old != nil {
+		had = *old
+	}
+	note, ref := u.Note.Of(had), g.faceRef(u.Subject, target.Event)
 	if u.oldest || old != nil { // the event carries the note
-		note = salted(r.groups.Meta(), g, note)
+		note = salted(r.cluster.groups.Meta(), g, note)
 	}
 	ref.Revision = target.Revision + 1
 	c := shardfsm.ReplaceEvent{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: u.Write.Operation, Request: u.Write.Request, Keyed: u.Write.Keyed,
-			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
 		},
 		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face.Face), Revision: ref.Revision, Oldest: u.oldest,
 		Note: shard.SealNote(u.key, ref, note), Noted: old != nil, Expires: u.expires, NoExpiry: u.NoExpiry,
@@ -135,7 +142,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 			return shardfsm.RegisterAnswer{}, err
 		}
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardReplace, u.Subject.Shard(), c)
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardReplace, u.Subject.Shard(), c)
 	switch {
 	case err != nil || writeError(a.Status) != nil:
 		r.claims.tidy(ctx, fresh, u.Subject)
@@ -148,7 +155,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 // target returns the event to replace, with the note that it carries. For an unknown event it
 // returns revision 0, as for the first replacement of any event.
 func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
-	events, err := calls.CallLeader(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
+	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -166,14 +173,14 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 func (r *subjectRequests) extractEnrolment(
 	ctx context.Context, g enrolment, at id.Shard, app metafsm.Application, reg Registration,
 ) (portrait.Taken, []uint32, error) {
-	tags, err := r.tags(ctx, g, reg.Tags)
+	tags, err := tagIdentities(ctx, r.cluster, g, reg.Tags)
 	if err != nil {
 		return portrait.Taken{}, nil, err
 	}
-	if err := r.room(ctx, at, g.Tenant, reg.Write); err != nil {
+	if err := room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
 		return portrait.Taken{}, nil, err
 	}
-	face, err := r.enrolled(ctx, reg.Image, app)
+	face, err := r.faces.enrolled(ctx, reg.Image, app)
 	return face, tags, err
 }
 
@@ -193,11 +200,11 @@ type ActiveEvents struct {
 
 // Events returns a subject's active events. The error is NotFound for an unknown subject.
 func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) (out ActiveEvents, err error) {
-	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return out, err
 	}
-	events, err := calls.CallLeader(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
+	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
 		return out, err
 	}
@@ -210,9 +217,9 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 	if len(events[0].Note) == 0 { // the first event carries it
 		return out, nil
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err == nil {
-		out.Note, err = openNote(g, key, subject, events[0])
+		out.Note, err = g.openNote(key, subject, events[0])
 	}
 	return out, err
 }
@@ -220,7 +227,7 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 // UnregisterEvent removes one event. Removing the last one removes the subject. The
 // error is NotFound for an unknown subject, and for an event of another subject. op is as in Unregister.
 func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event, op id.Operation) error {
-	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
@@ -228,28 +235,28 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 		return r.removeEvent(ctx, g, shardfsm.RemoveEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: op,
-				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
 			},
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return r.removalRefusal(ctx, a.Status, g, subject, Write{Operation: op})
+	return removalRefusal(ctx, r.cluster, a.Status, g, subject, Write{Operation: op})
 }
 
 // removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note
 // to the subject's next event, or the claim to its external id up.
 func (r *subjectRequests) removeEvent(ctx context.Context, g enrolment, c shardfsm.RemoveEvent) (removedAnswer, error) {
 	for range replaceRounds {
-		a, err := calls.CallLeader(ctx, r.calls, shardRemove, c.Subject.Shard(), c)
+		a, err := calls.CallLeader(ctx, r.cluster.calls, shardRemove, c.Subject.Shard(), c)
 		if err != nil || a.Status != shardfsm.Moved {
 			if err == nil && a.Status == shardfsm.Done {
 				r.claims.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
 			}
 			return a, err
 		}
-		state, err := r.subject(ctx, g, subjectQuery{Subject: c.Subject, Heir: true})
+		state, err := subjectState(ctx, r.cluster, g, subjectQuery{Subject: c.Subject, Heir: true})
 		if err != nil {
 			return a, err
 		}
@@ -265,16 +272,16 @@ func (r *subjectRequests) heir(g enrolment, subject id.Subject, state subjectAns
 	if len(state.Events) < 2 || len(state.Heir) == 0 {
 		return shardfsm.Heir{}, nil // others removed one meanwhile
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return shardfsm.Heir{}, err
 	}
-	note, err := openNote(g, key, subject, state.Events[0])
+	note, err := g.openNote(key, subject, state.Events[0])
 	if err != nil || note == nil {
 		return shardfsm.Heir{}, err
 	}
 	next := state.Events[1]
-	ref := faceRef(g, subject, next.Event)
+	ref := g.faceRef(subject, next.Event)
 	ref.Revision = next.Revision
 	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note), Expires: g.ends(next)}, nil
 }
@@ -321,8 +328,8 @@ type eventsQuery struct {
 	Subject    id.Subject `cbor:"3,keyasint"`
 }
 
-var shardEvents = shardRead("shard.events", func(_ context.Context, _ *Router, s *shard.Shard, q eventsQuery) ([]shard.Active, error) {
+var shardEvents = shardRead("shard.events", func(_ context.Context, _ *cluster, s *shard.Shard, q eventsQuery) ([]shard.Active, error) {
 	return s.Events(q.Gallery, q.Generation, q.Subject)
 })
 
-var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(r *Router, c *shardfsm.ReplaceEvent) { c.Time = r.onTime(c.Time) })
+var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) *int64 { return &c.Time })

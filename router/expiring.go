@@ -19,9 +19,9 @@ type ExpiringPage struct {
 // Expiring returns a page of the gallery's events that expire before a time, soonest
 // first. Total counts all of them. It changes nothing.
 func (r *listRequests) Expiring(ctx context.Context, access Access, p ExpiringPage) (Listing, error) {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.cluster.enrolment(access)
 	if err == nil {
-		err = r.sync.Join(ctx) // for the retention
+		err = r.cluster.sync.Join(ctx) // for the retention
 	}
 	if err != nil {
 		return Listing{}, err
@@ -31,7 +31,7 @@ func (r *listRequests) Expiring(ctx context.Context, access Access, p ExpiringPa
 		return Listing{}, err
 	}
 	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
-		if now, ok := r.gallery(g.ID); ok {
+		if now, ok := r.cluster.gallery(g.ID); ok {
 			g.RetentionDays = now.RetentionDays
 		}
 		queries := make([]expiringQuery, len(g.shards))
@@ -41,7 +41,7 @@ func (r *listRequests) Expiring(ctx context.Context, access Access, p ExpiringPa
 				Before: p.Before.UnixMilli(), After: after.after(s), Length: p.Length + 1,
 			}
 		}
-		answers, err := calls.ScatterEach(ctx, r.calls, shardExpiring, g.shards, queries)
+		answers, err := calls.ScatterEach(ctx, r.cluster.calls, shardExpiring, g.shards, queries)
 		if err != nil {
 			return Listing{}, err
 		}
@@ -61,7 +61,7 @@ func (r *listRequests) expiringListing(g enrolment, answers []listAnswer, length
 	if len(page) > length {
 		page = page[:length]
 		last := page[length-1]
-		cluster, _ := r.groups.Meta().Cluster()
+		cluster, _ := r.cluster.groups.Meta().Cluster()
 		c := cursor{expiryOrder, last.shard, shard.Position{Time: last.Expires.UnixMilli(), Sequence: last.sequence}}
 		next = c.text(cluster.ID, g.Gallery)
 	}
@@ -73,7 +73,7 @@ func (r *listRequests) afterExpiry(g enrolment, text string) (*cursor, error) {
 	if text == "" {
 		return nil, nil
 	}
-	cluster, _ := r.groups.Meta().Cluster()
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	c, ok := readCursor(cluster.ID, g.Gallery, text)
 	if !ok || c.order != expiryOrder {
 		return nil, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of what expires in this gallery; send the next of an earlier page as it came")
@@ -92,7 +92,7 @@ type expiringQuery struct {
 	Length     int             `cbor:"7,keyasint"`
 }
 
-var shardExpiring = shardRead("shard.expiring", func(_ context.Context, _ *Router, s *shard.Shard, q expiringQuery) (listAnswer, error) {
+var shardExpiring = shardRead("shard.expiring", func(_ context.Context, _ *cluster, s *shard.Shard, q expiringQuery) (listAnswer, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}

@@ -24,11 +24,11 @@ const (
 )
 
 // expiry returns the stored form of a time of expiry. The zero time, none, is 0.
-func (r *cluster) expiry(at time.Time) (int64, error) {
+func storedExpiry(clock Clock, at time.Time) (int64, error) {
 	if at.IsZero() {
 		return 0, nil
 	}
-	if !at.After(r.clock.Now()) {
+	if !at.After(clock.Now()) {
 		return 0, Errorf(InvalidRequest, "", "the time in expires must be in the future")
 	}
 	return at.UnixMilli(), nil
@@ -36,8 +36,8 @@ func (r *cluster) expiry(at time.Time) (int64, error) {
 
 // Retention returns how long a gallery keeps its events, for shard.Expiring. This node's
 // replica of meta may be behind.
-func (r *cluster) Retention(g id.Gallery) (kept int64, known bool) {
-	record, known := r.groups.Meta().Gallery(g)
+func (r *subjectRequests) Retention(g id.Gallery) (kept int64, known bool) {
+	record, known := r.cluster.groups.Meta().Gallery(g)
 	return enrolment{Gallery: record}.kept(), known
 }
 
@@ -66,9 +66,6 @@ func expiresAt(kept, updated, own int64) time.Time {
 	return time.UnixMilli(own).UTC()
 }
 
-// expiryRequests expires events on the shards that this node leads.
-type expiryRequests struct{ *subjectRequests }
-
 // Expired is the outcome of ExpireEvents.
 type Expired struct {
 	// Events is how many events expired, Waiting how many are due but wait because this
@@ -79,16 +76,14 @@ type Expired struct {
 // ExpireEvents expires the events that are due on the shards that this node leads. It does
 // nothing while this node's clock agrees with no majority: a clock that is ahead would
 // erase what must stay.
-func (r *expiryRequests) ExpireEvents(ctx context.Context) (Expired, error) {
+func (r *subjectRequests) ExpireEvents(ctx context.Context) (Expired, error) {
 	var out Expired
 	var mu sync.Mutex // guards out and failed
 	var failed []error
 	var work sync.WaitGroup
-	cluster, _ := r.groups.Meta().Cluster()
-	for s := id.Shard(1); int(s) <= cluster.Shards; s++ {
-		g, ok := r.groups.Group(s)
-		m, here := r.groups.Shard(s)
-		if !ok || !here || !g.IsLeader() {
+	for _, s := range r.cluster.Shards() {
+		g, m, ok := ledShard(r.cluster.groups, s)
+		if !ok {
 			continue
 		}
 		work.Go(func() {
@@ -106,9 +101,9 @@ func (r *expiryRequests) ExpireEvents(ctx context.Context) (Expired, error) {
 }
 
 // expireOn expires the events that are due on a shard, batch by batch.
-func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out Expired, err error) {
+func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out Expired, err error) {
 	for {
-		now, agrees := r.clock.Trusted()
+		now, agrees := r.cluster.clock.Trusted()
 		due := s.Due(now.UnixMilli(), r.Retention, expireBatch)
 		if !agrees || len(due) == 0 {
 			for _, x := range due {
@@ -118,7 +113,7 @@ func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shar
 		}
 		if byRetention(due) {
 			// A longer retention counts from the answer to its change on.
-			if err := r.sync.Join(ctx); err != nil {
+			if err := r.cluster.sync.Join(ctx); err != nil {
 				return out, err
 			}
 			due = s.Due(now.UnixMilli(), r.Retention, expireBatch)
@@ -152,21 +147,21 @@ func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shar
 }
 
 // expired reports the events of a gallery that a batch has expired.
-func (r *expiryRequests) expired(x shard.Expiration, n int, subjects []Salted) {
-	if g, ok := r.gallery(x.Gallery); ok && n > 0 {
-		r.acted(Act{Log: g.Tenant, Operation: "expire events", Gallery: GalleryVersion{x.Gallery, x.Generation}, Count: n, Subjects: subjects})
+func (r *subjectRequests) expired(x shard.Expiration, n int, subjects []Salted) {
+	if g, ok := r.cluster.gallery(x.Gallery); ok && n > 0 {
+		r.cluster.acted(Act{Log: g.Tenant, Operation: "expire events", Gallery: GalleryVersion{x.Gallery, x.Generation}, Count: n, Subjects: subjects})
 	}
 }
 
 // addHeirs adds the events that get the notes of x's subjects.
-func (r *expiryRequests) addHeirs(ctx context.Context, x shard.Expiration) error {
-	g, ok := r.gallery(x.Gallery)
+func (r *subjectRequests) addHeirs(ctx context.Context, x shard.Expiration) error {
+	g, ok := r.cluster.gallery(x.Gallery)
 	if !ok {
 		return nil // it is being deleted
 	}
 	for _, i := range x.Noted {
 		e := &x.Events[i]
-		state, err := r.subject(ctx, g, subjectQuery{Subject: e.Subject, Heir: true})
+		state, err := subjectState(ctx, r.cluster, g, subjectQuery{Subject: e.Subject, Heir: true})
 		if err != nil {
 			return err
 		}

@@ -33,16 +33,16 @@ func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 // VerifyFace compares the faces of two images. It knows no application, so it refuses an image of
 // several faces. Below ThresholdDefault the error is
 // NotVerified and contains the score.
-func (r *faceRequests) VerifyFace(ctx context.Context, face []byte, probe Probe) (Verification, error) {
-	a, err := r.probe(ctx, face, portrait.Refuse)
+func (r *verificationRequests) VerifyFace(ctx context.Context, face []byte, probe Probe) (Verification, error) {
+	a, err := r.faces.probe(ctx, face, portrait.Refuse)
 	if err != nil {
 		return Verification{}, err
 	}
-	b, err := r.probes(ctx, probe, portrait.Refuse)
+	b, err := r.faces.probes(ctx, probe, portrait.Refuse)
 	if err != nil {
 		return Verification{}, err
 	}
-	v, err := atThreshold(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
+	v, err := atThreshold(r.faces.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
 	v.Probes = b.all
 	return v, err
 }
@@ -51,17 +51,17 @@ func (r *faceRequests) VerifyFace(ctx context.Context, face []byte, probe Probe)
 // subject's own template if its gallery wants these, and returns the best score. Below
 // the application's verify threshold the error is NotVerified, and the Verification has the note. In the
 // review band a case may be opened.
-func (r *faceRequests) VerifySubject(ctx context.Context, q SubjectVerification) (Verification, error) {
+func (r *verificationRequests) VerifySubject(ctx context.Context, q SubjectVerification) (Verification, error) {
 	subject := q.Subject
-	g, app, err := r.enrolmentAt(ctx, q.Access, subject.Shard(), subjectNotFound)
+	g, app, err := r.cluster.enrolmentAt(ctx, q.Access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
 	}
-	probe, err := r.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.faces.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return Verification{}, err
 	}
-	best, err := calls.CallAny(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.CallAny(ctx, r.cluster.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 		Means: g.SubjectTemplates,
 	})
@@ -73,20 +73,20 @@ func (r *faceRequests) VerifySubject(ctx context.Context, q SubjectVerification)
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
 	if q.Doubt != nil && inReview(&app, best.Score, app.VerifyThreshold) {
-		key, failed := r.dataKey(g.Gallery)
+		key, failed := r.cluster.dataKey(g.Gallery)
 		if failed != nil {
 			return v, failed
 		}
 		c := job.Case{Subject: subject, Score: best.Score, Probe: probeName(key, g.Gallery, probe.Template)}
-		v.Case, err = doubt(ctx, r.cluster, g, app, c, q.Doubt)
+		v.Case, err = r.reviews.doubt(ctx, g, app, c, q.Doubt)
 	}
 	v.Ignored, v.Probes = probe.Ignored, probe.all
 	if len(best.Noted.Note) == 0 {
 		return v, err
 	}
-	key, failed := r.dataKey(g.Gallery)
+	key, failed := r.cluster.dataKey(g.Gallery)
 	if failed == nil {
-		v.Note, failed = openNote(g, key, subject, best.Noted)
+		v.Note, failed = g.openNote(key, subject, best.Noted)
 	}
 	if failed != nil {
 		return v, failed

@@ -125,10 +125,10 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 
 // groupPoint returns the leader's read point. Another replica that has applied it
 // may answer a read.
-var groupPoint = method[struct{}, raftfsm.ReadPoint]{Name: "group.point", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
-	g, err := r.localGroup(group)
+var groupPoint = calls.NewMethod("group.point", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
+	g, err := localGroup(r, group)
 	if err != nil {
 		return raftfsm.ReadPoint{}, err
 	}
 	return g.ReadPoint(ctx)
-}}
+})

@@ -29,7 +29,7 @@ func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w
 }
 
 func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
-	cluster, ok := r.groups.Meta().Cluster()
+	cluster, ok := r.cluster.groups.Meta().Cluster()
 	if !ok {
 		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
 	}
@@ -42,7 +42,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
 	mustRandom(dataKey)
-	gallery.WrappedKey = r.master.Wrap(dataKey, []byte(purposeData+gallery.ID.String()))
+	gallery.WrappedKey = r.cluster.master.Wrap(dataKey, []byte(purposeData+gallery.ID.String()))
 	app := r.newApplication(tenant, NewApplication{
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
@@ -75,7 +75,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key: %s", key)
 	default:
-		return Gallery{}, r.manageError(ctx, "create gallery", tenant, write, a.Status)
+		return Gallery{}, manageError(ctx, r.cluster, "create gallery", tenant, write, a.Status)
 	}
 }
 
@@ -87,10 +87,10 @@ func deletedSince(reason, what string) error {
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.
 func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return nil, err
 	}
-	records := r.groups.Meta().Galleries(tenant)
+	records := r.cluster.groups.Meta().Galleries(tenant)
 	counts, err := r.counts(ctx, records)
 	if err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]Ga
 // Gallery returns one gallery of the tenant with its count and applications. The
 // error is NotFound for an unknown gallery and for another tenant's.
 func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return Gallery{}, err
 	}
-	record, ok := r.groups.Meta().Gallery(gallery)
+	record, ok := r.cluster.groups.Meta().Gallery(gallery)
 	if !ok || record.Tenant != tenant {
 		return Gallery{}, Errorf(NotFound, "", "there is no gallery with this id")
 	}
@@ -117,7 +117,7 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 		return Gallery{}, err
 	}
 	out := galleryOf(record, counts[gallery])
-	for _, a := range r.groups.Meta().Applications(tenant) {
+	for _, a := range r.cluster.groups.Meta().Applications(tenant) {
 		if a.Gallery != gallery {
 			continue
 		}
@@ -133,7 +133,7 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 // counts returns the number of active events of each gallery. It calls each shard
 // once.
 func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
-	cluster, _ := r.groups.Meta().Cluster()
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	var ids []id.Gallery
 	var shards []id.Shard
 	seen := map[id.Shard]bool{}
@@ -146,7 +146,7 @@ func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Galler
 			}
 		}
 	}
-	answers, err := calls.Scatter(ctx, r.calls, shardCounts, shards, ids)
+	answers, err := calls.Scatter(ctx, r.cluster.calls, shardCounts, shards, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -183,17 +183,17 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 	case metafsm.UnknownApplication:
 		return Application{}, deletedSince("", "application")
 	default:
-		return Application{}, r.manageError(ctx, "create application", tenant, write, a.Status)
+		return Application{}, manageError(ctx, r.cluster, "create application", tenant, write, a.Status)
 	}
 }
 
 // Applications returns the tenant's applications in order of creation.
 func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	list := []Application{}
-	for _, a := range r.groups.Meta().Applications(tenant) {
+	for _, a := range r.cluster.groups.Meta().Applications(tenant) {
 		app, err := r.applicationOf(a)
 		if err != nil {
 			return nil, err
@@ -206,10 +206,10 @@ func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([
 // Application returns one application of the tenant. The error is NotFound for an
 // unknown application and for another tenant's.
 func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return Application{}, err
 	}
-	a, ok := r.groups.Meta().Application(application)
+	a, ok := r.cluster.groups.Meta().Application(application)
 	if !ok || a.Tenant != tenant {
 		return Application{}, Errorf(NotFound, "", "there is no application with this id")
 	}
@@ -225,13 +225,13 @@ func (r *galleryRequests) newApplication(tenant id.Tenant, n NewApplication) met
 		ReviewThreshold: n.ReviewThreshold, ReviewVerdicts: n.ReviewVerdicts, ReviewDays: n.ReviewDays,
 		SearchThresholdMin: n.SearchThresholdMin, SearchLimitMax: n.SearchLimitMax,
 	}
-	app.KeyMAC = r.master.MAC(purposeAPIKey, []byte(key))
-	app.SealedKey = r.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
+	app.KeyMAC = r.cluster.master.MAC(purposeAPIKey, []byte(key))
+	app.SealedKey = r.cluster.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
 	return app
 }
 
 func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
-	key, err := r.master.Unwrap(a.SealedKey, []byte(purposeAPIKey+a.ID.String()))
+	key, err := r.cluster.master.Unwrap(a.SealedKey, []byte(purposeAPIKey+a.ID.String()))
 	if err != nil {
 		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
 	}

@@ -52,7 +52,7 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		if known != nil {
 			break
 		}
-		a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+		a, err := calls.CallLeader(ctx, r.cluster.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
 			return shardfsm.RegisterAnswer{}, found, err
 		}
@@ -64,10 +64,10 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		found.Hit = *known
 		return a, found, cmp.Or(r.withdrawOwn(ctx, p), enrolledAs(known.Subject))
 	}
-	a, err = calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
+	a, err = calls.CallLeader(ctx, r.cluster.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
-			Subject: p.subject, Event: p.event(), Time: r.onTime(0), Share: r.share(p.gallery.Tenant),
+			Subject: p.subject, Event: p.event(), Time: onTime(r.cluster.clock, 0), Share: share(r.cluster, p.gallery.Tenant),
 		},
 		Claim: claim,
 	})
@@ -109,11 +109,11 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 	}
 	at := eventsQuery{p.gallery.ID, p.gallery.Generation, rival.Subject}
 	for end := time.Now().Add(rivalWait); time.Now().Before(end); {
-		undecided, err := calls.CallLeader(ctx, r.calls, shardKnows, rival.Event.Shard(), knowsQuery{Made: at, Event: rival.Event})
+		undecided, err := calls.CallLeader(ctx, r.cluster.calls, shardKnows, rival.Event.Shard(), knowsQuery{Made: at, Event: rival.Event})
 		if err != nil || !undecided {
 			return again, err
 		}
-		active, err := calls.CallLeader(ctx, r.calls, shardEvents, rival.Event.Shard(), at)
+		active, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, rival.Event.Shard(), at)
 		if err != nil {
 			return again, err
 		}
@@ -126,7 +126,7 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 			return again, ctx.Err()
 		}
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 	if err == nil && a.Status == shardfsm.Activated {
 		err = enrolledAs(rival.Subject)
 	}
@@ -135,7 +135,7 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 
 // withdrawOwn withdraws p's pending face.
 func (r *subjectRequests) withdrawOwn(ctx context.Context, p placement) error {
-	_, err := calls.CallLeader(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event()))
+	_, err := calls.CallLeader(ctx, r.cluster.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event()))
 	return err
 }
 
@@ -148,12 +148,12 @@ func eventBytes(p placement) []byte {
 // p's. rivals are pending events of other subjects. The receipt is that of the search for active ones, or
 // nil.
 func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, receipt *Receipt, err error) {
-	audited := audits(r.groups.Meta(), p.gallery.Tenant)
+	audited := audits(r.cluster.groups.Meta(), p.gallery.Tenant)
 	for _, pending := range []bool{true, false} {
 		asked := p.gallery
 		lists, err := settled(ctx, r.cluster, p.gallery, func(g enrolment) ([][]notedHit, error) {
 			asked = g
-			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
+			return calls.Scatter(ctx, r.cluster.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending, Receipt: audited && !pending,
 			})
@@ -164,7 +164,7 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 		if audited && !pending {
 			receipt = receiptOf(r.cluster, asked.Gallery, lists)
 		}
-		for _, c := range merge(lists, SearchLimitMax) {
+		for _, c := range candidatesOf(bestHits(lists, SearchLimitMax)) {
 			hit := shard.Hit{Subject: c.Subject, Event: c.Events[0].Event, Score: c.Score}
 			switch {
 			case c.Subject == p.subject:
@@ -182,6 +182,6 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: time.Now().UnixMilli()}
 }
 
-var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(r *Router, c *shardfsm.Activate) { c.Time = r.onTime(c.Time) })
+var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) *int64 { return &c.Time })
 
-var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(r *Router, c *shardfsm.Withdraw) { c.Time = r.onTime(c.Time) })
+var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(c *shardfsm.Withdraw) *int64 { return &c.Time })

@@ -98,7 +98,7 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b BulkRegistration) (id.
 	if !r.bulk {
 		return id.Batch{}, Errorf(InvalidRequest, ReasonNoStore, "this service has no object store to register from")
 	}
-	g, _, err := r.enrolment(b.Access)
+	g, _, err := r.cluster.enrolment(b.Access)
 	if err != nil {
 		return id.Batch{}, err
 	}
@@ -106,7 +106,7 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b BulkRegistration) (id.
 	if err != nil {
 		return id.Batch{}, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return id.Batch{}, err
 	}
@@ -123,7 +123,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	home := name.Batch.Shard()
 	begin := shardfsm.BeginJob{
 		Name: name, Application: b.Access.Application, Request: b.Write.Request,
-		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: r.jobShare(g.Tenant),
+		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: jobShare(r.cluster, g.Tenant),
 		Epoch: g.Epoch, Holder: beginner(g, b.Access),
 	}
 	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
@@ -180,7 +180,7 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 		if err := checkFilename(item.Filename); err != nil {
 			return nil, err
 		}
-		if _, err := r.expiry(item.Expires); err != nil {
+		if _, err := storedExpiry(r.cluster.clock, item.Expires); err != nil {
 			return nil, err
 		}
 		for _, tag := range item.Tags {
@@ -193,7 +193,7 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 			return nil, Errorf(InvalidRequest, ReasonUnknownTag, "a gallery has at most %d tags", metafsm.TagsMax)
 		}
 	}
-	tags, err := r.tags(ctx, g, names)
+	tags, err := tagIdentities(ctx, r.cluster, g, names)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation
 		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	}
 	home, err := g.home(op, func(earlier id.Shard) (bool, error) {
-		return calls.CallLeader(ctx, r.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
+		return calls.CallLeader(ctx, r.cluster.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
 	})
 	return at(home), err
 }
@@ -280,17 +280,17 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 	if !ok {
 		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
 	}
-	g, _, err := r.enrolmentAt(ctx, access, batch.Shard(), batchNotFound)
+	g, _, err := r.cluster.enrolmentAt(ctx, access, batch.Shard(), batchNotFound)
 	if err != nil {
 		return BulkPage{}, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return BulkPage{}, err
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	a, err := withFreshShards(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
-		return calls.CallLeader(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
+		return calls.CallLeader(ctx, r.cluster.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
 	})
 	own := shownTo(g, access)
 	switch {
@@ -328,14 +328,14 @@ type Job struct {
 // Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first; to a role that may only
 // enrol those of its holder.
 func (r *jobRequests) Jobs(ctx context.Context, access Access) ([]Job, error) {
-	if err := r.sync.Join(ctx); err != nil { // the gallery may have grown to more shards
+	if err := r.cluster.sync.Join(ctx); err != nil { // the gallery may have grown to more shards
 		return nil, err
 	}
-	g, _, err := r.enrolment(access)
+	g, _, err := r.cluster.enrolment(access)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := calls.Scatter(ctx, r.calls, jobList, g.shards, jobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
+	lists, err := calls.Scatter(ctx, r.cluster.calls, jobList, g.shards, jobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
 	if err != nil {
 		return nil, err
 	}

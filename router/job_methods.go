@@ -8,50 +8,30 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/job"
 )
 
-// jobs returns this node's replica of a shard and its jobs, whether or not the node
-// leads the shard.
-func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
+// leadingJobs returns this node's replica of a shard and its jobs, or an error when this
+// node knows that it does not lead the shard.
+func leadingJobs(r *cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
 	if !ok || !here {
 		return nil, nil, &raftfsm.NotLeaderError{}
 	}
+	if !g.IsLeader() {
+		leader, _ := g.Leader()
+		return nil, nil, &raftfsm.NotLeaderError{Leader: leader}
+	}
 	return g, m.Jobs(), nil
 }
 
-// leadingJobs returns what jobs returns, or an error when this node knows that it
-// does not lead the shard.
-func (r *jobRequests) leadingJobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
-	g, book, err := r.jobs(group)
-	if err == nil && !g.IsLeader() {
-		leader, _ := g.Leader()
-		err = &raftfsm.NotLeaderError{Leader: leader}
-	}
-	return g, book, err
-}
-
 var (
-	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(r *Router, c *shardfsm.BeginJob) { c.Time = r.onTime(c.Time) })
-	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(r *Router, c *shardfsm.AddJob) { c.Time = r.onTime(c.Time) })
-	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(r *Router, c *shardfsm.OpenJob) { c.Time = r.onTime(c.Time) })
+	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) *int64 { return &c.Time })
+	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) *int64 { return &c.Time })
+	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) *int64 { return &c.Time })
 )
-
-// readJobs returns the jobs of a shard when they include every write that was
-// acknowledged before the call. Only the leader can confirm that.
-func (r *jobRequests) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
-	g, book, err := r.jobs(group)
-	if err != nil {
-		return nil, err
-	}
-	index, err := g.ReadIndex(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return book, g.WaitApplied(ctx, index)
-}
 
 // jobKnowsQuery asks whether a shard has a job. Epoch is the gallery's epoch on the
 // calling node, which would create the job on another shard.
@@ -62,17 +42,17 @@ type jobKnowsQuery struct {
 
 // jobKnows reports whether a shard has a job. If not, the shard learns the epoch.
 // It then refuses a first try that is still under way with an earlier epoch.
-var jobKnows = method[jobKnowsQuery, bool]{Name: "job.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q jobKnowsQuery) (bool, error) {
-	if _, err := r.widenedState(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
+var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster, group id.Shard, q jobKnowsQuery) (bool, error) {
+	if _, err := widenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
 		return false, err
 	}
-	_, book, err := r.jobs(group)
-	if err != nil {
-		return false, err
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return false, &raftfsm.NotLeaderError{}
 	}
-	_, missing := book.Find(jobName(q.Name))
+	_, missing := m.Jobs().Find(jobName(q.Name))
 	return missing == nil, nil
-}}
+})
 
 // jobPageQuery asks for records of a job.
 type jobPageQuery struct {
@@ -91,20 +71,18 @@ type jobPageAnswer struct {
 	Holder id.UUID `cbor:"4,keyasint,omitzero"`
 }
 
-var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ctx context.Context, r *Router, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
-	book, err := r.readJobs(ctx, group)
+var jobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
+	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return jobPageAnswer{}, err
 	}
 	// A fence drops the jobs of a deleted gallery. The caller may not know of it.
-	if _, s, err := r.localReplica(group); err != nil {
-		return jobPageAnswer{}, err
-	} else if err := s.Check(q.Name.Gallery, q.Name.Generation); err != nil {
+	if err := m.Shard().Check(q.Name.Gallery, q.Name.Generation); err != nil {
 		return jobPageAnswer{}, outdated(err)
 	}
-	records, p, missing := book.Page(jobName(q.Name), q.From, int(min(q.Length, BulkPageMax)))
+	records, p, missing := m.Jobs().Page(jobName(q.Name), q.From, int(min(q.Length, BulkPageMax)))
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records, Holder: p.Holder}, nil
-}}
+})
 
 // jobListQuery asks for the jobs of a gallery: those that Holder has begun, or all if it is zero.
 type jobListQuery struct {
@@ -114,13 +92,13 @@ type jobListQuery struct {
 }
 
 // jobList returns the newest JobsMax jobs of a gallery on a shard.
-var jobList = method[jobListQuery, []job.Summary]{Name: "job.list", Run: func(ctx context.Context, r *Router, group id.Shard, q jobListQuery) ([]job.Summary, error) {
-	book, err := r.readJobs(ctx, group)
+var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster, group id.Shard, q jobListQuery) ([]job.Summary, error) {
+	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	return book.List(q.Gallery, q.Generation, job.Registrations, q.Holder, JobsMax), nil
-}}
+	return m.Jobs().List(q.Gallery, q.Generation, job.Registrations, q.Holder, JobsMax), nil
+})
 
 // pieceAnswer is a piece of a job. Lease is 0 when there is no work.
 type pieceAnswer struct {
@@ -130,21 +108,26 @@ type pieceAnswer struct {
 	Records     []job.Record     `cbor:"4,keyasint"`
 }
 
-// works reports whether the files of a gallery may be registered. Those of a disabled tenant rest.
-func (r *cluster) works(gallery id.Gallery) bool {
-	meta := r.groups.Meta()
+// take lends a piece of at most n items of jobs of a kind. Those of a disabled tenant rest.
+func (r *jobRequests) take(group id.Shard, book *job.Book, kind job.Kind, n int) pieceAnswer {
+	return r.leases.take(time.Now(), group, book, kind, n, r.works)
+}
+
+// works reports whether the items of a gallery may be worked on.
+func (r *jobRequests) works(gallery id.Gallery) bool {
+	meta := r.cluster.groups.Meta()
 	g, ok := meta.Gallery(gallery)
 	return !ok || meta.TenantState(g.Tenant) == metafsm.TenantActive
 }
 
 // jobTake lends a piece of at most n items to the caller.
-var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
-	_, book, err := r.leadingJobs(group)
+var jobTake = calls.NewMethod("job.take", func(_ context.Context, r *jobRequests, group id.Shard, n uint32) (pieceAnswer, error) {
+	_, book, err := leadingJobs(r.cluster, group)
 	if err != nil {
 		return pieceAnswer{}, err
 	}
-	return r.leases.take(time.Now(), group, book, job.Registrations, int(min(n, PieceMax)), r.works), nil
-}}
+	return r.take(group, book, job.Registrations, int(min(n, PieceMax))), nil
+})
 
 // finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives
 // the piece back and postpones all work for its gallery.
@@ -159,8 +142,8 @@ type finishAnswer struct {
 	Held bool `cbor:"1,keyasint"`
 }
 
-var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(ctx context.Context, r *Router, group id.Shard, q finishQuery) (finishAnswer, error) {
-	g, _, err := r.leadingJobs(group)
+var jobFinish = calls.NewMethod("job.finish", func(ctx context.Context, r *jobRequests, group id.Shard, q finishQuery) (finishAnswer, error) {
+	g, _, err := leadingJobs(r.cluster, group)
 	if err != nil {
 		return finishAnswer{}, err
 	}
@@ -169,7 +152,7 @@ var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(
 		return finishAnswer{}, nil
 	}
 	if len(q.Finish.Results) > 0 {
-		q.Finish.Time = r.onTime(q.Finish.Time)
+		q.Finish.Time = onTime(r.cluster.clock, q.Finish.Time)
 		a, err := propose(ctx, g, shardfsm.FinishJobOp, q.Finish)
 		if err != nil {
 			return finishAnswer{}, err
@@ -180,4 +163,4 @@ var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(
 		}
 	}
 	return finishAnswer{r.leases.renew(time.Now(), q.Lease, q.Finish)}, nil
-}}
+})

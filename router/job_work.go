@@ -59,25 +59,22 @@ func (r *cluster) Shards() []id.Shard {
 // Idle reports whether this node's replica of a shard has no unfinished job. It
 // returns false for a shard without a replica here.
 func (r *jobRequests) Idle(shard id.Shard) bool {
-	m, here := r.groups.Shard(shard)
+	m, here := r.cluster.groups.Shard(shard)
 	return here && m.Jobs().Left(job.Registrations) == 0
 }
 
 // TakePiece borrows a piece of a job from a shard's leader. It returns nil when
 // there is no work.
 func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
-	a, err := calls.CallLeader(ctx, r.calls, jobTake, shard, uint32(n))
+	a, err := calls.CallLeader(ctx, r.cluster.calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
 	}
-	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
-	if KindOf(err) == NotFound || err == nil && g.Generation != a.Name.Generation {
-		return nil, nil // the gallery was deleted, and its shards drop the job soon
-	}
-	if err != nil {
+	g, there, err := confirmedGallery(ctx, r.cluster, a.Name.Gallery, a.Name.Generation)
+	if err != nil || !there { // the shards of a deleted gallery drop the job soon
 		return nil, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +101,7 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 // second one, because its id follows from the operation.
 func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
 	if _, err := confirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
-		_, ok := r.groups.Meta().Application(t.access.Application)
+		_, ok := r.cluster.groups.Meta().Application(t.access.Application)
 		return struct{}{}, ok
 	}); err != nil {
 		if KindOf(err) == NotFound {
@@ -112,17 +109,17 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		}
 		return Registered{}, err
 	}
-	g, app, err := r.enrolment(t.access)
+	g, app, err := r.cluster.enrolment(t.access)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, err := r.enrolled(ctx, image, app)
+	face, err := r.faces.enrolled(ctx, image, app)
 	if err != nil {
 		return Registered{}, err
 	}
 	op := itemOperation(t.batch, t.index)
 	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
-		home, err := r.home(ctx, g, op)
+		home, err := r.subjects.home(ctx, g, op)
 		if err != nil {
 			return Registered{}, err
 		}
@@ -130,7 +127,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 			gallery: g, application: app, home: home, subject: g.subject(op, home),
 			write: Write{Operation: op, Request: op}, face: face, tags: t.tags, note: t.note, expires: t.expires,
 		}
-		out, err := r.put(ctx, p)
+		out, err := r.subjects.put(ctx, p)
 		if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonKeyReused || e.Reason == ReasonSubjectDeleted) {
 			// Only this item has the operation, so an earlier try made the subject.
 			return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes, Ignored: face.Ignored}, nil
@@ -143,11 +140,11 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 // must be called more often than every LeaseTime. held is false when the lease was
 // lost.
 func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
-	g, ok := r.gallery(p.name.Gallery)
+	g, ok := r.cluster.gallery(p.name.Gallery)
 	if !ok || g.Generation != p.name.Generation {
 		return false, nil
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +161,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := calls.CallLeader(ctx, r.calls, jobFinish, p.shard, q)
+	a, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, p.shard, q)
 	return a.Held, err
 }
 
@@ -172,19 +169,19 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 // files for the piece's gallery for a while.
 func (r *jobRequests) Postpone(ctx context.Context, p *Piece) error {
 	q := finishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name}, Postpone: true}
-	_, err := calls.CallLeader(ctx, r.calls, jobFinish, p.shard, q)
+	_, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, p.shard, q)
 	return err
 }
 
 // ExpireJobs drops the records of old jobs on the shards that this node leads.
 func (r *jobRequests) ExpireJobs(ctx context.Context) error {
 	var failed []error
-	for _, shard := range r.Shards() {
-		g, book, err := r.jobs(shard)
-		if err != nil || !g.IsLeader() {
+	for _, shard := range r.cluster.Shards() {
+		g, book, err := leadingJobs(r.cluster, shard)
+		if err != nil {
 			continue // another node leads the shard
 		}
-		if now := r.clock.Now().UnixMilli(); book.Due(now) {
+		if now := r.cluster.clock.Now().UnixMilli(); book.Due(now) {
 			_, err := propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})
 			failed = append(failed, err)
 		}

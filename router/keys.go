@@ -68,10 +68,10 @@ type KeyRecord struct {
 // TenantNamed returns the tenant with this name. The error is NotFound when there
 // is none.
 func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
 	}
-	for _, t := range r.groups.Meta().Tenants() {
+	for _, t := range r.cluster.groups.Meta().Tenants() {
 		if t.Name == name {
 			return t.ID, nil
 		}
@@ -82,11 +82,11 @@ func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenan
 // AccessKeys returns a tenant's access keys, the oldest first: all keys in use, and
 // the keys that were revoked last.
 func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	var list []KeyRecord
-	for _, k := range byAge(r.groups.Meta().AccessKeys(tenant)) {
+	for _, k := range byAge(r.cluster.groups.Meta().AccessKeys(tenant)) {
 		list = append(list, KeyRecord{
 			ID: k.ID, KeyTerms: termsOf(&k), Revoked: k.State == metafsm.KeyRevoked,
 			Created: time.UnixMilli(k.Created).UTC(), Used: timeOf(k.Used),
@@ -119,7 +119,7 @@ func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, 
 }
 
 func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms KeyTerms, rotate bool) (key AccessKey, old string, err error) {
-	if err := terms.check(); err != nil {
+	if err := checkTerms(&terms); err != nil {
 		return AccessKey{}, "", err
 	}
 	if !rotate {
@@ -128,18 +128,18 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms Key
 		}
 	}
 	for _, g := range terms.Galleries {
-		if found, ok := r.groups.Meta().Gallery(g); !ok || found.Tenant != tenant {
+		if found, ok := r.cluster.groups.Meta().Gallery(g); !ok || found.Tenant != tenant {
 			return AccessKey{}, "", Errorf(NotFound, "", "the tenant has no gallery %s", g)
 		}
 	}
-	k := terms.record()
+	k := recordOf(&terms)
 	k.ID, k.Tenant, k.Created = accessKeyPrefix+randomText(accessKeyLength), tenant, time.Now().UnixMilli()
 	if !terms.Ends.IsZero() && terms.Ends.UnixMilli() <= k.Created {
 		return AccessKey{}, "", hasEnded(terms.Ends)
 	}
 	secret := randomText(secretKeyLength)
-	k.SealedSecret = r.master.Wrap([]byte(secret), []byte(purposeSecret+k.ID))
-	a, err := calls.CallLeader(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: k})
+	k.SealedSecret = r.cluster.master.Wrap([]byte(secret), []byte(purposeSecret+k.ID))
+	a, err := calls.CallLeader(ctx, r.cluster.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: k})
 	if err != nil {
 		return AccessKey{}, "", err
 	}
@@ -163,7 +163,7 @@ func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.T
 // or answers with an error (confirmedLookup). A revoked key may be revoked again.
 // The error is NotFound when the tenant does not have the key.
 func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
-	_, err := calls.CallLeader(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+	_, err := calls.CallLeader(ctx, r.cluster.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
 
@@ -185,26 +185,26 @@ type revokeKeyQuery struct {
 	Key    string    `cbor:"2,keyasint"`
 }
 
-var metaNewKey = method[newKeyQuery, newKeyAnswer]{Name: "meta.key.new", Run: func(ctx context.Context, r *Router, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
+var metaNewKey = calls.NewMethod("meta.key.new", func(ctx context.Context, r *accessRequests, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return newKeyAnswer{}, err
 	}
 	defer done()
-	a, known, err := admitKey(&q, r.groups.Meta().AccessKeys(q.Key.Tenant))
+	a, known, err := admitKey(&q, r.cluster.groups.Meta().AccessKeys(q.Key.Tenant))
 	if known || err != nil {
 		return a, err
 	}
 	return a, putKey(ctx, g, q.Key)
-}}
+})
 
-var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Run: func(ctx context.Context, r *Router, group id.Shard, q revokeKeyQuery) (struct{}, error) {
+var metaRevokeKey = calls.NewMethod("meta.key.revoke", func(ctx context.Context, r *accessRequests, group id.Shard, q revokeKeyQuery) (struct{}, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return struct{}{}, err
 	}
 	defer done()
-	keys := r.groups.Meta().AccessKeys(q.Tenant)
+	keys := r.cluster.groups.Meta().AccessKeys(q.Tenant)
 	i := slices.IndexFunc(keys, func(k metafsm.AccessKey) bool { return k.ID == q.Key })
 	if i < 0 {
 		return struct{}{}, Errorf(NotFound, "", "the tenant has no access key %q", q.Key)
@@ -217,15 +217,15 @@ var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Ru
 		return struct{}{}, err
 	}
 	return struct{}{}, forgetKeys(ctx, g, keys)
-}}
+})
 
 // keyTurn waits until no other access key is being changed here, and until this
 // node's replica of meta, which must lead, has every earlier change. The caller
 // calls done after its change.
 func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
-	g, err = r.localGroup(group)
-	if err != nil {
-		return nil, nil, err
+	g, ok := r.cluster.groups.Group(group)
+	if !ok {
+		return nil, nil, &raftfsm.NotLeaderError{}
 	}
 	select {
 	case r.keyChange <- struct{}{}:

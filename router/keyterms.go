@@ -35,8 +35,8 @@ type KeyTerms struct {
 	Ends time.Time
 }
 
-// check returns an error for terms that no access key can have.
-func (t *KeyTerms) check() error {
+// checkTerms returns an error for terms that no access key can have.
+func checkTerms(t *KeyTerms) error {
 	switch {
 	case len(t.Holder) > holderMax || !utf8.ValidString(t.Holder) || slices.ContainsFunc([]rune(t.Holder), unicode.IsControl):
 		return Errorf(InvalidRequest, "", "a holder's name has at most %d bytes of text", holderMax)
@@ -72,8 +72,8 @@ func checkHolder(name string) error {
 	return nil
 }
 
-// record returns the terms as meta keeps them.
-func (t *KeyTerms) record() metafsm.AccessKey {
+// recordOf returns the terms as meta keeps them.
+func recordOf(t *KeyTerms) metafsm.AccessKey {
 	k := metafsm.AccessKey{Role: metafsm.Role(t.Role), Holder: t.Holder, Galleries: t.Galleries}
 	for _, n := range t.Networks {
 		k.Networks = append(k.Networks, n.String())
@@ -121,7 +121,7 @@ func (t *KeyTerms) Reaches(g id.Gallery) bool {
 // GalleryNamed returns the gallery of a tenant with a name. The error is NotFound when there is none.
 // The caller has asked for the tenant, so this node has caught up with meta's leader.
 func (r *accessRequests) GalleryNamed(tenant id.Tenant, name string) (id.Gallery, error) {
-	for _, g := range r.groups.Meta().Galleries(tenant) {
+	for _, g := range r.cluster.groups.Meta().Galleries(tenant) {
 		if g.Name == name {
 			return g.ID, nil
 		}
@@ -131,7 +131,7 @@ func (r *accessRequests) GalleryNamed(tenant id.Tenant, name string) (id.Gallery
 
 // GalleryName returns the name of a gallery, or its id if there is no such gallery.
 func (r *accessRequests) GalleryName(g id.Gallery) string {
-	if found, ok := r.groups.Meta().Gallery(g); ok {
+	if found, ok := r.cluster.groups.Meta().Gallery(g); ok {
 		return found.Name
 	}
 	return g.String()

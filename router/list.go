@@ -34,7 +34,7 @@ const (
 // Subjects returns a page of the gallery's list in order of the last update. It has
 // one entry for each event, deleted ones included.
 func (r *listRequests) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.cluster.enrolment(access)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -94,7 +94,7 @@ func firstPiece(need, shards int) int { return min(need, 2*need/shards+placeSlac
 
 // pageAt returns the page that starts at an index of the merged list.
 func (r *listRequests) pageAt(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}, nil, 0))
+	spans, err := calls.Scatter(ctx, r.cluster.calls, shardSpan, g.shards, g.list(Page{}, nil, 0))
 	if err != nil {
 		return Listing{}, err
 	}
@@ -152,7 +152,7 @@ func (r *listRequests) window(ctx context.Context, g enrolment, spans []spanAnsw
 // entries.
 func (r *listRequests) pieces(ctx context.Context, g enrolment, queries []listQuery) (lists []shardList, total int, err error) {
 	answers, err := calls.ScatterBy(ctx, len(queries), func(ctx context.Context, i int) (listAnswer, error) {
-		return calls.CallAny(ctx, r.calls, shardEntries, g.shards[i], queries[i])
+		return calls.CallAny(ctx, r.cluster.calls, shardEntries, g.shards[i], queries[i])
 	})
 	if err != nil {
 		return nil, 0, err
@@ -178,7 +178,7 @@ func (r *listRequests) place(ctx context.Context, g enrolment, spans []spanAnswe
 	}
 	for round := 0; round < placeRounds && start-skipped > placeSlack && low < high; round++ {
 		times := probesBetween(low, high)
-		counts, err := calls.Scatter(ctx, r.calls, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
+		counts, err := calls.Scatter(ctx, r.cluster.calls, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -221,9 +221,9 @@ func (r *listRequests) listing(g enrolment, page []placed, total int, next strin
 		if len(e.noted.Note) == 0 {
 			continue
 		}
-		key, err := r.dataKey(g.Gallery)
+		key, err := r.cluster.dataKey(g.Gallery)
 		if err == nil {
-			out.Entries[i].Note, err = openNote(g, key, e.Subject, e.noted)
+			out.Entries[i].Note, err = g.openNote(key, e.Subject, e.noted)
 		}
 		if err != nil {
 			return Listing{}, err
@@ -254,7 +254,7 @@ type listAnswer struct {
 	Expires []int64        `cbor:"5,keyasint,omitempty"`
 }
 
-var shardEntries = shardReadAny("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
+var shardEntries = shardReadAny("shard.entries", func(_ context.Context, _ *cluster, s *shard.Shard, q listQuery) (listAnswer, error) {
 	return q.read(s)
 })
 
@@ -293,7 +293,7 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = shardRead("shard.span", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (spanAnswer, error) {
+var shardSpan = shardRead("shard.span", func(_ context.Context, _ *cluster, s *shard.Shard, q listQuery) (spanAnswer, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, err
 	}
@@ -313,7 +313,7 @@ type beforeQuery struct {
 
 // shardBefore reads the leader's state without confirming its leadership. Its
 // counts only narrow a search; shardEntries reads the page itself.
-var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
+var shardBefore = calls.NewMethod("shard.before", func(_ context.Context, r *cluster, group id.Shard, q beforeQuery) ([]int, error) {
 	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ c
 		counts = append(counts, s.Listing().Before(q.Gallery, t))
 	}
 	return counts, nil
-}}
+})
 
 // shardList is the piece of a window that one shard holds.
 type shardList struct {

@@ -34,7 +34,7 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 			r := New(Config{Groups: newFounded(), Peers: all, Log: slog.New(slog.DiscardHandler)})
 			last := depth / shards // the place of the millionth event, on the last shard
 			deep := cursor{Ascending, id.Shard(shards), shard.Position{Time: 1_700_000_000_000 + int64(last-1)*37 + int64(shards), Sequence: uint64(last)}}
-			cluster, _ := r.groups.Meta().Cluster()
+			cluster, _ := r.cluster.groups.Meta().Cluster()
 			page := func(after string) time.Duration {
 				begin := time.Now()
 				if got, err := r.page(b.Context(), g, Page{Length: ListLengthMax, After: after}); err != nil || len(got.Entries) != ListLengthMax {

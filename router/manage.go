@@ -27,7 +27,7 @@ const (
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
 // shards stays in use meanwhile.
 func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
-	cluster, _ := r.groups.Meta().Cluster()
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{
 		Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
 		SubjectTemplates: patch.SubjectTemplates, PhotoLink: patch.PhotoLink,
@@ -42,7 +42,9 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		c.RetentionDays = &days
 	}
 	of := deletion{tenant: tenant}
-	set(&of.name, patch.Name)
+	if patch.Name != nil {
+		of.name = *patch.Name
+	}
 	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
 	if err != nil {
 		return Gallery{}, err
@@ -50,7 +52,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
 		if patch.SubjectTemplates != nil {
-			err = known(ctx)
+			err = waitKnown(ctx)
 		}
 		return galleryOf(c.Changed(a.Gallery), 0), err // a retry gets the values of its request
 	case metafsm.BeingDeleted:
@@ -60,7 +62,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	case metafsm.SizeShrinks:
 		return Gallery{}, Errorf(InvalidRequest, "", "the size of a gallery can only be increased")
 	default:
-		return Gallery{}, r.manageError(ctx, "update gallery", tenant, c.Write, a.Status)
+		return Gallery{}, manageError(ctx, r.cluster, "update gallery", tenant, c.Write, a.Status)
 	}
 }
 
@@ -82,17 +84,10 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	if err != nil {
 		return Application{}, err
 	}
-	if err := r.manageError(ctx, "update application", tenant, write, a.Status); err != nil {
+	if err := manageError(ctx, r.cluster, "update application", tenant, write, a.Status); err != nil {
 		return Application{}, err
 	}
 	return r.applicationOf(c.Changed(a.Application)) // a retry gets the values of its request
-}
-
-// set sets *field to *value, unless value is nil.
-func set[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // DeleteApplication removes an application. This node refuses its API key at once,
@@ -103,7 +98,7 @@ func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenan
 	if err != nil {
 		return err
 	}
-	return r.manageError(ctx, "delete application", tenant, write, a.Status)
+	return manageError(ctx, r.cluster, "delete application", tenant, write, a.Status)
 }
 
 // DeleteGallery removes a gallery and its applications. When it returns, every
@@ -111,9 +106,9 @@ func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenan
 // purges the entries later.
 func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
 	// A gallery under deletion counts as unknown.
-	if _, err := confirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
+	if _, err := confirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.cluster.groups.Meta().Gallery(gallery) }); err != nil {
 		if KindOf(err) == NotFound {
-			err = r.manageError(ctx, "delete gallery", tenant, metafsm.Write{}, metafsm.UnknownGallery)
+			err = manageError(ctx, r.cluster, "delete gallery", tenant, metafsm.Write{}, metafsm.UnknownGallery)
 		}
 		return err
 	}
@@ -122,7 +117,7 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 	if err != nil {
 		return err
 	}
-	if err := r.manageError(ctx, "delete gallery", tenant, write, a.Status); err != nil {
+	if err := manageError(ctx, r.cluster, "delete gallery", tenant, write, a.Status); err != nil {
 		return err
 	}
 	if a.Gallery.ID.IsZero() {
@@ -135,15 +130,15 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 // fence makes all shards of a deleted gallery refuse its former generation. left is
 // the number of entries still to be purged.
 func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
-	answers, err := calls.Scatter(ctx, r.calls, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
+	answers, err := calls.Scatter(ctx, r.cluster.calls, shardFence, shardsOf(r.cluster.groups.Meta(), g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
 	for _, a := range answers {
 		left += a.Left
 	}
 	return left, err
 }
 
-func (r *cluster) shardsOf(g metafsm.Gallery) []id.Shard {
-	cluster, _ := r.groups.Meta().Cluster()
+func shardsOf(meta *metafsm.Machine, g metafsm.Gallery) []id.Shard {
+	cluster, _ := meta.Cluster()
 	return metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)
 }
 
@@ -162,7 +157,7 @@ func proposeNamed[C, A any](ctx context.Context, r *galleryRequests, op command.
 		if err != nil || status(a) != metafsm.BeingDeleted || time.Now().After(end) {
 			return a, err
 		}
-		for _, g := range r.groups.Meta().Deleting() {
+		for _, g := range r.cluster.groups.Meta().Deleting() {
 			if g.Tenant != of.tenant || g.Name != of.name {
 				continue
 			}
@@ -196,11 +191,11 @@ func (r *galleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (l
 		return 0, err
 	}
 	for end := time.Now().Add(purgeWait); ; {
-		if err := r.sync.Join(ctx); err != nil {
+		if err := r.cluster.sync.Join(ctx); err != nil {
 			return 0, err
 		}
 		left = 0
-		for _, g := range r.groups.Meta().Deleting() {
+		for _, g := range r.cluster.groups.Meta().Deleting() {
 			if g.Tenant != tenant {
 				continue
 			}
@@ -219,7 +214,7 @@ func (r *galleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (l
 // continue where another node stopped. One call does a bounded part of the work.
 func (r *galleryRequests) Sweep(ctx context.Context) error {
 	var failed []error
-	for _, g := range r.groups.Meta().Deleting() {
+	for _, g := range r.cluster.groups.Meta().Deleting() {
 		if err := r.sweep(ctx, g); err != nil {
 			failed = append(failed, fmt.Errorf("purge gallery %s: %w", g.ID, err))
 		}
@@ -233,7 +228,7 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 		return err
 	}
 	if left > 0 {
-		_, err := calls.Scatter(ctx, r.calls, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
+		_, err := calls.Scatter(ctx, r.cluster.calls, shardPurge, shardsOf(r.cluster.groups.Meta(), g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
 		return err
 	}
 	_, err = proposeMeta(ctx, r.cluster, metafsm.ForgetGalleryOp, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation})
@@ -242,7 +237,7 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 
 // manageError returns the error for a status with which meta refuses a change of a
 // tenant, and nil for success.
-func (r *cluster) manageError(ctx context.Context, what string, of id.Tenant, w metafsm.Write, s metafsm.Status) error {
+func manageError(ctx context.Context, r *cluster, what string, of id.Tenant, w metafsm.Write, s metafsm.Status) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -255,11 +250,11 @@ func (r *cluster) manageError(ctx context.Context, what string, of id.Tenant, w 
 	case metafsm.OtherSettings:
 		return Errorf(OtherSettings, ReasonOtherSettings, "the settings were changed since this ETag was read: read them again, and repeat the change if it is still right")
 	case metafsm.OpsFull:
-		return operationsFull(r.changeWait(ctx, of, w))
+		return operationsFull(changeWait(ctx, r, of, w))
 	case metafsm.OtherKey:
 		return errRetired
 	case metafsm.OverChanges:
-		return overQuota(metaQuotas[s], r.changeWait(ctx, of, w))
+		return overQuota(metaQuotas[s], changeWait(ctx, r, of, w))
 	case metafsm.OverSubjects, metafsm.OverGalleries, metafsm.OverApplications:
 		return overQuota(metaQuotas[s], 0)
 	default:

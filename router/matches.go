@@ -50,23 +50,23 @@ type Matched struct {
 // Each page covers every write that was acknowledged before its call. A subject that has such an
 // event during the whole run is on exactly one of its pages.
 func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, error) {
-	g, app, err := r.enrolment(q.Access)
+	g, app, err := r.cluster.enrolment(q.Access)
 	if err != nil {
 		return Matched{}, err
 	}
-	cluster, _ := r.groups.Meta().Cluster()
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	after, ok := readMatchCursor(cluster.ID, g.Gallery, q.After)
 	if !ok {
 		return Matched{}, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's matches; send the next of an earlier page as it came")
 	}
-	probe, err := r.probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.faces.probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return Matched{}, err
 	}
 	asked := g
 	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([]matchesAnswer, error) {
 		asked = g
-		return calls.ScatterAny(ctx, r.calls, shardMatches, g.shards, matchesQuery{
+		return calls.ScatterAny(ctx, r.cluster.calls, shardMatches, g.shards, matchesQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Length, After: after, Means: g.SubjectTemplates, Receipt: q.Audited,
 		})
@@ -74,13 +74,13 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	if err != nil {
 		return Matched{}, err
 	}
-	matches, next := mergeMatches(lists, q.Length)
+	matches, notes, next := mergeMatches(lists, q.Length)
 	page := Matched{Matches: matches, Attributes: probe.Attributes, Ignored: probe.Ignored, Searched: Searched{g.Generation, probe.Model, nil}}
 	if q.Audited {
 		page.Receipt = receiptOfMatches(r.cluster, asked.Gallery, lists)
 	}
 	for i := range matches {
-		if err := r.openCandidate(g, &matches[i].Candidate); err != nil {
+		if err := r.openCandidate(g, &matches[i].Candidate, notes); err != nil {
 			return Matched{}, err
 		}
 	}
@@ -90,15 +90,15 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	return page, nil
 }
 
-// mergeMatches returns the first length matches of the shards' pages, and the subject after which
-// the run continues: zero at its end. A shard's list says nothing of subjects after its own next.
-func mergeMatches(lists []matchesAnswer, length int) (page []Match, next id.Subject) {
+// mergeMatches returns the first length matches of the shards' pages, the sealed notes of their subjects, and
+// the subject after which the run continues: zero at its end. A shard's list says nothing of subjects after its own next.
+func mergeMatches(lists []matchesAnswer, length int) (page []Match, notes map[id.Subject]shard.Active, next id.Subject) {
 	var all []shard.Match
-	noted := map[id.Subject]shard.Active{}
+	notes = map[id.Subject]shard.Active{}
 	for _, l := range lists {
 		all = append(all, l.Matches...)
 		for i, a := range l.Noted[:min(len(l.Noted), len(l.Matches))] {
-			noted[l.Matches[i].Subject] = a
+			notes[l.Matches[i].Subject] = a
 		}
 		if !l.Next.IsZero() && (next.IsZero() || compareSubjects(l.Next, next) < 0) {
 			next = l.Next
@@ -110,15 +110,15 @@ func mergeMatches(lists []matchesAnswer, length int) (page []Match, next id.Subj
 			break
 		}
 		if len(page) == length {
-			return page, page[length-1].Subject
+			return page, notes, page[length-1].Subject
 		}
-		c := Candidate{Subject: m.Subject, Score: m.Events[0].Rank(), SubjectScore: m.Events[0].SubjectScore, noted: noted[m.Subject]}
+		c := Candidate{Subject: m.Subject, Score: m.Events[0].Rank(), SubjectScore: m.Events[0].SubjectScore}
 		for _, h := range m.Events {
 			c.Events = append(c.Events, CandidateEvent{Event: h.Event, Score: h.Score})
 		}
 		page = append(page, Match{Candidate: c, EventCount: m.Total})
 	}
-	return page, next
+	return page, notes, next
 }
 
 func compareSubjects(a, b id.Subject) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
@@ -147,7 +147,7 @@ type matchesAnswer struct {
 	Receipt *ShardReceipt `cbor:"4,keyasint,omitempty"`
 }
 
-var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Run: func(ctx context.Context, r *Router, group id.Shard, q matchesQuery) (a matchesAnswer, err error) {
+var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r *cluster, group id.Shard, q matchesQuery) (a matchesAnswer, err error) {
 	s, err := r.readAny(ctx, group)
 	if err != nil {
 		return a, err
@@ -155,7 +155,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, outdated(err)
 	}
-	key, err := r.keyOf(ctx, q.Gallery)
+	key, err := keyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}
@@ -180,7 +180,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	a.Receipt = receiptOfShard(group, coverage)
 	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
 	return a, outdated(err)
-}}
+})
 
 // The cursor of a run of matches has the last subject of a page. The next page has the subjects
 // after it, so no node remembers anything of a run.

@@ -47,7 +47,7 @@ func TestMatchesOfShardsMergeIntoOneRun(t *testing.T) {
 					}
 				}
 			}
-			page, next := mergeMatches(lists, length)
+			page, _, next := mergeMatches(lists, length)
 			if len(page) > length {
 				t.Fatalf("seed %d: a page of %d, want %d at most", seed, len(page), length)
 			}

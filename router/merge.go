@@ -19,8 +19,16 @@ func bestHits(lists [][]notedHit, limit int) []notedHit {
 	return hits[:min(limit, len(hits))]
 }
 
-// merge returns the candidates of the best limit events of the shards' lists.
-func merge(lists [][]notedHit, limit int) []Candidate { return candidatesOf(bestHits(lists, limit)) }
+// notesOf returns the sealed notes of the subjects of hits.
+func notesOf(hits []notedHit) map[id.Subject]shard.Active {
+	notes := map[id.Subject]shard.Active{}
+	for _, h := range hits {
+		if len(h.Noted.Note) > 0 {
+			notes[h.Subject] = h.Noted
+		}
+	}
+	return notes
+}
 
 // divide returns the candidates of sorted hits, and those of which no hit reaches the threshold. The hits of
 // a candidate below the threshold are left out.
@@ -47,7 +55,7 @@ func candidatesOf(hits []notedHit) []Candidate {
 			continue
 		}
 		candidates = append(candidates, Candidate{
-			Subject: h.Subject, Score: h.Rank(), SubjectScore: h.SubjectScore, Events: []CandidateEvent{event}, noted: h.Noted,
+			Subject: h.Subject, Score: h.Rank(), SubjectScore: h.SubjectScore, Events: []CandidateEvent{event},
 		})
 	}
 	return candidates

@@ -30,7 +30,7 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 			all = append(all, notedHit{Hit: shard.Hit{Subject: subjectOf(random.IntN(20)), Event: eventOf(e), Score: 7000 + random.IntN(5)}})
 		}
 		limit := 1 + random.IntN(50)
-		want := merge([][]notedHit{best(all, limit)}, limit)
+		want := candidatesOf(bestHits([][]notedHit{best(all, limit)}, limit))
 		lists := make([][]notedHit, 1+random.IntN(7))
 		for _, h := range all {
 			at := int(h.Subject.UUID[1]) % len(lists) // all events of a subject lie on one shard
@@ -39,7 +39,7 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 		for i := range lists {
 			lists[i] = best(lists[i], limit)
 		}
-		if diff := cmp.Diff(want, merge(lists, limit), hidden); diff != "" {
+		if diff := cmp.Diff(want, candidatesOf(bestHits(lists, limit)), hidden); diff != "" {
 			t.Fatalf("seed %d, %d shards, limit %d: %s", seed, len(lists), limit, diff)
 		}
 	}
@@ -68,7 +68,7 @@ func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
 			}
 		}
 		limit := 1 + random.IntN(50)
-		want := merge([][]notedHit{above}, limit)
+		want := candidatesOf(bestHits([][]notedHit{above}, limit))
 		candidates, doubtful := divide(bestHits([][]notedHit{all}, limit), 7000)
 		if diff := cmp.Diff(want, candidates, hidden); diff != "" {
 			t.Fatalf("seed %d, limit %d: %s", seed, limit, diff)
@@ -96,10 +96,10 @@ func best(hits []notedHit, limit int) []notedHit {
 
 func TestMergeGroupsEventsBySubject(t *testing.T) {
 	t.Parallel()
-	got := merge([][]notedHit{
+	got := candidatesOf(bestHits([][]notedHit{
 		{{Hit: shard.Hit{Subject: subjectOf(1), Event: eventOf(1), Score: 9000}}, {Hit: shard.Hit{Subject: subjectOf(1), Event: eventOf(2), Score: 7100}}},
 		{{Hit: shard.Hit{Subject: subjectOf(2), Event: eventOf(3), Score: 9000}}, {Hit: shard.Hit{Subject: subjectOf(3), Event: eventOf(4), Score: 7000}}},
-	}, 3)
+	}, 3))
 	want := []Candidate{
 		{Subject: subjectOf(1), Score: 9000, Events: []CandidateEvent{{eventOf(1), 9000}, {eventOf(2), 7100}}},
 		{Subject: subjectOf(2), Score: 9000, Events: []CandidateEvent{{eventOf(3), 9000}}},

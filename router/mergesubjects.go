@@ -54,11 +54,11 @@ type Merging struct {
 // out (CarryOut), also when this call has ended. A search may find an event under both
 // subjects meanwhile, never under neither. The error is NotFound for an unknown subject. A
 // retry with the same Write gets the first answer.
-func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
+func (r *mergeRequests) Merge(ctx context.Context, m Merging) error {
 	if m.Source == m.Target {
 		return Errorf(InvalidRequest, "", "a subject can't be merged into itself")
 	}
-	g, _, err := r.enrolmentAt(ctx, m.Access, m.Target.Shard(), subjectNotFound)
+	g, _, err := r.cluster.enrolmentAt(ctx, m.Access, m.Target.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
@@ -66,13 +66,13 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 	if !g.holds(home) {
 		return r.sourceNotFound(ctx, m)
 	}
-	if err := r.room(ctx, home, g.Tenant, m.Write); err != nil {
+	if err := room(ctx, r.cluster, home, g.Tenant, m.Write); err != nil {
 		return err
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardBeginMerge, home, shardfsm.BeginMerge{
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardBeginMerge, home, shardfsm.BeginMerge{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: m.Write.Operation, Request: m.Write.Request, Keyed: m.Write.Keyed,
-			Subject: m.Source, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+			Subject: m.Source, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
 		},
 		Target: m.Target,
 	})
@@ -82,7 +82,7 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 	case a.Status == shardfsm.UnknownSubject:
 		return r.sourceNotFound(ctx, m)
 	case a.Status != shardfsm.Done:
-		return r.refusal(ctx, a.Status, home, g.Tenant, m.Write)
+		return refusal(ctx, r.cluster, a.Status, home, g.Tenant, m.Write)
 	default:
 		return r.merged(ctx, g, m.Source)
 	}
@@ -90,21 +90,21 @@ func (r *subjectRequests) Merge(ctx context.Context, m Merging) error {
 
 // sourceNotFound returns the error for a merge of an unknown source, which is NotFound if the
 // target is unknown, too.
-func (r *subjectRequests) sourceNotFound(ctx context.Context, m Merging) error {
-	if _, err := r.Events(ctx, m.Access, m.Target); err != nil {
+func (r *mergeRequests) sourceNotFound(ctx context.Context, m Merging) error {
+	if _, err := r.subjects.Events(ctx, m.Access, m.Target); err != nil {
 		return err
 	}
 	return Errorf(InvalidRequest, ReasonUnknownSource, "the gallery has no subject with the id in source")
 }
 
 // merged waits until the merge of a subject has ended.
-func (r *subjectRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
+func (r *mergeRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
 	for {
-		state, err := calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
+		state, err := calls.CallLeader(ctx, r.cluster.calls, shardMergeState, source.Shard(), source)
 		if err != nil {
 			return err
 		}
-		if _, ok := r.gallery(g.ID); !ok {
+		if _, ok := r.cluster.gallery(g.ID); !ok {
 			return writeError(shardfsm.StaleGeneration)
 		}
 		if state.Ended {
@@ -162,9 +162,9 @@ type mergeState struct {
 }
 
 var (
-	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(r *Router, c *shardfsm.BeginMerge) { c.Time = r.onTime(c.Time) })
+	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) *int64 { return &c.Time })
 	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
-	shardMergeState    = method[id.Subject, mergeState]{Name: "shard.mergeState", Run: func(ctx context.Context, r *Router, group id.Shard, source id.Subject) (mergeState, error) {
+	shardMergeState    = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster, group id.Shard, source id.Subject) (mergeState, error) {
 		m, err := r.leaderMachine(ctx, group)
 		if err != nil {
 			return mergeState{}, err
@@ -175,31 +175,28 @@ var (
 			state.Gallery, state.Into = of.Gallery, of.Target
 		}
 		return state, nil
-	}}
+	})
 )
 
 // shardIndex returns the index of the last command of a shard.
-var shardIndex = method[struct{}, uint64]{Name: "shard.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
+var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (uint64, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return 0, err
 	}
 	return m.Index(), nil
-}}
+})
 
 // Merges returns the sources of the merges that are to be carried out on the shards that this
 // node leads.
-func (r *subjectRequests) Merges() (list []id.Subject) {
-	cluster, _ := r.groups.Meta().Cluster()
-	for n := range cluster.Shards {
-		group := id.Shard(n + 1)
-		g, here := r.groups.Group(group)
-		m, open := r.groups.Shard(group)
-		if !here || !open || !g.IsLeader() {
+func (r *mergeRequests) Merges() (list []id.Subject) {
+	for _, group := range r.cluster.Shards() {
+		_, m, ok := ledShard(r.cluster.groups, group)
+		if !ok {
 			continue
 		}
 		for _, of := range m.Merges().List() {
-			if of.Ended == 0 || r.clock.Now().Sub(time.UnixMilli(of.Ended)) > mergeKept {
+			if of.Ended == 0 || r.cluster.clock.Now().Sub(time.UnixMilli(of.Ended)) > mergeKept {
 				list = append(list, of.Source)
 			}
 		}
@@ -209,13 +206,13 @@ func (r *subjectRequests) Merges() (list []id.Subject) {
 
 // CarryOut carries out the merge of a source on a shard that this node leads, or forgets one
 // that has ended. One caller at a time may carry a merge out.
-func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error {
+func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 	group := source.Shard()
-	g, _, err := r.localReplica(group)
+	g, _, err := r.cluster.localReplica(group)
 	if err != nil {
 		return err
 	}
-	m, err := r.leaderMachine(ctx, group)
+	m, err := r.cluster.leaderMachine(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -223,7 +220,7 @@ func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error
 	if !ok {
 		return nil
 	}
-	gallery, ok := r.gallery(of.Gallery)
+	gallery, ok := r.cluster.gallery(of.Gallery)
 	if !ok || gallery.Generation != of.Generation {
 		return nil // the fence of the deleted gallery drops the merge
 	}
@@ -239,21 +236,21 @@ func (r *subjectRequests) CarryOut(ctx context.Context, source id.Subject) error
 			return err
 		}
 	}
-	if _, err := calls.CallLeader(ctx, r.calls, shardStopReceiving, of.Target.Shard(), shardfsm.StopReceiving{Target: of.Target, Source: source}); err != nil {
+	if _, err := calls.CallLeader(ctx, r.cluster.calls, shardStopReceiving, of.Target.Shard(), shardfsm.StopReceiving{Target: of.Target, Source: source}); err != nil {
 		return err
 	}
 	switch {
 	case of.Ended != 0:
 		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
 	case why != 0:
-		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: c.clock.Now().UnixMilli(), Why: why, Undone: true})
+		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: c.cluster.clock.Now().UnixMilli(), Why: why, Undone: true})
 	}
 	return err
 }
 
 // copying is one merge.
 type copying struct {
-	*subjectRequests
+	*mergeRequests
 	gallery enrolment
 	merging.Merge
 }
@@ -262,7 +259,7 @@ type copying struct {
 // up, or 0.
 func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refusal, err error) {
 	for range mergeRounds {
-		s, err := c.leaderState(ctx, c.Source.Shard())
+		s, err := c.cluster.leaderState(ctx, c.Source.Shard())
 		if err != nil {
 			return 0, err
 		}
@@ -281,7 +278,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			return 0, err
 		}
 		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
-			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.clock.Now().UnixMilli(), Faces: faces, Copied: copied,
+			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.cluster.clock.Now().UnixMilli(), Faces: faces, Copied: copied,
 		})
 		if err == nil && a.Status == shardfsm.Moved {
 			continue
@@ -317,7 +314,7 @@ func refusalOf(err error) merging.Refusal {
 // copy adds the events to the target, and returns their faces. If the target is on another shard,
 // that has all copies at the index copied of its log.
 func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active) (faces []shard.FaceID, copied uint64, err error) {
-	key, err := c.dataKey(c.gallery.Gallery)
+	key, err := c.cluster.dataKey(c.gallery.Gallery)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -338,7 +335,7 @@ func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active
 	}
 	err = c.drop(ctx, has) // copies of faces that were replaced since
 	if home := c.Target.Shard(); err == nil && home != c.Source.Shard() {
-		copied, err = calls.CallLeader(ctx, c.calls, shardIndex, home, struct{}{})
+		copied, err = calls.CallLeader(ctx, c.cluster.calls, shardIndex, home, struct{}{})
 	}
 	return faces, copied, err
 }
@@ -346,7 +343,7 @@ func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active
 // copies returns those of the target's events that are copies of the source's, former faces
 // included. The error is NotFound if there is no target.
 func (c copying) copies(ctx context.Context, events []shard.Active) (map[id.Event]bool, error) {
-	state, err := c.subject(ctx, c.gallery, subjectQuery{Subject: c.Target})
+	state, err := subjectState(ctx, c.cluster, c.gallery, subjectQuery{Subject: c.Target})
 	if err != nil {
 		return nil, err
 	}
@@ -389,7 +386,7 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 	if !ok {
 		return nil // another write came first; EndMerge finds out
 	}
-	from := faceRef(c.gallery, c.Source, e.Event)
+	from := c.gallery.faceRef(c.Source, e.Event)
 	from.Revision = e.Revision
 	face, err := shard.OpenFace(key, from, sealed)
 	if err != nil {
@@ -402,12 +399,12 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 		EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: c.operation(f), Subject: c.Target, Event: c.id(f), Time: time.Now().UnixMilli(),
 		},
-		Tags: e.Tags, Sealed: shard.SealFace(key, faceRef(c.gallery, c.Target, c.id(f)), face), Source: c.Source,
+		Tags: e.Tags, Sealed: shard.SealFace(key, c.gallery.faceRef(c.Target, c.id(f)), face), Source: c.Source,
 		Expires: c.gallery.ends(e),
 	}
-	a, err := c.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
+	a, err := c.subjects.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
 		command.Recycle = recycle
-		return calls.CallLeader(ctx, c.calls, shardAdd, home, command)
+		return calls.CallLeader(ctx, c.cluster.calls, shardAdd, home, command)
 	})
 	if err != nil || a.Status == shardfsm.Conflict { // it is there; its operation was forgotten
 		return err
@@ -420,7 +417,7 @@ func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 	for event := range list {
 		var op id.Operation
 		mustRandom(op[:])
-		a, err := c.removeEvent(ctx, c.gallery, shardfsm.RemoveEvent{EventWrite: shardfsm.EventWrite{
+		a, err := c.subjects.removeEvent(ctx, c.gallery, shardfsm.RemoveEvent{EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: op, Subject: c.Target, Event: event, Time: time.Now().UnixMilli(),
 		}})
 		if err != nil {
@@ -436,10 +433,10 @@ func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 // undo removes all copies. It first commits why: a copy that was removed is not made again, so a
 // later leader must not go on with the merge.
 func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal) error {
-	if _, err := propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: c.Source, Time: c.clock.Now().UnixMilli(), Why: why}); err != nil {
+	if _, err := propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: c.Source, Time: c.cluster.clock.Now().UnixMilli(), Why: why}); err != nil {
 		return err
 	}
-	s, err := c.leaderState(ctx, c.Source.Shard())
+	s, err := c.cluster.leaderState(ctx, c.Source.Shard())
 	if err != nil {
 		return err
 	}

@@ -21,81 +21,19 @@ import (
 // memory.
 const memoryRetry = time.Minute
 
-// serve adds the methods that a node serves to its peers.
-func (r *Router) serve() {
-	calls.Add(r.calls, r, metaPropose)
-	calls.Add(r.calls, r, metaIndex)
-	calls.Add(r.calls, r, metaNewKey)
-	calls.Add(r.calls, r, metaRevokeKey)
-	calls.Add(r.calls, r, groupPoint)
-	calls.Add(r.calls, r, shardGrant)
-	calls.Add(r.calls, r, shardRegister)
-	calls.Add(r.calls, r, shardAdd)
-	calls.Add(r.calls, r, shardReplace)
-	calls.Add(r.calls, r, shardReplaced)
-	calls.Add(r.calls, r, shardRemove)
-	calls.Add(r.calls, r, shardActivate)
-	calls.Add(r.calls, r, shardWithdraw)
-	calls.Add(r.calls, r, shardReturn)
-	calls.Add(r.calls, r, shardWiden)
-	calls.Add(r.calls, r, shardFence)
-	calls.Add(r.calls, r, shardPurge)
-	calls.Add(r.calls, r, shardEvents)
-	calls.Add(r.calls, r, shardSubject)
-	calls.Add(r.calls, r, shardHolder)
-	calls.Add(r.calls, r, shardClaim)
-	calls.Add(r.calls, r, shardBar)
-	calls.Add(r.calls, r, shardRefuse)
-	calls.Add(r.calls, r, shardNames)
-	calls.Add(r.calls, r, shardHolders)
-	calls.Add(r.calls, r, shardKnows)
-	calls.Add(r.calls, r, shardUnregister)
-	calls.Add(r.calls, r, shardBeginMerge)
-	calls.Add(r.calls, r, shardMergeState)
-	calls.Add(r.calls, r, shardStopReceiving)
-	calls.Add(r.calls, r, shardMerged)
-	calls.Add(r.calls, r, shardSearch)
-	calls.Add(r.calls, r, shardMatches)
-	calls.Add(r.calls, r, shardBest)
-	calls.Add(r.calls, r, shardEntries)
-	calls.Add(r.calls, r, shardExpiring)
-	calls.Add(r.calls, r, shardSpan)
-	calls.Add(r.calls, r, shardBefore)
-	calls.Add(r.calls, r, shardCounts)
-	calls.Add(r.calls, r, shardTaken)
-	calls.Add(r.calls, r, shardRoom)
-	calls.Add(r.calls, r, jobBegin)
-	calls.Add(r.calls, r, jobAdd)
-	calls.Add(r.calls, r, jobOpen)
-	calls.Add(r.calls, r, jobKnows)
-	calls.Add(r.calls, r, jobPage)
-	calls.Add(r.calls, r, jobList)
-	calls.Add(r.calls, r, jobTake)
-	calls.Add(r.calls, r, jobFinish)
-	calls.Add(r.calls, r, jobDrop)
-	calls.Add(r.calls, r, jobRedact)
-	calls.Add(r.calls, r, jobPut)
-	calls.Add(r.calls, r, caseOpen)
-	calls.Add(r.calls, r, caseDecide)
-	calls.Add(r.calls, r, caseList)
-	calls.Add(r.calls, r, jobReport)
-	calls.Add(r.calls, r, jobTakeBlock)
-	calls.Add(r.calls, r, shardBlocks)
-	calls.Add(r.calls, r, shardProbes)
-	calls.Add(r.calls, r, shardPairs)
-	calls.Add(r.calls, r, shardPresent)
-	calls.Add(r.calls, r, shardIndex)
-	r.serveAudit()
-	calls.Add(r.calls, r, checkCompare)
-	calls.Add(r.calls, r, checkEnd)
-}
-
 // localGroup returns this node's replica of group, whether or not it leads.
-func (r *cluster) localGroup(group id.Shard) (*raftfsm.Group, error) {
+func localGroup(r *cluster, group id.Shard) (*raftfsm.Group, error) {
 	if g, ok := r.groups.Group(group); ok {
 		return g, nil
 	}
 	return nil, &raftfsm.NotLeaderError{}
+}
+
+// ledShard returns this node's replica of a shard and its state machine. ok is false unless this node leads the shard.
+func ledShard(groups Groups, s id.Shard) (g *raftfsm.Group, m *shardfsm.Machine, ok bool) {
+	g, ok = groups.Group(s)
+	m, here := groups.Shard(s)
+	return g, m, ok && here && g.IsLeader()
 }
 
 // localReplica returns this node's replica of a shard, whether or not it leads.
@@ -139,7 +77,7 @@ func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard
 
 // keyOf returns a gallery's data key on a node that answers for a shard. This
 // node's replica of meta may not know the gallery yet.
-func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
+func keyOf(ctx context.Context, r *cluster, gallery id.Gallery) (*seal.Key, error) {
 	look := func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }
 	g, ok := look() // unconfirmed: the shard's fence refuses a deleted gallery
 	if !ok {
@@ -152,8 +90,8 @@ func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, err
 }
 
 // metaPropose commits an encoded command in meta and returns the encoded answer.
-var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
-	g, err := r.localGroup(group)
+var metaPropose = calls.NewMethod("meta.propose", func(ctx context.Context, r *cluster, group id.Shard, cmd []byte) ([]byte, error) {
+	g, err := localGroup(r, group)
 	if err != nil {
 		return nil, err
 	}
@@ -162,17 +100,17 @@ var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx con
 		return nil, tooManyWrites()
 	}
 	return a, err
-}}
+})
 
 // metaIndex returns a log index of meta. A replica that has applied it has every
 // write that was acknowledged before the call.
-var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
-	g, err := r.localGroup(group)
+var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (uint64, error) {
+	g, err := localGroup(r, group)
 	if err != nil {
 		return 0, err
 	}
 	return g.ReadIndex(ctx)
-}}
+})
 
 var shardGrant = shardCommand("shard.grant", shardfsm.GrantOp, nil)
 
@@ -183,19 +121,19 @@ type registerAnswer struct {
 	Granted uint32 `cbor:"100,keyasint,omitempty"`
 }
 
-var shardRegister = method[shardfsm.Register, registerAnswer]{Name: "shard.register", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
-	c.Time = r.onTime(c.Time)
+var shardRegister = calls.NewMethod("shard.register", func(ctx context.Context, r *subjectRequests, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
+	c.Time = onTime(r.cluster.clock, c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
-}}
+})
 
-var shardAdd = method[shardfsm.AddEvent, registerAnswer]{Name: "shard.add", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
-	c.Time = r.onTime(c.Time)
+var shardAdd = calls.NewMethod("shard.add", func(ctx context.Context, r *subjectRequests, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
+	c.Time = onTime(r.cluster.clock, c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
-}}
+})
 
 // enrol proposes a write that needs a slot.
-func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
-	g, s, err := r.localReplica(group)
+func enrol[C any](ctx context.Context, r *subjectRequests, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
+	g, s, err := r.cluster.localReplica(group)
 	if err != nil {
 		return registerAnswer{}, err
 	}
@@ -217,18 +155,18 @@ type removedAnswer struct {
 	External shard.ExternalName `cbor:"101,keyasint,omitzero"`
 }
 
-var shardUnregister = method[shardfsm.Unregister, removedAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
-	c.Time = r.onTime(c.Time)
+var shardUnregister = calls.NewMethod("shard.unregister", func(ctx context.Context, r *cluster, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
+	c.Time = onTime(r.clock, c.Time)
 	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.UnregisterOp, c)
-}}
+})
 
-var shardRemove = method[shardfsm.RemoveEvent, removedAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
-	c.Time = r.onTime(c.Time)
+var shardRemove = calls.NewMethod("shard.remove", func(ctx context.Context, r *cluster, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
+	c.Time = onTime(r.clock, c.Time)
 	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.RemoveEventOp, c)
-}}
+})
 
 // remove proposes a write that removes a subject or one of its events.
-func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (removedAnswer, error) {
+func remove[C any](ctx context.Context, r *cluster, group id.Shard, of eventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (removedAnswer, error) {
 	g, s, err := r.localReplica(group)
 	if err != nil {
 		return removedAnswer{}, err
@@ -243,38 +181,39 @@ func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuer
 }
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.
-// stamp, where not nil, corrects the time of the command by this node's clock.
-func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*Router, *C)) method[C, A] {
-	return method[C, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (A, error) {
+// stamp, where not nil, returns the place of the command's time, which this node's clock corrects.
+func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C) *int64) method[C, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, c C) (A, error) {
 		g, _, err := r.localReplica(group)
 		if err != nil {
 			var none A
 			return none, err
 		}
 		if stamp != nil {
-			stamp(r, &c)
+			at := stamp(&c)
+			*at = onTime(r.clock, *at)
 		}
 		return propose(ctx, g, op, c)
-	}}
+	})
 }
 
 // shardRead returns the method that reads a shard on its leader.
-func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
-	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
+func shardRead[Q, A any](name string, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (A, error) {
 		s, err := r.leaderState(ctx, group)
 		return readOf(ctx, r, s, err, q, read)
-	}}
+	})
 }
 
 // shardReadAny returns the method that reads a shard on any replica.
-func shardReadAny[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
-	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
+func shardReadAny[Q, A any](name string, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (A, error) {
 		s, err := r.readAny(ctx, group)
 		return readOf(ctx, r, s, err, q, read)
-	}}
+	})
 }
 
-func readOf[Q, A any](ctx context.Context, r *Router, s *shard.Shard, err error, q Q, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) (A, error) {
+func readOf[Q, A any](ctx context.Context, r *cluster, s *shard.Shard, err error, q Q, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) (A, error) {
 	if err != nil {
 		var none A
 		return none, err
@@ -308,7 +247,7 @@ func tooManyWrites() error {
 }
 
 // shardCounts returns the number of active events of each gallery.
-var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *Router, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
+var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *cluster, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
 		counts[i] = int(s.Slots().Usage(g).Active)

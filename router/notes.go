@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -33,9 +32,14 @@ type NotePatch struct {
 // IsZero reports whether the patch changes nothing.
 func (p NotePatch) IsZero() bool { return p.ExternalID == nil && p.UserData == nil }
 
-func (p NotePatch) of(n Note) Note {
-	set(&n.ExternalID, p.ExternalID)
-	set(&n.UserData, p.UserData)
+// Of returns n with the changes.
+func (p NotePatch) Of(n Note) Note {
+	if p.ExternalID != nil {
+		n.ExternalID = *p.ExternalID
+	}
+	if p.UserData != nil {
+		n.UserData = *p.UserData
+	}
 	return n
 }
 
@@ -64,11 +68,11 @@ func nameOf(g enrolment, key *seal.Key, externalID string) named {
 }
 
 // openNote decrypts the note of a subject that its event a carries. Without a note it returns nil.
-func openNote(g enrolment, key *seal.Key, subject id.Subject, a shard.Active) (*Note, error) {
+func (g enrolment) openNote(key *seal.Key, subject id.Subject, a shard.Active) (*Note, error) {
 	if len(a.Note) == 0 {
 		return nil, nil
 	}
-	ref := faceRef(g, subject, a.Event)
+	ref := g.faceRef(subject, a.Event)
 	ref.Revision = a.Revision
 	n, err := shard.OpenNote(key, ref, a.Note)
 	if err != nil {
@@ -79,11 +83,11 @@ func openNote(g enrolment, key *seal.Key, subject id.Subject, a shard.Active) (*
 
 // byExternal returns the gallery of an access, its key, and the name of an external id in it.
 func (r *claims) byExternal(access Access, externalID string) (enrolment, *seal.Key, named, error) {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.cluster.enrolment(access)
 	if err != nil {
 		return g, nil, named{}, err
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err != nil {
 		return g, nil, named{}, err
 	}
@@ -110,7 +114,7 @@ func (r *claims) SubjectToRename(ctx context.Context, access Access, externalID 
 		return id.Subject{}, err
 	}
 	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
-		first, err := calls.Scatter(ctx, r.calls, shardReplaced, g.shards, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
+		first, err := calls.Scatter(ctx, r.cluster.calls, shardReplaced, g.shards, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
 		if err != nil {
 			return id.Subject{}, err
 		}
@@ -133,7 +137,7 @@ type replacedQuery struct {
 }
 
 // shardReplaced returns the zero subject for an operation that the shard does not remember.
-var shardReplaced = method[replacedQuery, id.Subject]{Name: "shard.replaced", Run: func(ctx context.Context, r *Router, group id.Shard, q replacedQuery) (id.Subject, error) {
+var shardReplaced = calls.NewMethod("shard.replaced", func(ctx context.Context, r *cluster, group id.Shard, q replacedQuery) (id.Subject, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err == nil {
 		err = m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
@@ -143,35 +147,4 @@ var shardReplaced = method[replacedQuery, id.Subject]{Name: "shard.replaced", Ru
 	}
 	subject, _ := m.Replaced(q.Gallery, q.Operation)
 	return subject, nil
-}}
-
-// SubjectsWith returns the list of the active events of the subject that has an external id. It
-// is empty if none has.
-func (r *claims) SubjectsWith(ctx context.Context, access Access, externalID string) (Listing, error) {
-	g, key, n, err := r.byExternal(access, externalID)
-	if err != nil {
-		return Listing{}, err
-	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
-		subject, a, err := r.find(ctx, named{g, n.name})
-		if KindOf(err) == NotFound {
-			return Listing{}, nil
-		}
-		if err != nil {
-			return Listing{}, err
-		}
-		note, err := openNote(g, key, subject, a.Events[0])
-		if err != nil {
-			return Listing{}, err
-		}
-		out := Listing{Total: len(a.Entries)}
-		for _, e := range a.Entries {
-			entry := entryOf(e, note)
-			if i := slices.IndexFunc(a.Events, func(of shard.Active) bool { return of.Event == e.Event }); i >= 0 {
-				entry.Expires = expiresAt(g.kept(), a.Events[i].Time, a.Events[i].Expires)
-			}
-			out.Entries = append(out.Entries, entry)
-		}
-		return out, nil
-	})
-}
+})

@@ -42,23 +42,23 @@ var metaQuotas = map[metafsm.Status]metafsm.Quota{
 }
 
 // share returns what a tenant may have a shard remember, for a command.
-func (r *cluster) share(of id.Tenant) shardfsm.Share {
+func share(r *cluster, of id.Tenant) shardfsm.Share {
 	return shardfsm.Share{Tenant: of, Writes: most(r.groups.Meta(), of, metafsm.QuotaWrites)}
 }
 
 // room refuses a write that its shard has no room to remember. It is asked before the models
 // run on an image; the command decides. This node's replica may say yes. A no is the leader's,
 // since a replica that is behind may not know that the write was done before.
-func (r *cluster) room(ctx context.Context, at id.Shard, of id.Tenant, w Write) error {
-	q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: r.share(of)}
+func room(ctx context.Context, r *cluster, at id.Shard, of id.Tenant, w Write) error {
+	q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: share(r, of)}
 	if m, ok := r.groups.Shard(at); ok && q.ask(m).Refusal == 0 {
 		return nil
 	}
-	return r.leaderRoom(ctx, at, q)
+	return leaderRoom(ctx, r, at, q)
 }
 
 // leaderRoom refuses a write if its shard's leader has no room to remember it.
-func (r *cluster) leaderRoom(ctx context.Context, at id.Shard, q roomQuery) error {
+func leaderRoom(ctx context.Context, r *cluster, at id.Shard, q roomQuery) error {
 	if q.Share.Tenant.IsZero() {
 		return nil // a node does not know the method
 	}
@@ -77,10 +77,10 @@ func (r *cluster) leaderRoom(ctx context.Context, at id.Shard, q roomQuery) erro
 
 // refusal returns the error for the status of a write on a shard, and nil for success. The
 // shard says from when on it has room.
-func (r *cluster) refusal(ctx context.Context, s shardfsm.Status, at id.Shard, of id.Tenant, w Write) error {
+func refusal(ctx context.Context, r *cluster, s shardfsm.Status, at id.Shard, of id.Tenant, w Write) error {
 	if s == shardfsm.OverWrites || s == shardfsm.OpsFull {
-		q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: r.share(of)}
-		if err := r.leaderRoom(ctx, at, q); err != nil {
+		q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: share(r, of)}
+		if err := leaderRoom(ctx, r, at, q); err != nil {
 			return err
 		}
 	}
@@ -88,11 +88,11 @@ func (r *cluster) refusal(ctx context.Context, s shardfsm.Status, at id.Shard, o
 }
 
 // enrolRefusal is refusal for the answer to a write of an event.
-func (r *cluster) enrolRefusal(ctx context.Context, a shardfsm.RegisterAnswer, at id.Shard, of id.Tenant, w Write) error {
+func enrolRefusal(ctx context.Context, r *cluster, a shardfsm.RegisterAnswer, at id.Shard, of id.Tenant, w Write) error {
 	if a.Status == shardfsm.Refused {
 		return externalTaken(a.Subject)
 	}
-	return r.refusal(ctx, a.Status, at, of, w)
+	return refusal(ctx, r, a.Status, at, of, w)
 }
 
 // roomQuery asks whether a shard has room to remember a write.
@@ -114,16 +114,16 @@ type roomAnswer struct {
 }
 
 // shardRoom answers a roomQuery on the shard's leader.
-var shardRoom = method[roomQuery, roomAnswer]{Name: "shard.room", Run: func(ctx context.Context, r *Router, group id.Shard, q roomQuery) (roomAnswer, error) {
+var shardRoom = calls.NewMethod("shard.room", func(ctx context.Context, r *cluster, group id.Shard, q roomQuery) (roomAnswer, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return roomAnswer{}, err
 	}
 	return q.ask(m), nil
-}}
+})
 
 // changeWait returns the Retry-After of a change that meta has no room to remember.
-func (r *cluster) changeWait(ctx context.Context, of id.Tenant, w metafsm.Write) time.Duration {
+func changeWait(ctx context.Context, r *cluster, of id.Tenant, w metafsm.Write) time.Duration {
 	if err := r.sync.Join(ctx); err != nil { // this node may not know what the leader has refused
 		return forgetRetry
 	}
@@ -137,7 +137,7 @@ func waitUntil(at int64) time.Duration {
 }
 
 // jobShare returns what a tenant may have a shard keep of jobs, as share.
-func (r *cluster) jobShare(of id.Tenant) shardfsm.JobShare {
+func jobShare(r *cluster, of id.Tenant) shardfsm.JobShare {
 	meta := r.groups.Meta()
 	return shardfsm.JobShare{Tenant: of, Jobs: most(meta, of, metafsm.QuotaJobs), Items: most(meta, of, metafsm.QuotaJobItems)}
 }
@@ -163,7 +163,7 @@ func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas
 		return none, err
 	}
 	// The quotas are set now, so nothing may fail from here on. This node may learn them later.
-	meta, record := r.groups.Meta(), metafsm.Tenant{ID: tenant}
+	meta, record := r.cluster.groups.Meta(), metafsm.Tenant{ID: tenant}
 	for _, t := range meta.Tenants() {
 		if t.ID == tenant {
 			record = t
@@ -200,11 +200,11 @@ const takenWait = 5 * time.Second
 // Tenants returns all tenants, in order of creation, with their quotas. Their use is
 // incomplete if a shard gives no answer.
 func (r *accessRequests) Tenants(ctx context.Context) ([]TenantUse, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return nil, err
 	}
-	meta := r.groups.Meta()
-	taken, incomplete := r.taken(ctx)
+	meta := r.cluster.groups.Meta()
+	taken, incomplete := taken(ctx, r.cluster)
 	list, all := []TenantUse{}, meta.Used()
 	for _, t := range meta.Tenants() {
 		list = append(list, tenantUse(t, all[t.ID], taken[t.ID], incomplete))
@@ -214,7 +214,7 @@ func (r *accessRequests) Tenants(ctx context.Context) ([]TenantUse, error) {
 
 // taken returns what the tenants have taken, each on the shard with the most. incomplete
 // reports that a shard gave no answer.
-func (r *cluster) taken(ctx context.Context) (taken map[id.Tenant]shardfsm.Taken, incomplete bool) {
+func taken(ctx context.Context, r *cluster) (taken map[id.Tenant]shardfsm.Taken, incomplete bool) {
 	ctx, cancel := context.WithTimeout(ctx, takenWait)
 	defer cancel()
 	shards := r.Shards()
@@ -261,7 +261,7 @@ type tenantTaken struct {
 }
 
 // shardTaken returns what the tenants have taken on a shard, as its leader knows it.
-var shardTaken = method[struct{}, []tenantTaken]{Name: "shard.taken", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) ([]tenantTaken, error) {
+var shardTaken = calls.NewMethod("shard.taken", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) ([]tenantTaken, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
@@ -271,4 +271,4 @@ var shardTaken = method[struct{}, []tenantTaken]{Name: "shard.taken", Run: func(
 		list = append(list, tenantTaken{t, taken})
 	}
 	return list, nil
-}}
+})

@@ -65,7 +65,7 @@ func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, re
 	if receipt == nil {
 		return errNoReceipt
 	}
-	if g, ok := r.gallery(gallery); ok && g.Settled != 0 {
+	if g, ok := r.cluster.gallery(gallery); ok && g.Settled != 0 {
 		return settleList(ctx, r.cluster, gallery)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, re
 // has none.
 func receiptOf(r *cluster, g metafsm.Gallery, lists [][]notedHit) *Receipt {
 	receipt := emptyReceipt(r, g)
-	if !receipt.take(lists) {
+	if !take(receipt, lists) {
 		return nil
 	}
 	return receipt
@@ -95,13 +95,12 @@ func receiptOfMatches(r *cluster, g metafsm.Gallery, lists []matchesAnswer) *Rec
 
 // emptyReceipt returns a receipt of a gallery without statements.
 func emptyReceipt(r *cluster, g metafsm.Gallery) *Receipt {
-	cluster, _ := r.groups.Meta().Cluster()
-	return &Receipt{Epoch: g.Epoch, List: metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)}
+	return &Receipt{Epoch: g.Epoch, List: shardsOf(r.groups.Meta(), g)}
 }
 
 // take moves the statements of the shards from their lists to the receipt. It reports whether each list
 // has one.
-func (r *Receipt) take(lists [][]notedHit) (complete bool) {
+func take(r *Receipt, lists [][]notedHit) (complete bool) {
 	complete = true
 	for i, list := range lists {
 		hits := list[:0]

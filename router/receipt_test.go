@@ -17,7 +17,7 @@ func TestReceiptIsTakenFromHits(t *testing.T) {
 		withFloor(withReceipt(nil, 5, &scan.Coverage{Index: 9}), scan.NewFloor(1)),
 	}
 	var r Receipt
-	if !r.take(lists) {
+	if !take(&r, lists) {
 		t.Fatal("the receipt is not complete")
 	}
 	if want := []ShardReceipt{{3, 7, 5, 4, 1}, {5, 9, 0, 0, 0}}; !slices.Equal(r.Shards, want) {
@@ -34,7 +34,7 @@ func TestMissingStatementLeavesNoReceipt(t *testing.T) {
 	stated := withReceipt(nil, 3, &scan.Coverage{})
 	for _, older := range [][]notedHit{nil, {{Hit: shard.Hit{Score: 9000}}}, {{Floor: 8000}}} {
 		var r Receipt
-		if r.take([][]notedHit{slices.Clone(stated), older}) {
+		if take(&r, [][]notedHit{slices.Clone(stated), older}) {
 			t.Errorf("a shard that answers %v: the receipt is complete", older)
 		}
 	}

@@ -32,11 +32,11 @@ const (
 // Register enrols the one face of an image as a new subject with one event. A retry
 // with the same Write gets the first answer.
 func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Registered, error) {
-	g, app, err := r.enrolment(reg.Access)
+	g, app, err := r.cluster.enrolment(reg.Access)
 	if err != nil {
 		return Registered{}, err
 	}
-	expires, err := r.expiry(reg.Expires)
+	expires, err := storedExpiry(r.cluster.clock, reg.Expires)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -72,7 +72,7 @@ func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
 // home returns the shard of a new subject.
 func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
 	return g.home(op, func(earlier id.Shard) (bool, error) {
-		return calls.CallLeader(ctx, r.calls, shardKnows, earlier, knowsQuery{
+		return calls.CallLeader(ctx, r.cluster.calls, shardKnows, earlier, knowsQuery{
 			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
 		})
 	})
@@ -116,8 +116,8 @@ type knowsQuery struct {
 // shardKnows reports whether a shard remembers an enrolment or still has its
 // subject. If not, the shard learns the epoch. It then refuses a first try that is
 // still under way with an earlier epoch.
-var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
-	s, err := r.widenedState(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *cluster, group id.Shard, q knowsQuery) (bool, error) {
+	s, err := widenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
 	}
@@ -130,11 +130,11 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 	}
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
 	return len(events) > 0, outdated(err)
-}}
+})
 
 // widenedState returns the state of a shard as leaderState does. When the shard
 // knows only earlier epochs of the gallery, widenedState first tells it to.Epoch.
-func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
+func widenedState(ctx context.Context, r *cluster, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Slots().Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
@@ -162,7 +162,7 @@ func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, 
 // put commits a face and the note of its subject. It first claims the note's external
 // id, and gives the claim up if the subject gets no note.
 func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, error) {
-	key, err := r.dataKey(p.gallery.Gallery)
+	key, err := r.cluster.dataKey(p.gallery.Gallery)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -183,9 +183,9 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 // putClaimed commits a face. If the application guards its enrolments, putClaimed first
 // checks that the gallery does not have the person.
 func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (Registered, error) {
-	ref := faceRef(p.gallery, p.subject, p.event())
+	ref := p.gallery.faceRef(p.subject, p.event())
 	if !p.further {
-		p.note = salted(r.groups.Meta(), p.gallery, p.note)
+		p.note = salted(r.cluster.groups.Meta(), p.gallery, p.note)
 	}
 	sealed, note := shard.SealFace(key, ref, p.face.Face), shard.SealNote(key, ref, p.note)
 	for range guardRounds {
@@ -205,7 +205,7 @@ func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal
 				continue
 			}
 		}
-		if err := r.enrolRefusal(ctx, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
+		if err := enrolRefusal(ctx, r.cluster, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
 			return Registered{}, err
 		}
 		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
@@ -225,7 +225,7 @@ func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfs
 		return nil
 	}
 	g := p.gallery
-	events, err := calls.CallLeader(ctx, r.calls, shardEvents, p.home, eventsQuery{g.ID, g.Generation, a.Subject})
+	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, p.home, eventsQuery{g.ID, g.Generation, a.Subject})
 	if err != nil || len(events) > 0 {
 		return err
 	}
@@ -236,7 +236,7 @@ func (r *subjectRequests) eventWrite(p placement) shardfsm.EventWrite {
 	g, w := p.gallery, p.write
 	return shardfsm.EventWrite{
 		Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
-		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
+		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
 	}
 }
 
@@ -249,10 +249,10 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note 
 			EventWrite: r.eventWrite(p), Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
-			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.cluster.calls, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return calls.CallLeader(ctx, r.calls, shardRegister, p.home, c)
+		return calls.CallLeader(ctx, r.cluster.calls, shardRegister, p.home, c)
 	})
 }
 
@@ -261,7 +261,7 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note 
 func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (Registered, error) {
 	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes, Ignored: face.Ignored}
 	if len(a.Sealed) > 0 {
-		ref := faceRef(g, a.Subject, a.Event)
+		ref := g.faceRef(a.Subject, a.Event)
 		ref.Revision = a.Revision
 		first, err := shard.OpenFace(key, ref, a.Sealed)
 		if err != nil {
@@ -272,7 +272,7 @@ func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfs
 	return out, nil
 }
 
-func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
+func (g enrolment) faceRef(subject id.Subject, event id.Event) shard.FaceRef {
 	return shard.FaceRef{Gallery: g.ID, Generation: g.Generation, Subject: subject, Event: event}
 }
 
@@ -280,13 +280,13 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 // subject is NotFound; the log has that, too. The subject's shard remembers the outcome of op, which must
 // be new.
 func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject, op id.Operation) (Committed, error) {
-	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Committed{}, err
 	}
 	a, err := afterMerges(ctx, func() (removedAnswer, error) {
-		return calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
-			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: r.share(g.Tenant),
+		return calls.CallLeader(ctx, r.cluster.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
+			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: share(r.cluster, g.Tenant),
 		})
 	})
 	if err != nil {
@@ -295,14 +295,14 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	if a.Status == shardfsm.Done {
 		r.claims.tidy(ctx, named{g, a.External}, subject)
 	}
-	return Committed{subject.Shard(), a.Applied}, r.removalRefusal(ctx, a.Status, g, subject, Write{Operation: op})
+	return Committed{subject.Shard(), a.Applied}, removalRefusal(ctx, r.cluster, a.Status, g, subject, Write{Operation: op})
 }
 
 // removalRefusal returns the error for the status of a removal, as refusal does. The error for a
 // subject that was merged into another one lately names the other one, which has its faces.
-func (r *cluster) removalRefusal(ctx context.Context, s shardfsm.Status, g enrolment, subject id.Subject, w Write) error {
+func removalRefusal(ctx context.Context, r *cluster, s shardfsm.Status, g enrolment, subject id.Subject, w Write) error {
 	if s != shardfsm.UnknownSubject {
-		return r.refusal(ctx, s, subject.Shard(), g.Tenant, w)
+		return refusal(ctx, r, s, subject.Shard(), g.Tenant, w)
 	}
 	state, err := calls.CallLeader(ctx, r.calls, shardMergeState, subject.Shard(), subject)
 	switch {
@@ -328,8 +328,8 @@ func keyReused() error {
 // onTime returns a proposed time, or this node's time when the two differ by more
 // than clockSkewMax. One wrong clock must not change the times of a shard, so the time
 // of this node is that of most nodes.
-func (r *cluster) onTime(proposed int64) int64 {
-	now := r.clock.Now()
+func onTime(clock Clock, proposed int64) int64 {
+	now := clock.Now()
 	if off := now.Sub(time.UnixMilli(proposed)).Abs(); off > clockSkewMax {
 		return now.UnixMilli()
 	}

@@ -2,20 +2,19 @@ package router
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"facet/engine"
 	"facet/engine/score"
-	"facet/internal/fair"
 	"facet/internal/id"
 	"facet/internal/trace"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
-	"facet/router/listcheck"
 	"facet/shard/seal"
 )
 
@@ -48,7 +47,7 @@ type Peers = calls.Peers
 
 // A method is one request between nodes. The Router of the node that leads the
 // group, or that has a replica of it, carries it out.
-type method[Q, A any] = calls.Method[*Router, Q, A]
+type method[Q, A any] = calls.Method[*cluster, Q, A]
 
 // Config contains the parts that a Router uses.
 type Config struct {
@@ -123,22 +122,21 @@ type Memory interface {
 // callers wait for them, and so may reads that another replica has answered first. No
 // other goroutine outlasts its call. Close waits for both.
 type Router struct {
-	*cluster
+	cluster *cluster
 	*accessRequests
 	*galleryRequests
-	*tagRequests
 	*faceRequests
 	*subjectRequests
+	*mergeRequests
 	*claims
 	*listRequests
 	*searchRequests
 	*jobRequests
-	*expiryRequests
 	*checkRequests
 	*duplicateRequests
+	*verificationRequests
 	*auditRequests
 	*caseRequests
-	memory Memory
 }
 
 // cluster is the part that all kinds of requests share: calls to other nodes, this
@@ -153,8 +151,6 @@ type cluster struct {
 	clock  Clock
 	sync   calls.Rounds
 	synced syncing
-	shares sharing
-	cases  caseWork
 	acted  func(Act)
 
 	followMu sync.Mutex // guards follows
@@ -163,21 +159,18 @@ type cluster struct {
 
 // accessRequests serves requests about tenants, access keys and nodes.
 type accessRequests struct {
-	*cluster
+	cluster *cluster
 	// keyChange has room for one: as the leader of meta, this node changes one
 	// access key at a time.
 	keyChange chan struct{}
 }
 
 // galleryRequests serves requests about galleries and applications.
-type galleryRequests struct{ *cluster }
-
-// tagRequests serves requests about the tags of galleries.
-type tagRequests struct{ *cluster }
+type galleryRequests struct{ cluster *cluster }
 
 // faceRequests serves requests about images and single faces.
 type faceRequests struct {
-	*cluster
+	cluster   *cluster
 	extractor Extractor
 	turn      func(context.Context) (end func(), err error)
 	table     *score.Table
@@ -185,89 +178,120 @@ type faceRequests struct {
 
 // subjectRequests serves requests about subjects and their events.
 type subjectRequests struct {
-	*faceRequests
-	claims *claims
+	cluster *cluster
+	faces   *faceRequests
+	claims  *claims
+	memory  Memory
 }
 
 // listRequests serves the list of subjects.
-type listRequests struct{ *cluster }
+type listRequests struct {
+	cluster *cluster
+	claims  *claims
+}
+
+// verificationRequests serves verifications.
+type verificationRequests struct {
+	cluster *cluster
+	faces   *faceRequests
+	reviews *caseRequests
+}
+
+// mergeRequests serves merges of subjects.
+type mergeRequests struct {
+	cluster  *cluster
+	subjects *subjectRequests
+	claims   *claims
+}
 
 // searchRequests serves searches.
 type searchRequests struct {
-	*faceRequests
-	meter Meter
+	cluster *cluster
+	faces   *faceRequests
+	meter   Meter
+	shares  sharing
 }
 
 // jobRequests serves bulk registrations.
 type jobRequests struct {
-	*subjectRequests
-	leases leases
-	bulk   bool
+	cluster  *cluster
+	faces    *faceRequests
+	subjects *subjectRequests
+	leases   leases
+	bulk     bool
 }
 
 // duplicateRequests serves comparisons of galleries with themselves.
-type duplicateRequests struct{ *cluster }
+type duplicateRequests struct {
+	cluster *cluster
+	jobs    *jobRequests
+}
 
 // New returns a Router.
 func New(cfg Config) *Router {
-	c := &cluster{
-		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
-		cases: caseWork{looks: fair.NewQueue(1, caseLooksMax), galleries: map[id.Batch]*galleryCases{}},
+	if cfg.Meter == nil {
+		cfg.Meter = noMeter{}
 	}
-	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, turn: cfg.Turn, table: cfg.Table}
-	if faces.turn == nil {
-		faces.turn = func(context.Context) (func(), error) { return func() {}, nil }
-	}
-	subjects := &subjectRequests{faces, &claims{c}}
-	searches := &searchRequests{faceRequests: faces, meter: cfg.Meter}
+	c := newCluster(clusterConfig{
+		Groups: cfg.Groups, Peers: cfg.Peers, Master: cfg.Master, Log: cfg.Log, Tracer: cfg.Tracer, Meter: cfg.Meter, Clock: cfg.Clock, Acted: cfg.Acted,
+	})
+	serveLookups(c)
+	serveRoom(c)
 	r := &Router{
-		cluster:           c,
-		accessRequests:    &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},
-		galleryRequests:   &galleryRequests{c},
-		tagRequests:       &tagRequests{c},
-		faceRequests:      faces,
-		subjectRequests:   subjects,
-		claims:            subjects.claims,
-		listRequests:      &listRequests{c},
-		searchRequests:    searches,
-		jobRequests:       &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
-		expiryRequests:    &expiryRequests{subjects},
-		checkRequests:     &checkRequests{searches, subjects.claims, listcheck.New(cfg.Table)},
-		duplicateRequests: &duplicateRequests{c},
-		auditRequests:     &auditRequests{cluster: c},
-		caseRequests:      &caseRequests{c},
-		memory:            cfg.Memory,
+		cluster:         c,
+		accessRequests:  newTenants(c),
+		galleryRequests: newGalleries(c),
+		faceRequests:    newFaces(c, cfg.Extractor, cfg.Table, cfg.Turn),
+		claims:          newClaims(c),
+		auditRequests:   newAuditLogs(c),
 	}
-	if r.meter == nil {
-		r.meter = noMeter{}
-	}
-	c.calls = calls.New(calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: r.meter})
-	r.serve()
-	c.sync.Run = c.syncMeta
-	if c.acted = cfg.Acted; c.acted == nil {
-		c.acted = func(Act) {}
-	}
-	if c.clock = cfg.Clock; c.clock == nil {
-		c.clock = systemClock{}
-	}
+	r.listRequests = newLists(c, r.claims)
+	r.searchRequests = newSearches(c, r.faceRequests, cfg.Meter)
+	r.subjectRequests = newSubjects(c, r.faceRequests, r.claims, cfg.Memory)
+	r.mergeRequests = newMerges(c, r.subjectRequests, r.claims)
+	r.jobRequests = newJobs(c, r.subjectRequests, r.faceRequests, cfg.Bulk)
+	r.duplicateRequests = newDuplicates(c, r.jobRequests)
+	r.caseRequests = newReviews(c, r.claims)
+	r.verificationRequests = newVerifications(c, r.faceRequests, r.caseRequests)
+	r.checkRequests = newChecks(c, r.faceRequests, r.searchRequests, r.claims, cfg.Table, cfg.Memory)
 	return r
+}
+
+// SyncMeta waits until this node's replica of meta has every write that was
+// acknowledged before the call. Concurrent callers share the work.
+func (r *Router) SyncMeta(ctx context.Context) error { return r.cluster.SyncMeta(ctx) }
+
+// SyncMetaSince is SyncMeta for a caller to whom a round that began after since is
+// enough.
+func (r *Router) SyncMetaSince(ctx context.Context, since time.Time) error {
+	return r.cluster.SyncMetaSince(ctx, since)
+}
+
+// CatchUp waits until this node's replica of a shard has applied everything that
+// its leader had committed at the call, or until ctx ends.
+func (r *Router) CatchUp(ctx context.Context, group id.Shard) error {
+	return r.cluster.CatchUp(ctx, group)
+}
+
+// Shards returns the numbers of all shards. Each may have work.
+func (r *Router) Shards() []id.Shard { return r.cluster.Shards() }
+
+// RedactDuplicates takes the pairs of subjects that are gone out of the reports, and out of the pairs of different
+// subjects, and erases their cases, on the shards that this node leads. It also closes cases whose time is over. The
+// next round of erasure of these shards removes them from the disks.
+func (r *Router) RedactDuplicates(ctx context.Context) error {
+	return errors.Join(r.redactPairs(ctx), r.redactCases(ctx))
 }
 
 // Close waits for the reads and rounds that are still running and forgets the checks. The
 // caller makes no further calls.
 func (r *Router) Close() error {
-	r.calls.Close()
-	r.sync.Close()
-	r.followMu.Lock()
-	defer r.followMu.Unlock()
-	for _, f := range r.follows {
-		f.Close()
-	}
-	return r.checks.Close()
+	r.cluster.Close()
+	return r.checkRequests.Close()
 }
 
 // Serve carries out a peer's request. calls.EncodeFault turns its error into bytes
 // for the peer.
 func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
-	return r.calls.Serve(ctx, name, body)
+	return r.cluster.calls.Serve(ctx, name, body)
 }

@@ -50,7 +50,7 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 				q.Probe[i] = .1 / float32(i+3) // no short form
 			}
 			for b.Loop() {
-				if _, err := calls.ScatterAny(b.Context(), r.calls, shardSearch, []id.Shard{1}, q); err != nil {
+				if _, err := calls.ScatterAny(b.Context(), r.cluster.calls, shardSearch, []id.Shard{1}, q); err != nil {
 					b.Fatal(err)
 				}
 			}

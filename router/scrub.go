@@ -25,11 +25,10 @@ const scrubBatch = 256
 // (docs/operations.md, FacetHistoryRewritten). It removes the claims of galleries that are gone.
 func (r *claims) ScrubClaims(ctx context.Context) error {
 	var failed []error
-	for _, home := range r.Shards() {
-		m, here := r.groups.Shard(home)
-		g, err := r.localGroup(home)
-		if err != nil || !here || !g.IsLeader() {
-			continue // another node leads the shard
+	for _, home := range r.cluster.Shards() {
+		_, m, ok := ledShard(r.cluster.groups, home)
+		if !ok {
+			continue
 		}
 		claimed := m.Claims().Galleries()
 		for _, gallery := range slices.SortedFunc(maps.Keys(claimed), byGallery) {
@@ -48,10 +47,10 @@ func byGallery(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:])
 
 // scrubGallery checks the claims of a gallery at one home.
 func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Book, gallery id.Gallery, generation uint32) error {
-	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(gallery) })
+	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.cluster.gallery(gallery) })
 	switch {
 	case KindOf(err) == NotFound || err == nil && g.Generation > generation:
-		_, err = calls.CallLeader(ctx, r.calls, shardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
+		_, err = calls.CallLeader(ctx, r.cluster.calls, shardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
 		return err
 	case err != nil:
 		return err
@@ -82,13 +81,13 @@ func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Bo
 }
 
 // unnamed returns the claims whose subjects do not have the external id.
-func (r *claims) unnamed(ctx context.Context, g enrolment, claims []claim.Claim) (out []claim.Claim, err error) {
-	for at, of := range byShard(claims, func(c claim.Claim) id.Shard { return c.Holder.Subject.Shard() }) {
+func (r *claims) unnamed(ctx context.Context, g enrolment, page []claim.Claim) (out []claim.Claim, err error) {
+	for at, of := range byShard(page, func(c claim.Claim) id.Shard { return c.Holder.Subject.Shard() }) {
 		q := namesQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, c := range of {
 			q.Subjects = append(q.Subjects, c.Holder.Subject)
 		}
-		names, err := calls.CallLeader(ctx, r.calls, shardNames, at, q)
+		names, err := calls.CallLeader(ctx, r.cluster.calls, shardNames, at, q)
 		if err == nil && len(names) != len(of) {
 			err = errHolders
 		}
@@ -116,7 +115,7 @@ func byShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
 // reclaim claims the external ids of a shard's subjects that no home knows.
 func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
 	for _, gallery := range s.Notes().Galleries() {
-		g, ok := r.gallery(gallery)
+		g, ok := r.cluster.gallery(gallery)
 		if !ok {
 			continue // it is being deleted
 		}
@@ -143,7 +142,7 @@ func (r *claims) reclaimPage(ctx context.Context, g enrolment, page []shard.Note
 		for _, n := range of {
 			q.Names = append(q.Names, n.Name)
 		}
-		held, err := calls.CallLeader(ctx, r.calls, shardHolders, home, q)
+		held, err := calls.CallLeader(ctx, r.cluster.calls, shardHolders, home, q)
 		if err == nil && len(held) != len(of) {
 			err = errHolders
 		}
@@ -159,7 +158,7 @@ func (r *claims) reclaimPage(ctx context.Context, g enrolment, page []shard.Note
 		if len(lost) == 0 {
 			continue
 		}
-		r.log.WarnContext(ctx, "claims to external ids were lost and are made again", "gallery", g.ID, "count", len(lost))
+		r.cluster.log.WarnContext(ctx, "claims to external ids were lost and are made again", "gallery", g.ID, "count", len(lost))
 		if _, err := r.changeClaims(ctx, home, g, lost); err != nil {
 			return err
 		}
@@ -179,7 +178,7 @@ type namesQuery struct {
 	Subjects   []id.Subject `cbor:"3,keyasint"`
 }
 
-var shardNames = shardRead("shard.names", func(_ context.Context, _ *Router, s *shard.Shard, q namesQuery) ([]shard.ExternalName, error) {
+var shardNames = shardRead("shard.names", func(_ context.Context, _ *cluster, s *shard.Shard, q namesQuery) ([]shard.ExternalName, error) {
 	if len(q.Subjects) > scrubBatch {
 		return nil, Errorf(InvalidRequest, "", "at most %d subjects at once", scrubBatch)
 	}
@@ -198,7 +197,7 @@ type holdersQuery struct {
 	Names      []shard.ExternalName `cbor:"3,keyasint"`
 }
 
-var shardHolders = method[holdersQuery, []claim.Holder]{Name: "shard.holders", Run: func(ctx context.Context, r *Router, group id.Shard, q holdersQuery) ([]claim.Holder, error) {
+var shardHolders = calls.NewMethod("shard.holders", func(ctx context.Context, r *cluster, group id.Shard, q holdersQuery) ([]claim.Holder, error) {
 	if len(q.Names) > scrubBatch {
 		return nil, Errorf(InvalidRequest, "", "at most %d names at once", scrubBatch)
 	}
@@ -211,7 +210,7 @@ var shardHolders = method[holdersQuery, []claim.Holder]{Name: "shard.holders", R
 		held[i] = m.Claims().Holder(q.Gallery, q.Generation, name)
 	}
 	return held, nil
-}}
+})
 
 // ClaimsOf returns the commands that claim the external ids of restored subjects, by the home shard
 // of each in a cluster of so many shards.

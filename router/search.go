@@ -18,16 +18,16 @@ import (
 // covers every write that was acknowledged before the call; otherwise Search
 // returns an error. An empty list is no error.
 func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
-	g, app, err := r.enrolment(q.Access)
+	g, app, err := r.cluster.enrolment(q.Access)
 	if err != nil {
 		return SearchResult{}, err
 	}
-	tags, err := r.tags(ctx, g, q.Tags)
+	tags, err := tagIdentities(ctx, r.cluster, g, q.Tags)
 	if err != nil {
 		return SearchResult{}, err
 	}
 	begin := time.Now()
-	probe, err := r.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.faces.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return SearchResult{}, err
 	}
@@ -51,9 +51,11 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all,
 		Searched: Searched{g.Generation, probe.Model, receipt},
 	}
-	result.Candidates, result.Doubtful = divide(bestHits(lists, q.Limit), q.Threshold)
-	if err = r.openCandidates(g, result.Candidates); err == nil {
-		err = r.openCandidates(g, result.Doubtful)
+	hits := bestHits(lists, q.Limit)
+	notes := notesOf(hits)
+	result.Candidates, result.Doubtful = divide(hits, q.Threshold)
+	if err = r.openCandidates(g, result.Candidates, notes); err == nil {
+		err = r.openCandidates(g, result.Doubtful, notes)
 	}
 	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
 	return result, err
@@ -70,7 +72,7 @@ func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery
 			if q.Share = (id.UUID{}); shares && len(g.shards) > 1 {
 				q.Share = randomID()
 			}
-			return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, q)
+			return calls.ScatterAny(ctx, r.cluster.calls, shardSearch, g.shards, q)
 		})
 		if err == nil && q.Receipt {
 			receipt = receiptOf(r.cluster, asked.Gallery, lists)
@@ -82,9 +84,9 @@ func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery
 }
 
 // openCandidates decrypts the notes of candidates.
-func (r *searchRequests) openCandidates(g enrolment, list []Candidate) error {
+func (r *searchRequests) openCandidates(g enrolment, list []Candidate, notes map[id.Subject]shard.Active) error {
 	for i := range list {
-		if err := r.openCandidate(g, &list[i]); err != nil {
+		if err := r.openCandidate(g, &list[i], notes); err != nil {
 			return err
 		}
 	}
@@ -92,13 +94,14 @@ func (r *searchRequests) openCandidates(g enrolment, list []Candidate) error {
 }
 
 // openCandidate decrypts the note of a candidate, if it has one.
-func (r *searchRequests) openCandidate(g enrolment, c *Candidate) error {
-	if len(c.noted.Note) == 0 {
+func (r *searchRequests) openCandidate(g enrolment, c *Candidate, notes map[id.Subject]shard.Active) error {
+	noted := notes[c.Subject]
+	if len(noted.Note) == 0 {
 		return nil
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.cluster.dataKey(g.Gallery)
 	if err == nil {
-		c.Note, err = openNote(g, key, c.Subject, c.noted)
+		c.Note, err = g.openNote(key, c.Subject, noted)
 	}
 	return err
 }
@@ -141,21 +144,21 @@ type searchQuery struct {
 	Receipt bool `cbor:"14,keyasint,omitempty"`
 }
 
-var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]notedHit, error) {
+var shardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *searchRequests, group id.Shard, q searchQuery) ([]notedHit, error) {
 	floor, leave := r.shares.join(q.Share, q.Limit)
 	defer leave()
 	return readBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]notedHit, error) {
 		noted, err := searchShard(ctx, r, group, s, q, floor)
 		return withFloor(noted, floor), err
 	})
-}}
+})
 
 // searchShard searches one shard.
-func searchShard(ctx context.Context, r *Router, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
+func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, outdated(err)
 	}
-	key, err := r.keyOf(ctx, q.Gallery)
+	key, err := keyOf(ctx, r.cluster, q.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -234,8 +237,8 @@ type bestAnswer struct {
 	Noted shard.Active `cbor:"3,keyasint,omitzero"`
 }
 
-var shardBest = shardReadAny("shard.best", func(ctx context.Context, r *Router, s *shard.Shard, q bestQuery) (bestAnswer, error) {
-	key, err := r.keyOf(ctx, q.Gallery)
+var shardBest = shardReadAny("shard.best", func(ctx context.Context, r *cluster, s *shard.Shard, q bestQuery) (bestAnswer, error) {
+	key, err := keyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return bestAnswer{}, err
 	}

@@ -36,7 +36,7 @@ func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enro
 }
 
 // shardMerged returns which subjects of the gallery were merged into others last.
-var shardMerged = method[id.Gallery, merging.Removals]{Name: "shard.merged", Run: func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (merging.Removals, error) {
+var shardMerged = calls.NewMethod("shard.merged", func(ctx context.Context, r *cluster, group id.Shard, g id.Gallery) (merging.Removals, error) {
 	if _, err := r.readAny(ctx, group); err != nil {
 		return merging.Removals{}, err
 	}
@@ -45,4 +45,4 @@ var shardMerged = method[id.Gallery, merging.Removals]{Name: "shard.merged", Run
 		return merging.Removals{}, &raftfsm.NotLeaderError{}
 	}
 	return m.Merges().Removals(g), nil
-}}
+})

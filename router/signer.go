@@ -18,29 +18,29 @@ const (
 // EnsureSigner makes the key with which the cluster signs receipts, unless it has one or a node
 // does not know the command.
 func (r *accessRequests) EnsureSigner(ctx context.Context) error {
-	cluster, founded := r.groups.Meta().Cluster()
+	cluster, founded := r.cluster.groups.Meta().Cluster()
 	if !founded || len(cluster.Signer.WrappedSeed) > 0 {
 		return nil
 	}
 	var seed [ed25519.SeedSize]byte
 	mustRandom(seed[:])
-	s := metafsm.Signer{WrappedSeed: r.master.Wrap(seed[:], []byte(purposeSigner))}
+	s := metafsm.Signer{WrappedSeed: r.cluster.master.Wrap(seed[:], []byte(purposeSigner))}
 	copy(s.Public[:], ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)) //nolint:forcetypeassert // by its doc
 	clear(seed[:])
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetSignerOp, metafsm.SetSigner{Signer: s}) // after OtherKey the next call tries again
 	if err == nil && a.Status == metafsm.Done {
-		r.acted(Act{Log: id.ClusterLog, Operation: "make the signing key"})
+		r.cluster.acted(Act{Log: id.ClusterLog, Operation: "make the signing key"})
 	}
 	return err
 }
 
 // Signer returns the key with which the cluster signs receipts.
 func (r *accessRequests) Signer() (id.Cluster, ed25519.PrivateKey, error) {
-	cluster, _ := r.groups.Meta().Cluster()
+	cluster, _ := r.cluster.groups.Meta().Cluster()
 	if len(cluster.Signer.WrappedSeed) == 0 {
 		return cluster.ID, nil, &Error{Kind: Unavailable, Message: "the cluster has no signing key yet: it makes one when all nodes are upgraded; try again", RetryAfter: calls.RetryLater}
 	}
-	seed, err := r.master.Unwrap(cluster.Signer.WrappedSeed, []byte(purposeSigner))
+	seed, err := r.cluster.master.Unwrap(cluster.Signer.WrappedSeed, []byte(purposeSigner))
 	if err != nil {
 		return cluster.ID, nil, fmt.Errorf("open the signing key: %w", err)
 	}
@@ -52,24 +52,24 @@ func (r *accessRequests) Signer() (id.Cluster, ed25519.PrivateKey, error) {
 // there, and NotFound without the gallery.
 func (r *subjectRequests) SubjectGone(ctx context.Context, gallery id.Gallery, subject id.Subject) (Committed, error) {
 	at := Committed{Group: subject.Shard()}
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return at, err
 	}
-	g, ok := r.gallery(gallery)
+	g, ok := r.cluster.gallery(gallery)
 	switch {
 	case !ok:
 		return at, Errorf(NotFound, "", "there is no gallery %s", gallery)
 	case !g.holds(at.Group):
 		return at, Errorf(InvalidRequest, "", "subject %s is not of gallery %s", subject, gallery)
 	}
-	events, err := calls.CallLeader(ctx, r.calls, shardEvents, at.Group, eventsQuery{g.ID, g.Generation, subject})
+	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, at.Group, eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
 		return at, err
 	}
 	if len(events) > 0 {
 		return at, Errorf(InvalidRequest, "", "subject %s is still in gallery %s: erase it first", subject, gallery)
 	}
-	point, err := calls.CallLeader(ctx, r.calls, groupPoint, at.Group, struct{}{})
+	point, err := calls.CallLeader(ctx, r.cluster.calls, groupPoint, at.Group, struct{}{})
 	at.Index = point.Index
 	return at, err
 }

@@ -86,10 +86,10 @@ func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Sh
 // reports whether meta had any. It first reads whether meta has free slots, because
 // a full gallery must not fill the log with refusals.
 func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return false, err
 	}
-	if r.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
+	if r.cluster.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
 		return false, nil
 	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.GrantOp, metafsm.Grant{
@@ -107,7 +107,7 @@ func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard,
 	case a.Total <= granted:
 		return false, nil
 	}
-	_, err = calls.CallLeader(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	_, err = calls.CallLeader(ctx, r.cluster.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
 	return err == nil, err
 }
 
@@ -118,7 +118,7 @@ func (r *subjectRequests) want(g enrolment) uint32 {
 	if n == 1 {
 		return g.Size
 	}
-	free := r.groups.Meta().FreeSlots(g.ID)
+	free := r.cluster.groups.Meta().FreeSlots(g.ID)
 	return min(max(1, free/(grantShare*n)), grantMax)
 }
 
@@ -130,7 +130,7 @@ func (r *subjectRequests) want(g enrolment) uint32 {
 func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
-		a, err := calls.CallLeader(ctx, r.calls, shardReturn, s, returnQuery{
+		a, err := calls.CallLeader(ctx, r.cluster.calls, shardReturn, s, returnQuery{
 			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
 		})
 		if err != nil {
@@ -151,7 +151,7 @@ func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shar
 // grantOf returns the slots that meta has granted to a shard and reclaimed from it,
 // as far as this node knows.
 func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
-	for _, of := range r.groups.Meta().Grants(g) {
+	for _, of := range r.cluster.groups.Meta().Grants(g) {
 		if of.Shard == s {
 			return of
 		}
@@ -190,7 +190,7 @@ type returnQuery struct {
 	Home bool `cbor:"5,keyasint,omitempty"`
 }
 
-var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.return", Run: func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
+var shardReturn = calls.NewMethod("shard.return", func(ctx context.Context, r *cluster, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
 	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
@@ -206,8 +206,8 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 	}
 	return propose(ctx, g, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
 		Gallery: q.Gallery, Generation: q.Generation, Granted: max(q.Granted, u.Granted), Returned: u.Returned,
-		Keep: u.Free() / 2, Recycle: q.Least, Time: r.onTime(0),
+		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(r.clock, 0),
 	})
-}}
+})
 
 var shardWiden = shardCommand("shard.widen", shardfsm.WidenOp, nil)

@@ -8,15 +8,15 @@ import (
 )
 
 // Tags returns the names of the gallery's tags in order of creation.
-func (r *tagRequests) Tags(ctx context.Context, access Access) ([]string, error) {
-	if err := r.sync.Join(ctx); err != nil {
+func (r *galleryRequests) Tags(ctx context.Context, access Access) ([]string, error) {
+	if err := r.cluster.sync.Join(ctx); err != nil {
 		return nil, err
 	}
-	if _, _, err := r.enrolment(access); err != nil {
+	if _, _, err := r.cluster.enrolment(access); err != nil {
 		return nil, err
 	}
 	names := []string{}
-	for _, t := range r.groups.Meta().Tags(access.Gallery) {
+	for _, t := range r.cluster.groups.Meta().Tags(access.Gallery) {
 		names = append(names, t.Name)
 	}
 	return names, nil
@@ -24,7 +24,7 @@ func (r *tagRequests) Tags(ctx context.Context, access Access) ([]string, error)
 
 // CreateTag creates a tag. The error is Duplicate when the gallery has a tag with
 // this name.
-func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string) error {
+func (r *galleryRequests) CreateTag(ctx context.Context, access Access, name string) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string)
 
 // RenameTag renames a tag. Events keep it. The error is NotFound for an unknown
 // tag, and Duplicate when another tag has the new name.
-func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to string) error {
+func (r *galleryRequests) RenameTag(ctx context.Context, access Access, from, to string) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to str
 
 // DeleteTag removes a tag. Events stay unchanged. The error is NotFound for an
 // unknown tag.
-func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string) error {
+func (r *galleryRequests) DeleteTag(ctx context.Context, access Access, name string) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string)
 
 // tagError returns the error for a status with which meta refuses a change of tags,
 // and nil for success.
-func (r *tagRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.Status, name string) error {
+func (r *galleryRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.Status, name string) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -67,14 +67,14 @@ func (r *tagRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.Stat
 	case metafsm.UnknownGallery:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	default:
-		return r.manageError(ctx, "change tags", of, metafsm.Write{}, s)
+		return manageError(ctx, r.cluster, "change tags", of, metafsm.Write{}, s)
 	}
 }
 
 // tags returns the identities of the gallery's tags with these names. This node
 // first catches up with meta, so that it does not find a tag that another node has
 // just deleted.
-func (r *cluster) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
+func tagIdentities(ctx context.Context, r *cluster, g enrolment, names []string) ([]uint32, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}

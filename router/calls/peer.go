@@ -24,6 +24,11 @@ type Method[H, Q, A any] struct {
 	Run  func(ctx context.Context, host H, group id.Shard, q Q) (A, error)
 }
 
+// NewMethod returns the method with a name that run carries out.
+func NewMethod[H, Q, A any](name string, run func(ctx context.Context, host H, group id.Shard, q Q) (A, error)) Method[H, Q, A] {
+	return Method[H, Q, A]{name, run}
+}
+
 // Envelope is a request between nodes.
 type Envelope[Q any] struct {
 	Group id.Shard `cbor:"1,keyasint"`

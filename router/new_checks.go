@@ -1,0 +1,15 @@
+package router
+
+import (
+	"facet/engine/score"
+	"facet/router/calls"
+	"facet/router/listcheck"
+)
+
+// newChecks returns the requests of a node, and serves those of its peers.
+func newChecks(c *cluster, of *faceRequests, searches *searchRequests, names *claims, table *score.Table, m Memory) *checkRequests {
+	r := &checkRequests{c, of, searches, names, listcheck.New(table), m}
+	calls.Add(c.calls, r, checkCompare)
+	calls.Add(c.calls, r, checkEnd)
+	return r
+}
