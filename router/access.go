@@ -216,7 +216,7 @@ func (r *cluster) enrolmentAt(ctx context.Context, access Access, at id.Shard, m
 	if err != nil || g.holds(at) {
 		return g, app, err
 	}
-	if cluster, _ := r.groups.Meta().Cluster(); at == 0 || int(at) > cluster.Shards {
+	if record, _ := r.groups.Meta().Cluster(); at == 0 || int(at) > record.Shards {
 		return g, app, missing()
 	}
 	if err := r.sync.Join(ctx); err != nil {

@@ -32,8 +32,8 @@ type auditKeys struct {
 
 // auditHome returns the shard that has the audit log of a tenant. It depends on nothing that changes.
 func (r *auditRequests) auditHome(tenant id.Tenant) id.Shard {
-	cluster, _ := r.cluster.groups.Meta().Cluster()
-	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), cluster.Shards) + 1)
+	record, _ := r.cluster.groups.Meta().Cluster()
+	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), record.Shards) + 1)
 }
 
 // Audit returns how a tenant's audit log is kept. Mode is AuditOff before the cluster is founded.

@@ -52,8 +52,8 @@ type named struct {
 
 // homeOf returns the home shard of a name. It depends on nothing that changes.
 func (r *claims) homeOf(name shard.ExternalName) id.Shard {
-	cluster, _ := r.cluster.groups.Meta().Cluster()
-	return homeAmong(name, cluster.Shards)
+	record, _ := r.cluster.groups.Meta().Cluster()
+	return homeAmong(name, record.Shards)
 }
 
 func homeAmong(name shard.ExternalName, shards int) id.Shard {

@@ -16,6 +16,7 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/router/clustertest"
 )
 
 // degrees is an Extractor whose images are angles of templates of two elements. Another text has no
@@ -50,14 +51,12 @@ func (d *degrees) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]
 }
 
 // comparer is a node that extracts angles. Its table makes 5000 of a right angle.
-func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), error)) *Router {
+func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), error)) *faceRequests {
 	t.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
 	must.Do(t, err)
-	return New(Config{
-		Groups: newFounded(), Peers: silentPeers{}, Log: slog.New(slog.DiscardHandler), Extractor: d, Table: table,
-		Master: newMaster(t, 1), Turn: turn,
-	})
+	c := newCluster(clusterConfig{Groups: clustertest.NewFounded(), Peers: clustertest.Silent{}, Log: slog.New(slog.DiscardHandler), Master: newMaster(t, 1)})
+	return newFaces(c, d, table, turn)
 }
 
 func photosOf(angles ...string) (list []CompareFace) {
@@ -89,7 +88,7 @@ func TestComparisonScoresRowByRow(t *testing.T) {
 	t.Parallel()
 	r := comparer(t, &degrees{free: 100}, nil)
 	tenant := id.Tenant{UUID: id.UUID{1}}
-	first, err := r.faceRequests.Compare(t.Context(), tenant, photosOf("0", "nobody", "40", "100", "170"))
+	first, err := r.Compare(t.Context(), tenant, photosOf("0", "nobody", "40", "100", "170"))
 	must.Do(t, err)
 	angles := []float64{0, math.NaN(), 40, 100, 170}
 	var want []int16
@@ -99,7 +98,7 @@ func TestComparisonScoresRowByRow(t *testing.T) {
 				want = append(want, NoScore)
 				continue
 			}
-			want = append(want, int16(r.faceRequests.table.Score(float32(math.Cos((a-b)*math.Pi/180)))))
+			want = append(want, int16(r.table.Score(float32(math.Cos((a-b)*math.Pi/180)))))
 		}
 	}
 	near := cmp.Comparer(func(a, b int16) bool { return a-b < 3 && b-a < 3 })
@@ -107,7 +106,7 @@ func TestComparisonScoresRowByRow(t *testing.T) {
 		t.Errorf("scores of %v differ (-want +got):\n%s", angles, diff)
 	}
 	// Tokens give the same scores as their photos, in any order and beside new photos.
-	again, err := r.faceRequests.Compare(t.Context(), tenant, []CompareFace{{Token: first.Faces[3].Token}, {Image: []byte("170")}, {Token: first.Faces[0].Token}})
+	again, err := r.Compare(t.Context(), tenant, []CompareFace{{Token: first.Faces[3].Token}, {Image: []byte("170")}, {Token: first.Faces[0].Token}})
 	if s := first.Scores; err != nil || !cmp.Equal(again.Scores, []int16{s[9], s[3], s[6]}) {
 		t.Fatalf("with tokens: %v, %v; the first scores were %v", again.Scores, err, s)
 	}
@@ -123,7 +122,7 @@ func TestComparisonEndsWithItsTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			c, err := comparer(t, &d, nil).faceRequests.Compare(ctx, id.Tenant{}, faces)
+			c, err := comparer(t, &d, nil).Compare(ctx, id.Tenant{}, faces)
 			if err != nil {
 				c.Scores = nil
 			}
@@ -153,7 +152,7 @@ func TestComparisonTakesTurns(t *testing.T) {
 		taken++
 		return func() { open-- }, nil
 	})
-	one, err := r.faceRequests.Compare(t.Context(), id.Tenant{}, photosOf("0"))
+	one, err := r.Compare(t.Context(), id.Tenant{}, photosOf("0"))
 	if err != nil || taken != 0 || one.Scores == nil {
 		t.Errorf("one photo: %d turns, scores %v, %v", taken, one.Scores, err)
 	}
@@ -161,16 +160,16 @@ func TestComparisonTakesTurns(t *testing.T) {
 	for i := range faces {
 		faces[i].Token = one.Faces[0].Token
 	}
-	c, err := r.faceRequests.Compare(t.Context(), id.Tenant{}, faces)
+	c, err := r.Compare(t.Context(), id.Tenant{}, faces)
 	if want := CompareMax * (CompareMax - 1) / 2 / comparePiece; err != nil || open != 0 || taken < want || taken > want+2 || c.Scores[0] != 9999 {
 		t.Errorf("%d turns, %d not ended, %v; want about %d, 0", taken, open, err, want)
 	}
 	full = true
-	c, err = r.faceRequests.Compare(t.Context(), id.Tenant{}, append(photosOf("90"), faces[0]))
+	c, err = r.Compare(t.Context(), id.Tenant{}, append(photosOf("90"), faces[0]))
 	if err != nil || c.Faces[0].Token == "" || c.Scores != nil {
 		t.Errorf("a photo without a turn for scores: %+v, %v", c, err)
 	}
-	if _, err = r.faceRequests.Compare(t.Context(), id.Tenant{}, faces[:2]); KindOf(err) != Busy {
+	if _, err = r.Compare(t.Context(), id.Tenant{}, faces[:2]); KindOf(err) != Busy {
 		t.Errorf("tokens without a turn: %v, want Busy", err)
 	}
 }
@@ -178,7 +177,7 @@ func TestComparisonTakesTurns(t *testing.T) {
 // BenchmarkCompare compares as many faces as a request may have: 499,500 pairs of 192 elements.
 func BenchmarkCompare(b *testing.B) {
 	r := comparer(b, &degrees{}, nil)
-	tokens := r.faceRequests.faceTokens(id.Tenant{})
+	tokens := r.faceTokens(id.Tenant{})
 	faces := make([]CompareFace, CompareMax)
 	for i := range faces {
 		t := make(engine.Template, 192)
@@ -187,7 +186,7 @@ func BenchmarkCompare(b *testing.B) {
 	}
 	b.SetBytes(int64(len(faces) * len(faces[0].Token)))
 	for b.Loop() {
-		if _, err := r.faceRequests.Compare(b.Context(), id.Tenant{}, faces); err != nil {
+		if _, err := r.Compare(b.Context(), id.Tenant{}, faces); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -111,8 +111,8 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor,
 	if p.After == "" {
 		return nil, nil
 	}
-	cluster, _ := r.cluster.groups.Meta().Cluster()
-	c, ok := readCursor(cluster.ID, g.Gallery, p.After)
+	record, _ := r.cluster.groups.Meta().Cluster()
+	c, ok := readCursor(record.ID, g.Gallery, p.After)
 	if !ok || c.order == expiryOrder {
 		return nil, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's list; send the next of an earlier page as it came")
 	}
@@ -125,7 +125,7 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor,
 
 // next returns the cursor that continues a page after its last entry.
 func (r *listRequests) next(g enrolment, last placed, order Order) string {
-	cluster, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.groups.Meta().Cluster()
 	c := cursor{order, last.shard, shard.Position{Time: last.Updated.UnixMilli(), Sequence: last.sequence}}
-	return c.text(cluster.ID, g.Gallery)
+	return c.text(record.ID, g.Gallery)
 }

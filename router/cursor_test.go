@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,25 +13,12 @@ import (
 	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
+	"facet/router/clustertest"
 	"facet/shard"
 	"facet/shard/kernel"
 )
 
 var cursorGallery = metafsm.Gallery{ID: id.Gallery{UUID: id.UUID{1}}, Generation: 1, Epoch: 1, IDKey: [32]byte{5}}
-
-// founded is a node without a replica of a shard, in a cluster of a level.
-type founded struct {
-	noGroups
-	meta *metafsm.Machine
-}
-
-func (f founded) Meta() *metafsm.Machine { return f.meta }
-
-func newFounded() founded {
-	m := metafsm.New()
-	m.Apply(1, metafsm.FoundOp.Encode(metafsm.Found{Cluster: metafsm.Cluster{ID: id.Cluster{UUID: id.UUID{9}}, Shards: 9}}))
-	return founded{noGroups{[]id.Member{"a"}}, m}
-}
 
 // books are real shards. As Peers they answer requests for pages.
 type books map[id.Shard]*shard.Shard
@@ -82,7 +68,7 @@ func (w *writer) write() {
 	if len(list) == 0 || w.IntN(2) == 0 {
 		w.n++
 		e := shard.Event{
-			Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(w.n), Event: eventOf(w.n), Time: now, Sealed: []byte{1},
+			Gallery: cursorGallery.ID, Generation: 1, Subject: clustertest.Subject(w.n), Event: clustertest.Event(w.n), Time: now, Sealed: []byte{1},
 		}
 		if w.books[s].Put(e, shard.OldestDeleted) == nil {
 			w.events[s] = append(list, e)
@@ -141,7 +127,7 @@ func TestCursorRunShowsUnchangedEntriesOnce(t *testing.T) {
 			w.write()
 		}
 		before := w.all()
-		r := New(Config{Groups: newFounded(), Peers: w.books, Log: slog.New(slog.DiscardHandler)})
+		r := newNode(w.books)
 		p := Page{Length: 1 + w.IntN(9), Order: Order(w.IntN(2))}
 		shown := map[string]int{}
 		for pages := 0; ; pages++ {
@@ -200,10 +186,10 @@ func TestLastPageHasNoCursor(t *testing.T) {
 	for n := range 5 {
 		b := books{3: newBook(t, 10), 5: newBook(t, 10)}
 		for i := range n {
-			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(i), Event: eventOf(i), Time: 7, Sealed: []byte{1}}
+			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: clustertest.Subject(i), Event: clustertest.Event(i), Time: 7, Sealed: []byte{1}}
 			must.Do(t, b[id.Shard(3+i%2*2)].Put(e, shard.FreeSlots))
 		}
-		r := New(Config{Groups: newFounded(), Peers: b, Log: slog.New(slog.DiscardHandler)})
+		r := newNode(b)
 		for _, order := range []Order{Ascending, Descending, CursorOrder} {
 			pages, p := 0, Page{Length: 2, Order: order}
 			for {
@@ -275,12 +261,12 @@ func TestCursorPageMayLieOnOneShard(t *testing.T) {
 		b[s] = newBook(t, perShard)
 		for n := range perShard {
 			n += i * perShard // each shard's entries come after those of the one before
-			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: subjectOf(n), Event: eventOf(n), Time: int64(n), Sealed: []byte{1}}
+			e := shard.Event{Gallery: cursorGallery.ID, Generation: 1, Subject: clustertest.Subject(n), Event: clustertest.Event(n), Time: int64(n), Sealed: []byte{1}}
 			must.Do(t, b[s].Put(e, shard.FreeSlots))
 			want = append(want, e.Event.String())
 		}
 	}
-	r := New(Config{Groups: newFounded(), Peers: b, Log: slog.New(slog.DiscardHandler)})
+	r := newNode(b)
 	for _, order := range []Order{Ascending, Descending} {
 		var got []string
 		for p := (Page{Length: ListLengthMax, Order: order}); ; {

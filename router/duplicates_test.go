@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/router/clustertest"
 	"facet/shard"
 	"facet/shard/job"
 )
-
-func person(n int) id.Subject { return id.Subject{UUID: id.UUID{byte(n >> 8), byte(n)}} }
 
 // Two subjects are in one group exactly if a chain of pairs leads from one to the other.
 func TestGroupsAreConnectedComponents(t *testing.T) {
@@ -29,7 +28,7 @@ func TestGroupsAreConnectedComponents(t *testing.T) {
 			if a == b {
 				continue
 			}
-			pairs = append(pairs, job.Pair{A: person(min(a, b)), B: person(max(a, b)), Score: score})
+			pairs = append(pairs, job.Pair{A: clustertest.Subject(min(a, b)), B: clustertest.Subject(max(a, b)), Score: score})
 			reach[a][b], reach[b][a] = true, true
 		}
 		for k := range n {
@@ -83,7 +82,7 @@ func TestEachProbeIsComparedOnce(t *testing.T) {
 	t.Parallel()
 	probes := make([]shard.Probe, 100)
 	for i := range probes {
-		probes[i].Subject = person(i)
+		probes[i].Subject = clustertest.Subject(i)
 	}
 	var compared []shard.Probe
 	_, err := inPieces(probes, func(left []shard.Probe) (pairsAnswer, error) {

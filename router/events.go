@@ -155,7 +155,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 // target returns the event to replace, with the note that it carries. For an unknown event it
 // returns revision 0, as for the first replacement of any event.
 func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
-	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
+	events, err := eventsOf(ctx, r.cluster, g, e.Subject)
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -204,7 +204,7 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 	if err != nil {
 		return out, err
 	}
-	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
+	events, err := eventsOf(ctx, r.cluster, g, subject)
 	if err != nil {
 		return out, err
 	}
@@ -326,6 +326,11 @@ type eventsQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Subject    id.Subject `cbor:"3,keyasint"`
+}
+
+// eventsOf returns the active events of a subject, by the leader of its shard.
+func eventsOf(ctx context.Context, r *cluster, g enrolment, subject id.Subject) ([]shard.Active, error) {
+	return calls.CallLeader(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 }
 
 var shardEvents = shardRead("shard.events", func(_ context.Context, _ *cluster, s *shard.Shard, q eventsQuery) ([]shard.Active, error) {

@@ -61,9 +61,9 @@ func (r *listRequests) expiringListing(g enrolment, answers []listAnswer, length
 	if len(page) > length {
 		page = page[:length]
 		last := page[length-1]
-		cluster, _ := r.cluster.groups.Meta().Cluster()
+		record, _ := r.cluster.groups.Meta().Cluster()
 		c := cursor{expiryOrder, last.shard, shard.Position{Time: last.Expires.UnixMilli(), Sequence: last.sequence}}
-		next = c.text(cluster.ID, g.Gallery)
+		next = c.text(record.ID, g.Gallery)
 	}
 	return r.listing(g, page, total, next)
 }
@@ -73,8 +73,8 @@ func (r *listRequests) afterExpiry(g enrolment, text string) (*cursor, error) {
 	if text == "" {
 		return nil, nil
 	}
-	cluster, _ := r.cluster.groups.Meta().Cluster()
-	c, ok := readCursor(cluster.ID, g.Gallery, text)
+	record, _ := r.cluster.groups.Meta().Cluster()
+	c, ok := readCursor(record.ID, g.Gallery, text)
 	if !ok || c.order != expiryOrder {
 		return nil, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of what expires in this gallery; send the next of an earlier page as it came")
 	}

@@ -29,13 +29,13 @@ func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w
 }
 
 func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
-	cluster, ok := r.cluster.groups.Meta().Cluster()
+	record, ok := r.cluster.groups.Meta().Cluster()
 	if !ok {
 		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
 	}
 	gallery := metafsm.Gallery{
 		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
-		Size: uint32(n.Size), Shards: cluster.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
+		Size: uint32(n.Size), Shards: record.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
 		RetentionDays: uint32(n.RetentionDays), SubjectTemplates: n.SubjectTemplates, PhotoLink: n.PhotoLink,
 		Purpose: n.Purpose, LegalGround: n.LegalGround, Recipients: n.Recipients,
 	}
@@ -133,13 +133,13 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 // counts returns the number of active events of each gallery. It calls each shard
 // once.
 func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
-	cluster, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.groups.Meta().Cluster()
 	var ids []id.Gallery
 	var shards []id.Shard
 	seen := map[id.Shard]bool{}
 	for _, g := range galleries {
 		ids = append(ids, g.ID)
-		for _, s := range metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards) {
+		for _, s := range metafsm.ShardsOf(g.ID, g.Shards, record.Shards) {
 			if !seen[s] {
 				seen[s] = true
 				shards = append(shards, s)

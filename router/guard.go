@@ -113,7 +113,7 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 		if err != nil || !undecided {
 			return again, err
 		}
-		active, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, rival.Event.Shard(), at)
+		active, err := eventsOf(ctx, r.cluster, p.gallery, rival.Subject)
 		if err != nil {
 			return again, err
 		}

@@ -48,9 +48,9 @@ type TaskResult struct {
 
 // Shards returns the numbers of all shards. Each may have work.
 func (r *cluster) Shards() []id.Shard {
-	cluster, _ := r.groups.Meta().Cluster()
-	all := make([]id.Shard, 0, cluster.Shards)
-	for n := range cluster.Shards {
+	record, _ := r.groups.Meta().Cluster()
+	all := make([]id.Shard, 0, record.Shards)
+	for n := range record.Shards {
 		all = append(all, id.Shard(n+1))
 	}
 	return all

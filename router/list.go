@@ -54,8 +54,8 @@ func (r *listRequests) page(ctx context.Context, g enrolment, p Page) (Listing, 
 	})
 }
 
-// list returns the query for a page of the list of shard s.
-func (g enrolment) list(p Page, after *cursor, s id.Shard) listQuery {
+// queryOf returns the query for a page of the list of shard s.
+func queryOf(g enrolment, p Page, after *cursor, s id.Shard) listQuery {
 	return listQuery{
 		Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch,
 		Start: p.Start, Length: p.Length, Order: p.Order, After: after.after(s),
@@ -69,7 +69,7 @@ func (r *listRequests) pageAfter(ctx context.Context, g enrolment, p Page, after
 	for piece := firstPiece(need, len(g.shards)); ; piece = need {
 		queries := make([]listQuery, len(g.shards))
 		for i, s := range g.shards {
-			queries[i] = g.list(Page{Start: p.Start, Length: piece, Order: p.Order}, after, s)
+			queries[i] = queryOf(g, Page{Start: p.Start, Length: piece, Order: p.Order}, after, s)
 		}
 		lists, total, err := r.pieces(ctx, g, queries)
 		if err != nil {
@@ -94,7 +94,7 @@ func firstPiece(need, shards int) int { return min(need, 2*need/shards+placeSlac
 
 // pageAt returns the page that starts at an index of the merged list.
 func (r *listRequests) pageAt(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	spans, err := calls.Scatter(ctx, r.cluster.calls, shardSpan, g.shards, g.list(Page{}, nil, 0))
+	spans, err := calls.Scatter(ctx, r.cluster.calls, shardSpan, g.shards, queryOf(g, Page{}, nil, 0))
 	if err != nil {
 		return Listing{}, err
 	}
@@ -136,7 +136,7 @@ func (r *listRequests) window(ctx context.Context, g enrolment, spans []spanAnsw
 	for piece := firstPiece(need, len(g.shards)); ; piece = need {
 		queries := make([]listQuery, len(g.shards))
 		for i, s := range g.shards {
-			queries[i] = g.list(Page{Start: at[i], Length: piece}, nil, s)
+			queries[i] = queryOf(g, Page{Start: at[i], Length: piece}, nil, s)
 		}
 		lists, _, err := r.pieces(ctx, g, queries)
 		if err != nil {

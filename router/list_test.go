@@ -18,6 +18,7 @@ import (
 	"facet/internal/must"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
+	"facet/router/clustertest"
 	"facet/shard"
 )
 
@@ -63,6 +64,11 @@ func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) (
 	}
 }
 
+// newNode returns a node whose peers have the shards.
+func newNode(peers Peers) *listRequests {
+	return newLists(newCluster(clusterConfig{Groups: clustertest.NewFounded(), Peers: peers, Log: slog.New(slog.DiscardHandler)}), nil)
+}
+
 func wireOf(v any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -91,7 +97,7 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 				now += int64(random.IntN(1_000_000)) // a quiet time between bursts
 			}
 			now += int64(random.IntN(2))
-			e := shard.Entry{Subject: subjectOf(i), Event: id.Event{UUID: id.UUID{byte(s), byte(i >> 8), byte(i)}}, Time: now}
+			e := shard.Entry{Subject: clustertest.Subject(i), Event: id.Event{UUID: id.UUID{byte(s), byte(i >> 8), byte(i)}}, Time: now}
 			l.entries[s] = append(l.entries[s], e)
 			all = append(all, place{s, i, e})
 		}
@@ -103,7 +109,7 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 	for _, e := range all {
 		want = append(want, Entry{Subject: e.Subject, Event: e.Event, Updated: time.UnixMilli(e.Time).UTC()})
 	}
-	r := New(Config{Groups: newFounded(), Peers: l, Log: slog.New(slog.DiscardHandler)})
+	r := newNode(l)
 	g := enrolment{Gallery: metafsm.Gallery{}, shards: []id.Shard{1, 2, 3, 4, 5}}
 	for _, order := range []Order{Ascending, Descending} {
 		if order == Descending {

@@ -2,7 +2,6 @@ package router
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -31,10 +30,10 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 					must.Do(b, all[s].Put(e, shard.FreeSlots))
 				}
 			}
-			r := New(Config{Groups: newFounded(), Peers: all, Log: slog.New(slog.DiscardHandler)})
+			r := newNode(all)
 			last := depth / shards // the place of the millionth event, on the last shard
 			deep := cursor{Ascending, id.Shard(shards), shard.Position{Time: 1_700_000_000_000 + int64(last-1)*37 + int64(shards), Sequence: uint64(last)}}
-			cluster, _ := r.cluster.groups.Meta().Cluster()
+			record, _ := r.cluster.groups.Meta().Cluster()
 			page := func(after string) time.Duration {
 				begin := time.Now()
 				if got, err := r.page(b.Context(), g, Page{Length: ListLengthMax, After: after}); err != nil || len(got.Entries) != ListLengthMax {
@@ -45,7 +44,7 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 			var first, far time.Duration
 			for b.Loop() {
 				first += page("")
-				far += page(deep.text(cluster.ID, cursorGallery))
+				far += page(deep.text(record.ID, cursorGallery))
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(first.Seconds()*1e3/float64(b.N), "first-ms")

@@ -27,7 +27,7 @@ const (
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
 // shards stays in use meanwhile.
 func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
-	cluster, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{
 		Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
 		SubjectTemplates: patch.SubjectTemplates, PhotoLink: patch.PhotoLink,
@@ -35,7 +35,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	}
 	if patch.Size != nil {
 		size := uint32(*patch.Size)
-		c.Size, c.Shards = &size, cluster.ShardCount(size)
+		c.Size, c.Shards = &size, record.ShardCount(size)
 	}
 	if patch.RetentionDays != nil {
 		days := uint32(*patch.RetentionDays)
@@ -138,8 +138,8 @@ func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left ui
 }
 
 func shardsOf(meta *metafsm.Machine, g metafsm.Gallery) []id.Shard {
-	cluster, _ := meta.Cluster()
-	return metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)
+	record, _ := meta.Cluster()
+	return metafsm.ShardsOf(g.ID, g.Shards, record.Shards)
 }
 
 // deletion names the gallery under deletion that keeps a name from another one.

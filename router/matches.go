@@ -54,8 +54,8 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 	if err != nil {
 		return Matched{}, err
 	}
-	cluster, _ := r.cluster.groups.Meta().Cluster()
-	after, ok := readMatchCursor(cluster.ID, g.Gallery, q.After)
+	record, _ := r.cluster.groups.Meta().Cluster()
+	after, ok := readMatchCursor(record.ID, g.Gallery, q.After)
 	if !ok {
 		return Matched{}, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's matches; send the next of an earlier page as it came")
 	}
@@ -85,7 +85,7 @@ func (r *searchRequests) Matches(ctx context.Context, q MatchQuery) (Matched, er
 		}
 	}
 	if !next.IsZero() {
-		page.Next = matchCursor(cluster.ID, g.Gallery, next)
+		page.Next = matchCursor(record.ID, g.Gallery, next)
 	}
 	return page, nil
 }

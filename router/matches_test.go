@@ -9,8 +9,11 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/raftfsm/metafsm"
 	"facet/shard"
 )
+
+var matchGallery = metafsm.Gallery{ID: id.Gallery{UUID: id.UUID{1}}, Generation: 1, Epoch: 1, IDKey: [32]byte{5}}
 
 // Each shard gives pages of its own; some leave out subjects that went, and may be empty.
 func TestMatchesOfShardsMergeIntoOneRun(t *testing.T) {
@@ -70,17 +73,17 @@ func TestMatchesOfShardsMergeIntoOneRun(t *testing.T) {
 func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 	t.Parallel()
 	of, last := id.Cluster{UUID: id.UUID{9}}, id.Subject{UUID: id.UUID{1, 2, 3}}
-	text := matchCursor(of, cursorGallery, last)
-	if got, ok := readMatchCursor(of, cursorGallery, text); !ok || got != last {
+	text := matchCursor(of, matchGallery, last)
+	if got, ok := readMatchCursor(of, matchGallery, text); !ok || got != last {
 		t.Fatalf("%s is read as %v, %v", text, got, ok)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	must.Do(t, err)
-	other := cursorGallery
+	other := matchGallery
 	other.ID.UUID[0]++
 	bad := map[string]string{
-		"cut": text[:len(text)-1], "longer": text + "A", "of a list": (&cursor{}).text(of, cursorGallery),
-		"of another gallery": matchCursor(of, other, last), "of another cluster": matchCursor(id.Cluster{}, cursorGallery, last),
+		"cut": text[:len(text)-1], "longer": text + "A", "of a list": (&cursor{}).text(of, matchGallery),
+		"of another gallery": matchCursor(of, other, last), "of another cluster": matchCursor(id.Cluster{}, matchGallery, last),
 	}
 	for bit := range 8 * len(raw) {
 		b := slices.Clone(raw)
@@ -88,7 +91,7 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 		bad[fmt.Sprint("bit ", bit)] = base64.RawURLEncoding.EncodeToString(b)
 	}
 	for why, text := range bad {
-		if got, ok := readMatchCursor(of, cursorGallery, text); ok {
+		if got, ok := readMatchCursor(of, matchGallery, text); ok {
 			t.Errorf("%s: %s is read as %v", why, text, got)
 		}
 	}
@@ -96,11 +99,11 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 
 func FuzzReadMatchCursor(f *testing.F) {
 	of := id.Cluster{UUID: id.UUID{9}}
-	f.Add(matchCursor(of, cursorGallery, id.Subject{UUID: id.UUID{1}}))
+	f.Add(matchCursor(of, matchGallery, id.Subject{UUID: id.UUID{1}}))
 	f.Add("AQ")
 	f.Fuzz(func(t *testing.T, text string) {
-		last, ok := readMatchCursor(of, cursorGallery, text)
-		if ok && text != "" && matchCursor(of, cursorGallery, last) != text {
+		last, ok := readMatchCursor(of, matchGallery, text)
+		if ok && text != "" && matchCursor(of, matchGallery, last) != text {
 			t.Errorf("%q is read as %v, which has another cursor", text, last)
 		}
 	})

@@ -9,15 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/router/clustertest"
 	"facet/shard"
 	"facet/shard/scan"
 )
-
-// hidden lets cmp compare the sealed notes of candidates.
-var hidden = cmp.AllowUnexported(Candidate{})
-
-func subjectOf(n int) id.Subject { return id.Subject{UUID: id.UUID{byte(n >> 8), byte(n)}} }
-func eventOf(n int) id.Event     { return id.Event{UUID: id.UUID{byte(n >> 8), byte(n)}} }
 
 // TestMergeIgnoresTheLayout distributes one list of hits over 1 to 7 shards in many
 // ways. The candidates are always those of the whole list.
@@ -27,7 +22,7 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var all []notedHit
 		for e := range 60 {
-			all = append(all, notedHit{Hit: shard.Hit{Subject: subjectOf(random.IntN(20)), Event: eventOf(e), Score: 7000 + random.IntN(5)}})
+			all = append(all, notedHit{Hit: shard.Hit{Subject: clustertest.Subject(random.IntN(20)), Event: clustertest.Event(e), Score: 7000 + random.IntN(5)}})
 		}
 		limit := 1 + random.IntN(50)
 		want := candidatesOf(bestHits([][]notedHit{best(all, limit)}, limit))
@@ -39,7 +34,7 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 		for i := range lists {
 			lists[i] = best(lists[i], limit)
 		}
-		if diff := cmp.Diff(want, candidatesOf(bestHits(lists, limit)), hidden); diff != "" {
+		if diff := cmp.Diff(want, candidatesOf(bestHits(lists, limit))); diff != "" {
 			t.Fatalf("seed %d, %d shards, limit %d: %s", seed, len(lists), limit, diff)
 		}
 	}
@@ -53,7 +48,7 @@ func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var all, above []notedHit
 		for e := range 60 {
-			h := notedHit{Hit: shard.Hit{Subject: subjectOf(random.IntN(30)), Event: eventOf(e), Score: 6000 + random.IntN(2000)}}
+			h := notedHit{Hit: shard.Hit{Subject: clustertest.Subject(random.IntN(30)), Event: clustertest.Event(e), Score: 6000 + random.IntN(2000)}}
 			all = append(all, h)
 		}
 		all = best(all, len(all))
@@ -70,7 +65,7 @@ func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
 		limit := 1 + random.IntN(50)
 		want := candidatesOf(bestHits([][]notedHit{above}, limit))
 		candidates, doubtful := divide(bestHits([][]notedHit{all}, limit), 7000)
-		if diff := cmp.Diff(want, candidates, hidden); diff != "" {
+		if diff := cmp.Diff(want, candidates); diff != "" {
 			t.Fatalf("seed %d, limit %d: %s", seed, limit, diff)
 		}
 		events := 0
@@ -97,14 +92,14 @@ func best(hits []notedHit, limit int) []notedHit {
 func TestMergeGroupsEventsBySubject(t *testing.T) {
 	t.Parallel()
 	got := candidatesOf(bestHits([][]notedHit{
-		{{Hit: shard.Hit{Subject: subjectOf(1), Event: eventOf(1), Score: 9000}}, {Hit: shard.Hit{Subject: subjectOf(1), Event: eventOf(2), Score: 7100}}},
-		{{Hit: shard.Hit{Subject: subjectOf(2), Event: eventOf(3), Score: 9000}}, {Hit: shard.Hit{Subject: subjectOf(3), Event: eventOf(4), Score: 7000}}},
+		{{Hit: shard.Hit{Subject: clustertest.Subject(1), Event: clustertest.Event(1), Score: 9000}}, {Hit: shard.Hit{Subject: clustertest.Subject(1), Event: clustertest.Event(2), Score: 7100}}},
+		{{Hit: shard.Hit{Subject: clustertest.Subject(2), Event: clustertest.Event(3), Score: 9000}}, {Hit: shard.Hit{Subject: clustertest.Subject(3), Event: clustertest.Event(4), Score: 7000}}},
 	}, 3))
 	want := []Candidate{
-		{Subject: subjectOf(1), Score: 9000, Events: []CandidateEvent{{eventOf(1), 9000}, {eventOf(2), 7100}}},
-		{Subject: subjectOf(2), Score: 9000, Events: []CandidateEvent{{eventOf(3), 9000}}},
+		{Subject: clustertest.Subject(1), Score: 9000, Events: []CandidateEvent{{clustertest.Event(1), 9000}, {clustertest.Event(2), 7100}}},
+		{Subject: clustertest.Subject(2), Score: 9000, Events: []CandidateEvent{{clustertest.Event(3), 9000}}},
 	}
-	if diff := cmp.Diff(want, got, hidden); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -121,7 +116,7 @@ func TestWindowsAreCutsOfOneOrder(t *testing.T) {
 		at := int64(0)
 		for range 30 {
 			at += int64(random.IntN(2))
-			lists[i].Entries = append(lists[i].Entries, shard.Entry{Event: eventOf(n), Time: at})
+			lists[i].Entries = append(lists[i].Entries, shard.Entry{Event: clustertest.Event(n), Time: at})
 			n++
 		}
 	}

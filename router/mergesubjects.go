@@ -100,7 +100,7 @@ func (r *mergeRequests) sourceNotFound(ctx context.Context, m Merging) error {
 // merged waits until the merge of a subject has ended.
 func (r *mergeRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
 	for {
-		state, err := calls.CallLeader(ctx, r.cluster.calls, shardMergeState, source.Shard(), source)
+		state, err := mergeStateOf(ctx, r.cluster, source)
 		if err != nil {
 			return err
 		}
@@ -164,19 +164,25 @@ type mergeState struct {
 var (
 	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) *int64 { return &c.Time })
 	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
-	shardMergeState    = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster, group id.Shard, source id.Subject) (mergeState, error) {
-		m, err := r.leaderMachine(ctx, group)
-		if err != nil {
-			return mergeState{}, err
-		}
-		of, known := m.Merges().Of(source)
-		state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
-		if known && of.Ended != 0 && of.Refused == 0 {
-			state.Gallery, state.Into = of.Gallery, of.Target
-		}
-		return state, nil
-	})
 )
+
+// mergeStateOf returns how far the merge of a source is, by the leader of its shard.
+func mergeStateOf(ctx context.Context, r *cluster, source id.Subject) (mergeState, error) {
+	return calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
+}
+
+var shardMergeState = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster, group id.Shard, source id.Subject) (mergeState, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
+		return mergeState{}, err
+	}
+	of, known := m.Merges().Of(source)
+	state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
+	if known && of.Ended != 0 && of.Refused == 0 {
+		state.Gallery, state.Into = of.Gallery, of.Target
+	}
+	return state, nil
+})
 
 // shardIndex returns the index of the last command of a shard.
 var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (uint64, error) {
@@ -259,10 +265,11 @@ type copying struct {
 // up, or 0.
 func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refusal, err error) {
 	for range mergeRounds {
-		s, err := c.cluster.leaderState(ctx, c.Source.Shard())
+		m, err := c.cluster.leaderMachine(ctx, c.Source.Shard())
 		if err != nil {
 			return 0, err
 		}
+		s := m.Shard()
 		events, err := s.Events(c.Gallery, c.Generation, c.Source)
 		if err != nil {
 			return 0, outdated(err)
@@ -436,11 +443,11 @@ func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal
 	if _, err := propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: c.Source, Time: c.cluster.clock.Now().UnixMilli(), Why: why}); err != nil {
 		return err
 	}
-	s, err := c.cluster.leaderState(ctx, c.Source.Shard())
+	m, err := c.cluster.leaderMachine(ctx, c.Source.Shard())
 	if err != nil {
 		return err
 	}
-	events, err := s.Events(c.Gallery, c.Generation, c.Source)
+	events, err := m.Shard().Events(c.Gallery, c.Generation, c.Source)
 	if err != nil {
 		return outdated(err)
 	}

@@ -225,7 +225,7 @@ func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfs
 		return nil
 	}
 	g := p.gallery
-	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, p.home, eventsQuery{g.ID, g.Generation, a.Subject})
+	events, err := eventsOf(ctx, r.cluster, g, a.Subject)
 	if err != nil || len(events) > 0 {
 		return err
 	}
@@ -304,7 +304,7 @@ func removalRefusal(ctx context.Context, r *cluster, s shardfsm.Status, g enrolm
 	if s != shardfsm.UnknownSubject {
 		return refusal(ctx, r, s, subject.Shard(), g.Tenant, w)
 	}
-	state, err := calls.CallLeader(ctx, r.calls, shardMergeState, subject.Shard(), subject)
+	state, err := mergeStateOf(ctx, r, subject)
 	switch {
 	case err != nil:
 		return err

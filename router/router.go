@@ -86,13 +86,6 @@ type Meter interface {
 	calls.Meter
 }
 
-type noMeter struct{}
-
-func (noMeter) Searched(_, _, _ time.Duration)   {}
-func (noMeter) SearchedShard(int, time.Duration) {}
-func (noMeter) Hedged()                          {}
-func (noMeter) HedgeWon()                        {}
-
 // Clock compares this node's clock with those of the other nodes.
 type Clock interface {
 	// Now returns the time for new writes. If most nodes contradict this node, it is
@@ -229,9 +222,6 @@ type duplicateRequests struct {
 
 // New returns a Router.
 func New(cfg Config) *Router {
-	if cfg.Meter == nil {
-		cfg.Meter = noMeter{}
-	}
 	c := newCluster(clusterConfig{
 		Groups: cfg.Groups, Peers: cfg.Peers, Master: cfg.Master, Log: cfg.Log, Tracer: cfg.Tracer, Meter: cfg.Meter, Clock: cfg.Clock, Acted: cfg.Acted,
 	})

@@ -6,8 +6,11 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"facet/internal/id"
 	"facet/router/calls"
+	"facet/router/clustertest"
 	"facet/shard"
 )
 
@@ -30,7 +33,7 @@ func (w *weighed) Call(_ context.Context, _ id.Member, name string, body []byte)
 			Subject: id.Subject{UUID: id.Random([16]byte{1, byte(i)})}, Event: id.Event{UUID: id.Random([16]byte{2, byte(i)})}, Score: 9000 - i,
 		}}
 	}
-	out, err := wireOf(list, nil)
+	out, err := cbor.Marshal(list)
 	w.answer = len(out)
 	return out, err
 }
@@ -41,7 +44,7 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 	for _, hits := range []int{0, 10, 50} {
 		b.Run(fmt.Sprintf("hits=%d", hits), func(b *testing.B) {
 			w := &weighed{hits: hits}
-			r := New(Config{Groups: newFounded(), Peers: w, Log: slog.New(slog.DiscardHandler)})
+			c := newCluster(clusterConfig{Groups: clustertest.NewFounded(), Peers: w, Log: slog.New(slog.DiscardHandler)})
 			q := searchQuery{
 				Gallery: id.Gallery{UUID: id.Random([16]byte{3})}, Generation: 1, Epoch: 1, Probe: make([]float32, 192),
 				Threshold: 7000, Limit: 10, Model: id.Model{1}, Notes: true, Share: randomID(),
@@ -50,7 +53,7 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 				q.Probe[i] = .1 / float32(i+3) // no short form
 			}
 			for b.Loop() {
-				if _, err := calls.ScatterAny(b.Context(), r.cluster.calls, shardSearch, []id.Shard{1}, q); err != nil {
+				if _, err := calls.ScatterAny(b.Context(), c.calls, shardSearch, []id.Shard{1}, q); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,8 +18,8 @@ const (
 // EnsureSigner makes the key with which the cluster signs receipts, unless it has one or a node
 // does not know the command.
 func (r *accessRequests) EnsureSigner(ctx context.Context) error {
-	cluster, founded := r.cluster.groups.Meta().Cluster()
-	if !founded || len(cluster.Signer.WrappedSeed) > 0 {
+	record, founded := r.cluster.groups.Meta().Cluster()
+	if !founded || len(record.Signer.WrappedSeed) > 0 {
 		return nil
 	}
 	var seed [ed25519.SeedSize]byte
@@ -36,15 +36,15 @@ func (r *accessRequests) EnsureSigner(ctx context.Context) error {
 
 // Signer returns the key with which the cluster signs receipts.
 func (r *accessRequests) Signer() (id.Cluster, ed25519.PrivateKey, error) {
-	cluster, _ := r.cluster.groups.Meta().Cluster()
-	if len(cluster.Signer.WrappedSeed) == 0 {
-		return cluster.ID, nil, &Error{Kind: Unavailable, Message: "the cluster has no signing key yet: it makes one when all nodes are upgraded; try again", RetryAfter: calls.RetryLater}
+	record, _ := r.cluster.groups.Meta().Cluster()
+	if len(record.Signer.WrappedSeed) == 0 {
+		return record.ID, nil, &Error{Kind: Unavailable, Message: "the cluster has no signing key yet: it makes one when all nodes are upgraded; try again", RetryAfter: calls.RetryLater}
 	}
-	seed, err := r.cluster.master.Unwrap(cluster.Signer.WrappedSeed, []byte(purposeSigner))
+	seed, err := r.cluster.master.Unwrap(record.Signer.WrappedSeed, []byte(purposeSigner))
 	if err != nil {
-		return cluster.ID, nil, fmt.Errorf("open the signing key: %w", err)
+		return record.ID, nil, fmt.Errorf("open the signing key: %w", err)
 	}
-	return cluster.ID, ed25519.NewKeyFromSeed(seed), nil
+	return record.ID, ed25519.NewKeyFromSeed(seed), nil
 }
 
 // SubjectGone confirms with the leader that a gallery has no such subject, and returns the commit
@@ -62,7 +62,7 @@ func (r *subjectRequests) SubjectGone(ctx context.Context, gallery id.Gallery, s
 	case !g.holds(at.Group):
 		return at, Errorf(InvalidRequest, "", "subject %s is not of gallery %s", subject, gallery)
 	}
-	events, err := calls.CallLeader(ctx, r.cluster.calls, shardEvents, at.Group, eventsQuery{g.ID, g.Generation, subject})
+	events, err := eventsOf(ctx, r.cluster, g, subject)
 	if err != nil {
 		return at, err
 	}

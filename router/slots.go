@@ -195,11 +195,11 @@ var shardReturn = calls.NewMethod("shard.return", func(ctx context.Context, r *c
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	s, err := r.leaderState(ctx, group)
+	m, err := r.leaderMachine(ctx, group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	u := s.Slots().Usage(q.Gallery)
+	u := m.Shard().Slots().Usage(q.Gallery)
 	unheard := q.Granted > u.Granted
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil

@@ -59,11 +59,19 @@ type Config struct {
 	Log    *slog.Logger
 	// Tracer continues the traces of peers. It may be nil.
 	Tracer *trace.Tracer
-	Meter  Meter
+	Meter  Meter // nil counts no hedges
 }
+
+type noMeter struct{}
+
+func (noMeter) Hedged()   {}
+func (noMeter) HedgeWon() {}
 
 // New returns a Caller without methods.
 func New(cfg Config) *Caller {
+	if cfg.Meter == nil {
+		cfg.Meter = noMeter{}
+	}
 	return &Caller{
 		groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: map[string]handler{},
 		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()), hedges: newHedges(), meter: cfg.Meter,
