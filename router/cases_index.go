@@ -66,7 +66,7 @@ func sames(c *job.Case) (list []caseSame) {
 
 // update takes over what a book has changed since the last call, and reports whether it has.
 func (x *caseIndex) update(book *job.Book, name shardfsm.JobName, key *seal.Key) (changed bool, err error) {
-	list, mark, all, err := book.Changes(jobName(name), x.mark)
+	list, mark, all, err := book.Changes(job.Name(name), x.mark)
 	switch {
 	case errors.Is(err, job.ErrUnknown):
 		all = true // the gallery has no case

@@ -43,7 +43,7 @@ func (s *shelf) put(b *caseBook, index int, old []byte, c *job.Case) (sealed []b
 	if c != nil {
 		sealed = job.SealCase(s.key, b.name.Gallery, b.name.Generation, c)
 	}
-	_, err := s.book.Put(job.Put{Name: jobName(b.name), Kind: job.Cases, Index: uint32(index), Old: old, New: sealed, Time: 1})
+	_, err := s.book.Put(job.Put{Name: job.Name(b.name), Kind: job.Cases, Index: uint32(index), Old: old, New: sealed, Time: 1})
 	must.Do(s.t, err)
 	return sealed
 }

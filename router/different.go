@@ -228,7 +228,7 @@ func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book,
 		return err
 	}
 	for from := 0; ; {
-		page, _, err := book.Page(jobName(name), uint32(from), blocksPage)
+		page, _, err := book.Page(job.Name(name), uint32(from), blocksPage)
 		if err != nil || len(page) == 0 { // dropped meanwhile, or the end
 			return nil
 		}

@@ -129,7 +129,7 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access Access, 
 	}
 	begin.Total = uint32(len(blocks))
 	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
-		return job.SealBlock(key, jobName(name), index, blocks[index])
+		return job.SealBlock(key, job.Name(name), index, blocks[index])
 	})
 }
 
@@ -206,7 +206,7 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access Access, after
 	d := Duplicates{
 		Batch: of.Batch, Blocks: int(of.Total), Compared: int(of.Done), Found: of.Pairs, LastUpdated: time.UnixMilli(of.Touched).UTC(),
 	}
-	first, err := job.OpenBlock(key, jobName(name), 0, of.First)
+	first, err := job.OpenBlock(key, job.Name(name), 0, of.First)
 	if d.Threshold = first.Threshold; err != nil || d.Compared < d.Blocks {
 		return d, err
 	}
@@ -251,7 +251,7 @@ func (r *duplicateRequests) pairs(ctx context.Context, key *seal.Key, name shard
 			if rec.Result == nil {
 				continue
 			}
-			p, err := job.OpenPairs(key, jobName(name), rec.Index, rec.Result.Sealed)
+			p, err := job.OpenPairs(key, job.Name(name), rec.Index, rec.Result.Sealed)
 			if err != nil {
 				return nil, err
 			}

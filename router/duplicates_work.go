@@ -64,7 +64,7 @@ func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, 
 	if err != nil {
 		return nil, err
 	}
-	block, err := job.OpenBlock(key, jobName(a.Name), a.Records[0].Index, a.Records[0].Sealed)
+	block, err := job.OpenBlock(key, job.Name(a.Name), a.Records[0].Index, a.Records[0].Sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 		return err
 	}
 	return r.finish(ctx, b, []job.Result{{
-		Index: b.index, Attempts: 1, Pairs: uint32(len(b.pairs.List)), Sealed: job.SealPairs(key, jobName(b.name), b.index, b.pairs),
+		Index: b.index, Attempts: 1, Pairs: uint32(len(b.pairs.List)), Sealed: job.SealPairs(key, job.Name(b.name), b.index, b.pairs),
 	}})
 }
 
@@ -246,7 +246,7 @@ func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name sha
 		return err
 	}
 	for from := uint32(0); ; {
-		page, _, err := book.Page(jobName(name), from, blocksPage)
+		page, _, err := book.Page(job.Name(name), from, blocksPage)
 		if err != nil || len(page) == 0 { // dropped meanwhile, or the end
 			return nil
 		}
@@ -266,7 +266,7 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 			continue
 		}
 		var err error
-		if found[i], err = job.OpenPairs(key, jobName(name), rec.Result.Index, rec.Result.Sealed); err != nil {
+		if found[i], err = job.OpenPairs(key, job.Name(name), rec.Result.Index, rec.Result.Sealed); err != nil {
 			return err
 		}
 		for _, p := range found[i].List {
@@ -288,7 +288,7 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 		}
 		p.List = left
 		result := *page[i].Result
-		result.Pairs, result.Sealed = uint32(len(left)), job.SealPairs(key, jobName(name), result.Index, p)
+		result.Pairs, result.Sealed = uint32(len(left)), job.SealPairs(key, job.Name(name), result.Index, p)
 		if _, err := calls.CallLeader(ctx, r.cluster.calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
 			Name: name, Results: []job.Result{result}, Time: time.Now().UnixMilli(),
 		}); err != nil {
@@ -343,7 +343,7 @@ var jobTakeBlock = calls.NewMethod("job.takeblock", func(_ context.Context, r *d
 		return blockAnswer{}, err
 	}
 	piece := r.jobs.take(group, book, job.Duplicates, 1)
-	return blockAnswer{piece, book.Paired(jobName(piece.Name))}, nil
+	return blockAnswer{piece, book.Paired(job.Name(piece.Name))}, nil
 })
 
 // blocksQuery asks a shard for its blocks of entries of a gallery.

@@ -127,7 +127,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 		Epoch: g.Epoch, Holder: beginner(g, b.Access),
 	}
 	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
-		return job.SealItem(key, jobName(name), index, items[index])
+		return job.SealItem(key, job.Name(name), index, items[index])
 	})
 }
 
@@ -162,10 +162,6 @@ func shownTo(g enrolment, a Access) id.UUID {
 		return beginner(g, a)
 	}
 	return id.UUID{}
-}
-
-func jobName(n shardfsm.JobName) job.Name {
-	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
 }
 
 // bulkItems checks the items of a job and replaces the names of their tags by
@@ -303,7 +299,7 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 	}
 	page := BulkPage{Records: make([]BulkRecord, 0, len(a.Records))}
 	for _, rec := range a.Records {
-		out, err := bulkRecord(g, key, jobName(name), rec)
+		out, err := bulkRecord(g, key, job.Name(name), rec)
 		if err != nil {
 			return BulkPage{}, err
 		}

@@ -82,7 +82,7 @@ func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application 
 	l.lent[l.last] = piece
 	return pieceAnswer{
 		Lease: l.last, Application: application, Records: records,
-		Name: shardfsm.JobName{Gallery: name.Gallery, Generation: name.Generation, Batch: name.Batch},
+		Name: shardfsm.JobName(name),
 	}
 }
 
@@ -112,7 +112,7 @@ func (l *leases) renew(now time.Time, number uint64, f shardfsm.FinishJob) bool 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	piece := l.lent[number]
-	if piece == nil || piece.name != jobName(f.Name) || now.After(piece.until) {
+	if piece == nil || piece.name != job.Name(f.Name) || now.After(piece.until) {
 		return false
 	}
 	for _, r := range f.Results {

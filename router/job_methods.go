@@ -50,7 +50,7 @@ var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
-	_, missing := m.Jobs().Find(jobName(q.Name))
+	_, missing := m.Jobs().Find(job.Name(q.Name))
 	return missing == nil, nil
 })
 
@@ -80,7 +80,7 @@ var jobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster, 
 	if err := m.Shard().Check(q.Name.Gallery, q.Name.Generation); err != nil {
 		return jobPageAnswer{}, outdated(err)
 	}
-	records, p, missing := m.Jobs().Page(jobName(q.Name), q.From, int(min(q.Length, BulkPageMax)))
+	records, p, missing := m.Jobs().Page(job.Name(q.Name), q.From, int(min(q.Length, BulkPageMax)))
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records, Holder: p.Holder}, nil
 })
 

@@ -27,7 +27,7 @@ func bookOf(t *testing.T, totals ...int) *job.Book {
 // fill adds an open batch with a number of items.
 func fill(t *testing.T, book *job.Book, batch shardfsm.JobName, total int) {
 	t.Helper()
-	name := jobName(batch)
+	name := job.Name(batch)
 	if _, err := book.Begin(job.Begin{Name: name, Total: uint32(total)}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestLeasedItemIsNotLentAgain(t *testing.T) {
 	if l.renew(later, a.Lease, shardfsm.FinishJob{Name: batchOf(1)}) || l.renew(later, a.Lease+99, done) {
 		t.Error("a piece of another job is renewed")
 	}
-	if _, err := book.Finish(jobName(batchOf(0)), done.Results, 0); err != nil {
+	if _, err := book.Finish(job.Name(batchOf(0)), done.Results, 0); err != nil {
 		t.Fatal(err)
 	}
 	late := now.Add(LeaseTime + 1) // a was renewed, b was not

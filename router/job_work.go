@@ -80,7 +80,7 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 	}
 	p := &Piece{Tenant: g.Tenant, shard: shard, lease: a.Lease, name: a.Name}
 	for _, rec := range a.Records {
-		item, err := job.OpenItem(key, jobName(a.Name), rec.Index, rec.Sealed)
+		item, err := job.OpenItem(key, job.Name(a.Name), rec.Index, rec.Sealed)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 			*o.Attributes = res.Registered.Attributes
 			o.Ignored = res.Registered.Ignored
 		}
-		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
+		out.Sealed = job.SealOutcome(key, job.Name(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
 	a, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, p.shard, q)

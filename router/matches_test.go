@@ -79,10 +79,11 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	must.Do(t, err)
+	head := raw[:matchCursorHead]
 	other := matchGallery
 	other.ID.UUID[0]++
 	bad := map[string]string{
-		"cut": text[:len(text)-1], "longer": text + "A", "of a list": (&cursor{}).text(of, matchGallery),
+		"cut": text[:len(text)-1], "longer": text + "A", "of a list": base64.RawURLEncoding.EncodeToString(append(slices.Clone(head), macOfCursor("cursor", of, matchGallery, head)...)),
 		"of another gallery": matchCursor(of, other, last), "of another cluster": matchCursor(id.Cluster{}, matchGallery, last),
 	}
 	for bit := range 8 * len(raw) {
