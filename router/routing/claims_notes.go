@@ -1,0 +1,87 @@
+package routing
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// nameOf returns the name of an external id in a gallery; the empty id has none.
+func nameOf(g enrolment, key *seal.Key, externalID string) named {
+	if externalID == "" {
+		return named{gallery: g}
+	}
+	return named{g, shard.NameExternal(key, g.ID, g.Generation, externalID)}
+}
+
+// byExternal returns the gallery of an access, its key, and the name of an external id in it.
+func (r *claims) byExternal(access router.Access, externalID string) (enrolment, *seal.Key, named, error) {
+	g, _, err := r.cluster.enrolment(access)
+	if err != nil {
+		return g, nil, named{}, err
+	}
+	key, err := r.cluster.dataKey(g.Gallery)
+	if err != nil {
+		return g, nil, named{}, err
+	}
+	return g, key, nameOf(g, key, externalID), nil
+}
+
+// SubjectWith returns the subject that has an external id. The error is NotFound if none has.
+func (r *claims) SubjectWith(ctx context.Context, access router.Access, externalID string) (id.Subject, error) {
+	g, _, n, err := r.byExternal(access, externalID)
+	if err != nil {
+		return id.Subject{}, err
+	}
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
+		subject, _, err := r.find(ctx, named{g, n.name})
+		return subject, err
+	})
+}
+
+// SubjectToRename returns the subject that has an external id, for a write that gives it another
+// one, or none. For a retry it returns the subject of the first try, whoever has the id now.
+func (r *claims) SubjectToRename(ctx context.Context, access router.Access, externalID string, w router.Write) (id.Subject, error) {
+	g, _, n, err := r.byExternal(access, externalID)
+	if err != nil {
+		return id.Subject{}, err
+	}
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
+		first, err := calls.Scatter(ctx, r.cluster.calls, shardReplaced, g.shards, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
+		if err != nil {
+			return id.Subject{}, err
+		}
+		for _, subject := range first {
+			if !subject.IsZero() {
+				return subject, nil
+			}
+		}
+		subject, _, err := r.find(ctx, named{g, n.name})
+		return subject, err
+	})
+}
+
+// replacedQuery asks a shard for the subject whose face an operation replaced.
+type replacedQuery struct {
+	Gallery    id.Gallery   `cbor:"1,keyasint"`
+	Generation uint32       `cbor:"2,keyasint"`
+	Epoch      uint32       `cbor:"3,keyasint"` // as in searchQuery
+	Operation  id.Operation `cbor:"4,keyasint"`
+}
+
+// shardReplaced returns the zero subject for an operation that the shard does not remember.
+var shardReplaced = calls.NewMethod("shard.replaced", func(ctx context.Context, r *cluster, group id.Shard, q replacedQuery) (id.Subject, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err == nil {
+		err = m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
+	}
+	if err != nil {
+		return id.Subject{}, outdated(err)
+	}
+	subject, _ := m.Replaced(q.Gallery, q.Operation)
+	return subject, nil
+})

@@ -1,0 +1,81 @@
+package routing
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/internal/trace"
+	"facet/raftfsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard"
+)
+
+// localGroup returns this node's replica of group, whether or not it leads.
+func localGroup(r *cluster, group id.Shard) (*raftfsm.Group, error) {
+	if g, ok := r.groups.Group(group); ok {
+		return g, nil
+	}
+	return nil, &raftfsm.NotLeaderError{}
+}
+
+// ledShard returns this node's replica of a shard and its state machine. ok is false unless this node leads the shard.
+func ledShard(groups router.Groups, s id.Shard) (g *raftfsm.Group, m *shardfsm.Machine, ok bool) {
+	g, ok = groups.Group(s)
+	m, here := groups.Shard(s)
+	return g, m, ok && here && g.IsLeader()
+}
+
+// localReplica returns this node's replica of a shard, whether or not it leads.
+func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
+	g, ok := r.groups.Group(group)
+	m, here := r.groups.Shard(group)
+	if !ok || !here {
+		return nil, nil, &raftfsm.NotLeaderError{}
+	}
+	return g, m.Shard(), nil
+}
+
+// leaderMachine returns the state machine of a shard when it has every write that was
+// acknowledged before the call. Only the leader can confirm that.
+func (r *cluster) leaderMachine(ctx context.Context, group id.Shard) (*shardfsm.Machine, error) {
+	g, ok := r.groups.Group(group)
+	m, here := r.groups.Shard(group)
+	if !ok || !here {
+		return nil, &raftfsm.NotLeaderError{}
+	}
+	_, running := trace.Start(ctx, trace.Stage{Name: trace.Proof, Group: group})
+	index, err := g.ReadIndex(ctx)
+	if err == nil {
+		err = g.WaitApplied(ctx, index)
+	}
+	running.End(err)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// leaderState returns the state of leaderMachine.
+func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return m.Shard(), nil
+}
+
+// metaIndex returns a log index of meta. A replica that has applied it has every
+// write that was acknowledged before the call.
+var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (uint64, error) {
+	g, err := localGroup(r, group)
+	if err != nil {
+		return 0, err
+	}
+	return g.ReadIndex(ctx)
+})
+
+// A method is one request between nodes. The Router of the node that leads the
+// group, or that has a replica of it, carries it out.
+type method[Q, A any] = calls.Method[*cluster, Q, A]

@@ -1,0 +1,34 @@
+package routing
+
+import (
+	"crypto/rand"
+
+	"facet/internal/id"
+)
+
+const (
+	apiKeyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+func randomID() id.UUID {
+	var b [16]byte
+	mustRandom(b[:])
+	return id.Random(b)
+}
+
+// randomText returns n characters of apiKeyAlphabet, each equally likely.
+func randomText(n int) string {
+	const fair = 256 - 256%len(apiKeyAlphabet)
+	text := make([]byte, 0, n)
+	var b [1]byte
+	for len(text) < n {
+		if mustRandom(b[:]); int(b[0]) < fair {
+			text = append(text, apiKeyAlphabet[int(b[0])%len(apiKeyAlphabet)])
+		}
+	}
+	return string(text)
+}
+
+// mustRandom fills b with secure random bytes. crypto/rand never fails: it ends the
+// process instead.
+func mustRandom(b []byte) { _, _ = rand.Read(b) }

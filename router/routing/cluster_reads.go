@@ -1,0 +1,82 @@
+package routing
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/router/calls"
+	"facet/shard"
+)
+
+// readBeside returns what read returns of a shard's state, as after readAny. If the replica has applied
+// all that it has, it is read while the leader proves that it leads.
+func readBeside[A any](ctx context.Context, r *cluster, group id.Shard, read func(context.Context, *shard.Shard) (A, error)) (a A, err error) {
+	g, s, err := r.localReplica(group)
+	if err != nil {
+		return a, err
+	}
+	confirm := func() (*shard.Shard, error) { return r.readAny(ctx, group) }
+	if raftfsm.AppliedAll(g) {
+		return beside(ctx, s, g.Applied, confirm, read)
+	}
+	if s, err = confirm(); err != nil {
+		return a, err
+	}
+	return read(ctx, s)
+}
+
+// beside returns what read returns of a confirmed state. It reads s while confirm runs. That counts only if
+// the index applied stayed the same: then s was the state that is confirmed. Otherwise that one is read.
+func beside[S, A any](
+	ctx context.Context, s S, applied func() uint64, confirm func() (S, error), read func(context.Context, S) (A, error),
+) (a A, err error) {
+	index := applied()
+	early, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var readErr error
+	done := make(chan struct{})
+	go func() { // ended below
+		defer close(done)
+		a, readErr = read(early, s)
+	}()
+	confirmed, err := confirm()
+	older := applied() != index
+	if err != nil || older {
+		cancel()
+	}
+	<-done
+	switch {
+	case err != nil:
+		return a, err
+	case older:
+		return read(ctx, confirmed)
+	default:
+		return a, readErr
+	}
+}
+
+// shardRead returns the method that reads a shard on its leader.
+func shardRead[Q, A any](name string, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (A, error) {
+		s, err := r.leaderState(ctx, group)
+		return readOf(ctx, r, s, err, q, read)
+	})
+}
+
+// shardReadAny returns the method that reads a shard on any replica.
+func shardReadAny[Q, A any](name string, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (A, error) {
+		s, err := r.readAny(ctx, group)
+		return readOf(ctx, r, s, err, q, read)
+	})
+}
+
+func readOf[Q, A any](ctx context.Context, r *cluster, s *shard.Shard, err error, q Q, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) (A, error) {
+	if err != nil {
+		var none A
+		return none, err
+	}
+	a, err := read(ctx, r, s, q)
+	return a, outdated(err)
+}

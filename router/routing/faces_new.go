@@ -1,0 +1,16 @@
+package routing
+
+import (
+	"context"
+
+	"facet/engine/score"
+	"facet/router"
+)
+
+// newFaces returns the requests of a node. A nil turn makes nobody wait.
+func newFaces(c *cluster, e router.Extractor, table *score.Table, turn func(context.Context) (end func(), err error)) *faceRequests {
+	if turn == nil {
+		turn = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	return &faceRequests{c, e, turn, table}
+}

@@ -1,0 +1,40 @@
+package routing
+
+import (
+	"context"
+	"slices"
+
+	"facet/router"
+	"facet/shard"
+)
+
+// SubjectsWith returns the list of the active events of the subject that has an external id. It
+// is empty if none has.
+func (r *listRequests) SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error) {
+	g, key, n, err := r.claims.byExternal(access, externalID)
+	if err != nil {
+		return router.Listing{}, err
+	}
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Listing, error) {
+		subject, a, err := r.claims.find(ctx, named{g, n.name})
+		if router.KindOf(err) == router.NotFound {
+			return router.Listing{}, nil
+		}
+		if err != nil {
+			return router.Listing{}, err
+		}
+		note, err := g.openNote(key, subject, a.Events[0])
+		if err != nil {
+			return router.Listing{}, err
+		}
+		out := router.Listing{Total: len(a.Entries)}
+		for _, e := range a.Entries {
+			entry := entryOf(e, note)
+			if i := slices.IndexFunc(a.Events, func(of shard.Active) bool { return of.Event == e.Event }); i >= 0 {
+				entry.Expires = expiresAt(g.kept(), a.Events[i].Time, a.Events[i].Expires)
+			}
+			out.Entries = append(out.Entries, entry)
+		}
+		return out, nil
+	})
+}

@@ -1,0 +1,7 @@
+package routing
+
+// listRequests serves the list of subjects.
+type listRequests struct {
+	cluster *cluster
+	claims  *claims
+}

@@ -1,0 +1,36 @@
+package routing
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/router/calls"
+	"facet/shard/merging"
+)
+
+// mergeState says how far a merge is. Ended is also true if the merge has been forgotten.
+type mergeState struct {
+	Ended   bool            `cbor:"1,keyasint"`
+	Refused merging.Refusal `cbor:"2,keyasint,omitempty"`
+	// Gallery and Into are set if the subject was merged into Into lately (mergeKept).
+	Gallery id.Gallery `cbor:"3,keyasint,omitzero"`
+	Into    id.Subject `cbor:"4,keyasint,omitzero"`
+}
+
+// mergeStateOf returns how far the merge of a source is, by the leader of its shard.
+func mergeStateOf(ctx context.Context, r *cluster, source id.Subject) (mergeState, error) {
+	return calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
+}
+
+var shardMergeState = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster, group id.Shard, source id.Subject) (mergeState, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
+		return mergeState{}, err
+	}
+	of, known := m.Merges().Of(source)
+	state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
+	if known && of.Ended != 0 && of.Refused == 0 {
+		state.Gallery, state.Into = of.Gallery, of.Target
+	}
+	return state, nil
+})

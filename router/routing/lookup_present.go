@@ -1,0 +1,82 @@
+package routing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"facet/internal/id"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard"
+)
+
+const (
+	// presentMax is how many subjects a shard is asked for at once.
+	presentMax = 4096
+)
+
+// subjectsOf returns the subjects that are still in a gallery, on request with their notes.
+func subjectsOf(ctx context.Context, r *cluster, g enrolment, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
+	slices.SortFunc(subjects, compareSubjects)
+	there := map[id.Subject]shard.Active{}
+	for at, of := range byShard(slices.Compact(subjects), id.Subject.Shard) {
+		for some := range slices.Chunk(of, presentMax) {
+			a, err := calls.CallAny(ctx, r.calls, shardPresent, at, presentQuery{Gallery: g.ID, Generation: g.Generation, Subjects: some, Notes: notes})
+			if err != nil {
+				return nil, err
+			}
+			if len(a.Present) != len(some) || len(a.Noted) > 0 && len(a.Noted) != len(some) {
+				return nil, errHolders
+			}
+			for i, subject := range some {
+				if a.Present[i] {
+					there[subject] = shard.Active{}
+				}
+				if len(a.Noted) > 0 && a.Present[i] {
+					there[subject] = a.Noted[i]
+				}
+			}
+		}
+	}
+	return there, nil
+}
+
+// presentQuery asks a shard which subjects it has.
+type presentQuery struct {
+	Gallery    id.Gallery   `cbor:"1,keyasint"`
+	Generation uint32       `cbor:"2,keyasint"`
+	Subjects   []id.Subject `cbor:"3,keyasint"`
+	Notes      bool         `cbor:"4,keyasint,omitempty"`
+}
+
+// presentAnswer has an entry for each subject. Noted may be empty.
+type presentAnswer struct {
+	Present []bool         `cbor:"1,keyasint"`
+	Noted   []shard.Active `cbor:"2,keyasint,omitempty"`
+}
+
+var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *cluster, s *shard.Shard, q presentQuery) (a presentAnswer, err error) {
+	if len(q.Subjects) > presentMax {
+		return a, router.Errorf(router.InvalidRequest, "", "at most %d subjects at once", presentMax)
+	}
+	if a.Present, err = shard.DuplicatesOf(s).Present(q.Gallery, q.Generation, q.Subjects); err == nil && q.Notes {
+		a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, q.Subjects)
+	}
+	return a, err
+})
+
+func compareSubjects(a, b id.Subject) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
+
+// errHolders is returned when a home answers for another number of names than it was asked for.
+var errHolders = errors.New("router: a shard answered with another number of claims")
+
+// byShard groups a list by shard.
+func byShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
+	out := map[id.Shard][]T{}
+	for _, one := range list {
+		out[of(one)] = append(out[of(one)], one)
+	}
+	return out
+}

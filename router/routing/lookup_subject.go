@@ -1,0 +1,63 @@
+package routing
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/router/calls"
+	"facet/shard"
+)
+
+// subjectQuery asks for a subject, and whether its shard remembers an operation.
+type subjectQuery struct {
+	Gallery    id.Gallery   `cbor:"1,keyasint"`
+	Generation uint32       `cbor:"2,keyasint"`
+	Subject    id.Subject   `cbor:"3,keyasint"`
+	Operation  id.Operation `cbor:"4,keyasint"`
+	// Heir asks for the face of the subject's second event.
+	Heir bool `cbor:"5,keyasint,omitempty"`
+}
+
+type subjectAnswer struct {
+	// Known reports whether the shard remembers the operation.
+	Known bool `cbor:"1,keyasint,omitempty"`
+	// Bars is the shard's count of bars (claim.Book.Bars).
+	Bars   uint64         `cbor:"2,keyasint,omitempty"`
+	Events []shard.Active `cbor:"3,keyasint,omitempty"`
+	// Entries are the lines of the active events in the list.
+	Entries []shard.Entry `cbor:"4,keyasint,omitempty"`
+	// Heir is the sealed face of the second event.
+	Heir []byte `cbor:"5,keyasint,omitempty"`
+}
+
+// name returns the name of the subject's external id, or the zero name.
+func (a subjectAnswer) name() shard.ExternalName {
+	if len(a.Events) == 0 {
+		return shard.ExternalName{}
+	}
+	return shard.ExternalOf(a.Events[0].Note)
+}
+
+func subjectState(ctx context.Context, r *cluster, g enrolment, q subjectQuery) (subjectAnswer, error) {
+	q.Gallery, q.Generation = g.ID, g.Generation
+	return calls.CallLeader(ctx, r.calls, shardSubject, q.Subject.Shard(), q)
+}
+
+var shardSubject = calls.NewMethod("shard.subject", func(ctx context.Context, r *cluster, group id.Shard, q subjectQuery) (subjectAnswer, error) {
+	m, err := r.leaderMachine(ctx, group)
+	if err != nil {
+		return subjectAnswer{}, err
+	}
+	s := m.Shard()
+	// Read the bars before the events: a bar that comes in between counts as later.
+	a := subjectAnswer{Bars: m.Claims().Bars(), Known: m.Remembers(q.Operation)}
+	if a.Events, err = s.Events(q.Gallery, q.Generation, q.Subject); err != nil {
+		return a, outdated(err)
+	}
+	a.Entries = s.Listing().Of(q.Gallery, q.Subject)
+	if q.Heir && len(a.Events) > 1 {
+		heir := a.Events[1]
+		a.Heir, _ = s.Sealed(q.Gallery, q.Subject, heir.Event, heir.Revision)
+	}
+	return a, nil
+})

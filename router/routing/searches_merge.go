@@ -1,0 +1,61 @@
+package routing
+
+import (
+	"slices"
+
+	"facet/internal/id"
+	"facet/router"
+	"facet/shard"
+	"facet/shard/scan"
+)
+
+// bestHits joins the lists of the shards and keeps the best limit events. Each list already is the best
+// limit of its shard. With CountSubjects a list has one event for each subject, so limiting events limits
+// subjects.
+func bestHits(lists [][]notedHit, limit int) []notedHit {
+	hits := slices.Concat(lists...)
+	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })
+	return hits[:min(limit, len(hits))]
+}
+
+// notesOf returns the sealed notes of the subjects of hits.
+func notesOf(hits []notedHit) map[id.Subject]shard.Active {
+	notes := map[id.Subject]shard.Active{}
+	for _, h := range hits {
+		if len(h.Noted.Note) > 0 {
+			notes[h.Subject] = h.Noted
+		}
+	}
+	return notes
+}
+
+// divide returns the candidates of sorted hits, and those of which no hit reaches the threshold. The hits of
+// a candidate below the threshold are left out.
+func divide(hits []notedHit, threshold int) (candidates, doubtful []router.Candidate) {
+	below := slices.IndexFunc(hits, func(h notedHit) bool { return h.Rank() < threshold })
+	if below < 0 {
+		return candidatesOf(hits), nil
+	}
+	candidates = candidatesOf(hits[:below])
+	doubtful = candidatesOf(slices.DeleteFunc(hits[below:], func(h notedHit) bool {
+		return slices.ContainsFunc(candidates, func(c router.Candidate) bool { return c.Subject == h.Subject })
+	}))
+	return candidates, doubtful
+}
+
+// candidatesOf groups sorted hits by subject.
+func candidatesOf(hits []notedHit) []router.Candidate {
+	candidates := []router.Candidate{}
+	for _, h := range hits {
+		event := router.CandidateEvent{Event: h.Event, Score: h.Score}
+		at := slices.IndexFunc(candidates, func(c router.Candidate) bool { return c.Subject == h.Subject })
+		if at >= 0 {
+			candidates[at].Events = append(candidates[at].Events, event)
+			continue
+		}
+		candidates = append(candidates, router.Candidate{
+			Subject: h.Subject, Score: h.Rank(), SubjectScore: h.SubjectScore, Events: []router.CandidateEvent{event},
+		})
+	}
+	return candidates
+}

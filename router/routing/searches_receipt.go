@@ -1,0 +1,91 @@
+package routing
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard/scan"
+)
+
+// withReceipt returns the hits of a shard and, behind them, its statement about c, unless c is nil.
+func withReceipt(hits []notedHit, group id.Shard, c *scan.Coverage) []notedHit {
+	if c == nil {
+		return hits
+	}
+	return append(hits, notedHit{Receipt: receiptOfShard(group, c)})
+}
+
+// receiptOfShard returns the statement of a shard about c, or nil if c is nil.
+func receiptOfShard(group id.Shard, c *scan.Coverage) *router.ShardReceipt {
+	if c == nil {
+		return nil
+	}
+	return &router.ShardReceipt{Shard: group, Index: c.Index, Active: c.Active, Searched: c.Searched, LeftOut: c.LeftOut}
+}
+
+// errNoReceipt is returned for a search that asks for a receipt while a node does not know of them.
+var errNoReceipt = &router.Error{
+	Kind: router.Unavailable, RetryAfter: calls.RetryLater,
+	Message: "a shard gave no receipt; receipts work as soon as all nodes run this version: finish the upgrade, then try again",
+}
+
+// showReceipt prepares a receipt for the client: no node answers the next search by an older list. Without a
+// receipt the error is errNoReceipt.
+func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, receipt *router.Receipt) error {
+	if receipt == nil {
+		return errNoReceipt
+	}
+	if g, ok := r.cluster.gallery(gallery); ok && g.Settled != 0 {
+		return settleList(ctx, r.cluster, gallery)
+	}
+	return nil
+}
+
+// receiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list
+// has none.
+func receiptOf(r *cluster, g metafsm.Gallery, lists [][]notedHit) *router.Receipt {
+	receipt := emptyReceipt(r, g)
+	if !take(receipt, lists) {
+		return nil
+	}
+	return receipt
+}
+
+// receiptOfMatches joins the statements of the shards of a page. It returns nil if a shard gave none.
+func receiptOfMatches(r *cluster, g metafsm.Gallery, lists []matchesAnswer) *router.Receipt {
+	receipt := emptyReceipt(r, g)
+	for _, l := range lists {
+		if l.Receipt == nil {
+			return nil
+		}
+		receipt.Shards = append(receipt.Shards, *l.Receipt)
+	}
+	return receipt
+}
+
+// emptyReceipt returns a receipt of a gallery without statements.
+func emptyReceipt(r *cluster, g metafsm.Gallery) *router.Receipt {
+	return &router.Receipt{Epoch: g.Epoch, List: shardsOf(r.groups.Meta(), g)}
+}
+
+// take moves the statements of the shards from their lists to the receipt. It reports whether each list
+// has one.
+func take(r *router.Receipt, lists [][]notedHit) (complete bool) {
+	complete = true
+	for i, list := range lists {
+		hits := list[:0]
+		for _, h := range list {
+			if h.Receipt != nil {
+				r.Shards = append(r.Shards, *h.Receipt)
+				continue
+			}
+			hits = append(hits, h)
+		}
+		complete = complete && len(hits) < len(list)
+		lists[i] = hits
+	}
+	return complete
+}

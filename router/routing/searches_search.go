@@ -1,0 +1,183 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"facet/engine/portrait"
+	"facet/internal/id"
+	"facet/internal/trace"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/kernel"
+	"facet/shard/scan"
+)
+
+// Search returns the complete candidate list of the gallery for the probe. It
+// covers every write that was acknowledged before the call; otherwise Search
+// returns an error. An empty list is no error.
+func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
+	g, app, err := r.cluster.enrolment(q.Access)
+	if err != nil {
+		return router.SearchResult{}, err
+	}
+	tags, err := tagIdentities(ctx, r.cluster, g, q.Tags)
+	if err != nil {
+		return router.SearchResult{}, err
+	}
+	begin := time.Now()
+	probe, err := r.faces.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	if err != nil {
+		return router.SearchResult{}, err
+	}
+	extracted := time.Now()
+	least := q.Threshold
+	if q.Count == router.CountEvents && app.ReviewThreshold > 0 {
+		least = min(least, app.ReviewThreshold)
+	}
+	lists, receipt, err := r.scatter(ctx, g, searchQuery{
+		Probe: probe.Template, Model: probe.Model, Threshold: least, Limit: q.Limit, Tags: tags,
+		BySubject: q.Count == router.CountSubjects, Notes: q.Count == router.CountEvents || q.Audited, Means: g.SubjectTemplates, Receipt: q.Receipt || q.Audited,
+	})
+	if err == nil && q.Receipt {
+		err = r.showReceipt(ctx, g.ID, receipt)
+	}
+	if err != nil {
+		return router.SearchResult{}, err
+	}
+	searched := time.Now()
+	result := router.SearchResult{
+		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all,
+		Searched: router.Searched{Generation: g.Generation, Model: probe.Model, Receipt: receipt},
+	}
+	hits := bestHits(lists, q.Limit)
+	notes := notesOf(hits)
+	result.Candidates, result.Doubtful = divide(hits, q.Threshold)
+	if err = r.openCandidates(g, result.Candidates, notes); err == nil {
+		err = r.openCandidates(g, result.Doubtful, notes)
+	}
+	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
+	return result, err
+}
+
+// scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
+// limit, unless that has left out a hit. receipt is nil unless q asks for one and all shards give one.
+func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery) (lists [][]notedHit, receipt *router.Receipt, err error) {
+	for shares := true; ; shares = false {
+		asked := g
+		lists, err = settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+			asked = g
+			q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
+			if q.Share = (id.UUID{}); shares && len(g.shards) > 1 {
+				q.Share = randomID()
+			}
+			return calls.ScatterAny(ctx, r.cluster.calls, shardSearch, g.shards, q)
+		})
+		if err == nil && q.Receipt {
+			receipt = receiptOf(r.cluster, asked.Gallery, lists)
+		}
+		if err != nil || withoutFloors(lists, q.Limit) || !shares {
+			return lists, receipt, err
+		}
+	}
+}
+
+// openCandidates decrypts the notes of candidates.
+func (r *searchRequests) openCandidates(g enrolment, list []router.Candidate, notes map[id.Subject]shard.Active) error {
+	for i := range list {
+		if err := r.openCandidate(g, &list[i], notes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openCandidate decrypts the note of a candidate, if it has one.
+func (r *searchRequests) openCandidate(g enrolment, c *router.Candidate, notes map[id.Subject]shard.Active) error {
+	noted := notes[c.Subject]
+	if len(noted.Note) == 0 {
+		return nil
+	}
+	key, err := r.cluster.dataKey(g.Gallery)
+	if err == nil {
+		c.Note, err = g.openNote(key, c.Subject, noted)
+	}
+	return err
+}
+
+var shardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *searchRequests, group id.Shard, q searchQuery) ([]notedHit, error) {
+	floor, leave := r.shares.join(q.Share, q.Limit)
+	defer leave()
+	return readBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]notedHit, error) {
+		noted, err := searchShard(ctx, r, group, s, q, floor)
+		return withFloor(noted, floor), err
+	})
+})
+
+// searchShard searches one shard.
+func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
+	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+		return nil, outdated(err)
+	}
+	key, err := keyOf(ctx, r.cluster, q.Gallery)
+	if err != nil {
+		return nil, err
+	}
+	search := s.Search
+	if q.Pending {
+		search = s.Pending().Search
+	}
+	var coverage *scan.Coverage
+	if q.Receipt {
+		coverage = new(scan.Coverage)
+	}
+	begin := time.Now()
+	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.Scan, Group: group})
+	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
+		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject, Means: q.Means,
+		Floor: floor, Coverage: coverage,
+	})
+	running.End(err)
+	err = tooBusy(err)
+	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
+		return nil, other
+	}
+	if err == nil {
+		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
+	}
+	if err != nil {
+		return nil, outdated(err)
+	}
+	noted, err := q.notes(s, hits)
+	return withReceipt(noted, group, coverage), err
+}
+
+// tooBusy turns the error of a queue that is full into one for the client.
+func tooBusy(err error) error {
+	if errors.Is(err, kernel.ErrBusy) {
+		return &router.Error{Kind: router.Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}
+	}
+	return err
+}
+
+// notes adds the notes of subjects to hits, if q asks for them.
+func (q searchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]notedHit, error) {
+	out, subjects := make([]notedHit, len(hits)), make([]id.Subject, len(hits))
+	seen := map[id.Subject]bool{}
+	for i, h := range hits {
+		out[i].Hit = h
+		if !seen[h.Subject] {
+			seen[h.Subject], subjects[i] = true, h.Subject
+		}
+	}
+	if !q.Notes {
+		return out, nil
+	}
+	noted, err := s.Notes().Of(q.Gallery, q.Generation, subjects)
+	for i := range noted {
+		out[i].Noted = noted[i]
+	}
+	return out, outdated(err)
+}

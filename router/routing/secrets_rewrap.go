@@ -1,0 +1,102 @@
+package routing
+
+import (
+	"errors"
+	"fmt"
+
+	"facet/raftfsm/metafsm"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard/seal"
+)
+
+// Purposes for which the cluster's master secret wraps and authenticates. Stored
+// bytes depend on them.
+const (
+	purposeAPIKey = "api-key"
+	purposeSecret = "access-key-secret"
+	purposeData   = "gallery-data-key"
+)
+
+// Rewrap replaces the master key under the records of meta. It unwraps secrets with
+// From and wraps them with To. The two may be equal.
+type Rewrap struct{ From, To *seal.Master }
+
+// Record rewraps the secrets of a record in place. The error wraps seal.ErrOpen.
+func (w Rewrap) Record(c metafsm.Copied) error {
+	var err error
+	switch {
+	case c.Gallery != nil:
+		c.Gallery.WrappedKey, _, err = w.secret(c.Gallery.WrappedKey, purposeData+c.Gallery.ID.String())
+	case c.AccessKey != nil && len(c.AccessKey.SealedSecret) > 0: // a revoked key has none
+		c.AccessKey.SealedSecret, _, err = w.secret(c.AccessKey.SealedSecret, purposeSecret+c.AccessKey.ID)
+	case c.Application != nil:
+		var key []byte
+		c.Application.SealedKey, key, err = w.secret(c.Application.SealedKey, purposeAPIKey+c.Application.ID.String())
+		c.Application.KeyMAC = w.To.MAC(purposeAPIKey, key)
+	}
+	if err != nil {
+		return fmt.Errorf("rewrap a secret: %w", err)
+	}
+	return nil
+}
+
+func (w Rewrap) secret(wrapped []byte, purpose string) (again, plain []byte, err error) {
+	plain, err = w.From.Unwrap(wrapped, []byte(purpose))
+	if err != nil {
+		return nil, nil, err
+	}
+	return w.To.Wrap(plain, []byte(purpose)), plain, nil
+}
+
+// errNothing is returned for a secret that belongs to no record.
+var errNothing = errors.New("a secret of nothing")
+
+// Secret rewraps a secret that an older key of the ring has wrapped. It sets New
+// and, for an application, KeyMAC. old is false when the first key of the ring has
+// wrapped the secret. The error wraps seal.ErrOpen.
+func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
+	if w.To.Current(s.Old) {
+		return false, nil
+	}
+	var key []byte
+	switch {
+	case !s.Gallery.IsZero():
+		s.New, _, err = w.secret(s.Old, purposeData+s.Gallery.String())
+	case s.AccessKey != "":
+		s.New, _, err = w.secret(s.Old, purposeSecret+s.AccessKey)
+	case !s.Audit.IsZero():
+		s.New, _, err = w.secret(s.Old, purposeAudit+s.Audit.String())
+	case s.Signer:
+		s.New, _, err = w.secret(s.Old, purposeSigner)
+	case !s.Application.IsZero():
+		s.New, key, err = w.secret(s.Old, purposeAPIKey+s.Application.String())
+		s.KeyMAC = w.To.MAC(purposeAPIKey, key)
+	default:
+		err = errNothing
+	}
+	if err != nil {
+		return true, fmt.Errorf("rewrap a secret: %w", err)
+	}
+	return true, nil
+}
+
+// errRetired is returned when the cluster's key was replaced after a secret was
+// wrapped and before it arrived at meta.
+var errRetired = &router.Error{Kind: router.Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
+
+// withRotationRetry calls do, which wraps a secret. It calls do again when the key
+// was replaced meanwhile: by then this node wraps with the new key
+// (metafsm.OtherKey).
+func withRotationRetry[T any](do func() (T, error)) (T, error) {
+	made, err := do()
+	if errors.Is(err, errRetired) {
+		return do()
+	}
+	return made, err
+}
+
+const (
+	purposeSigner = "receipt-signer"
+	purposeAudit  = "audit-key"
+)

@@ -1,0 +1,257 @@
+package routing
+
+import (
+	"context"
+	"time"
+
+	"facet/engine/portrait"
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// replaceRounds is the most times that an update seals its face again because
+// another write changed the subject meanwhile.
+const replaceRounds = 16
+
+// RegisterEvent adds a face to a subject. The error is NotFound for an unknown
+// subject. A retry with the same Write gets the first answer.
+func (r *subjectRequests) RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
+	g, app, err := r.cluster.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	expires, err := storedExpiry(r.cluster.clock, e.Expires)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, registrationOf(e))
+	if err != nil {
+		return router.Registered{}, err
+	}
+	return r.put(ctx, placement{
+		gallery: g, application: app, home: e.Subject.Shard(), subject: e.Subject, further: true,
+		write: e.Write, face: face, tags: tags, expires: expires,
+	})
+}
+
+// UpdateSubject replaces the face of a subject's oldest active event. The ids of
+// subject and event stay. The error is NotFound for an unknown subject. A retry
+// with the same Write gets the first answer.
+func (r *subjectRequests) UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error) {
+	return r.replace(ctx, e, true)
+}
+
+// UpdateEvent replaces the face of one event, in the way of UpdateSubject.
+func (r *subjectRequests) UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
+	return r.replace(ctx, e, false)
+}
+
+func (r *subjectRequests) replace(ctx context.Context, e router.Enrolment, oldest bool) (router.Registered, error) {
+	g, app, err := r.cluster.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	expires, err := storedExpiry(r.cluster.clock, e.Expires)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	face, tags, err := r.extractEnrolment(ctx, g, e.Subject.Shard(), app, registrationOf(e))
+	if err != nil {
+		return router.Registered{}, err
+	}
+	key, err := r.cluster.dataKey(g.Gallery)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	u := update{Enrolment: e, gallery: g, key: key, face: face, tags: tags, expires: expires, oldest: oldest}
+	for range replaceRounds {
+		a, err := r.replaceOnce(ctx, &u)
+		if err != nil {
+			return router.Registered{}, err
+		}
+		if a.Status != shardfsm.Moved && a.Status != shardfsm.Barred {
+			if err := enrolRefusal(ctx, r.cluster, a, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
+				return router.Registered{}, err
+			}
+			return r.registeredAnswer(g, key, a, face)
+		}
+	}
+	return router.Registered{}, writeError(shardfsm.Moved)
+}
+
+// registrationOf returns the write as that of a new subject.
+func registrationOf(e router.Enrolment) router.Registration {
+	return router.Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags, Expires: e.Expires}
+}
+
+// update is a face that replaces another one.
+type update struct {
+	router.Enrolment
+	gallery enrolment
+	key     *seal.Key
+	face    portrait.Taken
+	tags    []uint32
+	expires int64 // in milliseconds since 1970, or 0
+	oldest  bool
+}
+
+// replaceOnce tries an update once. The seals of face and note are bound to the event and its
+// revision, so these are read first. An unknown target is proposed too: this may be a retry, which
+// gets its first answer.
+func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.RegisterAnswer, error) {
+	g := u.gallery
+	target, err := r.target(ctx, g, u.Enrolment, u.oldest)
+	if err != nil {
+		return shardfsm.RegisterAnswer{}, err
+	}
+	old, err := g.openNote(u.key, u.Subject, target)
+	if err != nil {
+		return shardfsm.RegisterAnswer{}, err
+	}
+	var had router.Note
+	if old != nil {
+		had = *old
+	}
+	note, ref := u.Note.Of(had), g.faceRef(u.Subject, target.Event)
+	if u.oldest || old != nil { // the event carries the note
+		note = salted(r.cluster.groups.Meta(), g, note)
+	}
+	ref.Revision = target.Revision + 1
+	c := shardfsm.ReplaceEvent{
+		EventWrite: shardfsm.EventWrite{
+			Gallery: g.ID, Generation: g.Generation, Op: u.Write.Operation, Request: u.Write.Request, Keyed: u.Write.Keyed,
+			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+		},
+		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face.Face), Revision: ref.Revision, Oldest: u.oldest,
+		Note: shard.SealNote(u.key, ref, note), Noted: old != nil, Expires: u.expires, NoExpiry: u.NoExpiry,
+	}
+	var fresh named // the external id that the subject gets
+	switch {
+	case target.Event.IsZero(): // there is no such subject
+		c.Note = nil
+	case note.ExternalID != had.ExternalID:
+		fresh = nameOf(g, u.key, note.ExternalID)
+	}
+	if !fresh.name.IsZero() {
+		if c.Claimed, err = r.claims.claimFor(ctx, fresh, c.EventWrite); err != nil {
+			return shardfsm.RegisterAnswer{}, err
+		}
+	}
+	a, err := calls.CallLeader(ctx, r.cluster.calls, shardReplace, u.Subject.Shard(), c)
+	switch {
+	case err != nil || writeError(a.Status) != nil:
+		r.claims.tidy(ctx, fresh, u.Subject)
+	case note.ExternalID != had.ExternalID:
+		r.claims.tidy(ctx, nameOf(g, u.key, had.ExternalID), u.Subject)
+	}
+	return a, err
+}
+
+// target returns the event to replace, with the note that it carries. For an unknown event it
+// returns revision 0, as for the first replacement of any event.
+func (r *subjectRequests) target(ctx context.Context, g enrolment, e router.Enrolment, oldest bool) (shard.Active, error) {
+	events, err := eventsOf(ctx, r.cluster, g, e.Subject)
+	if err != nil {
+		return shard.Active{}, err
+	}
+	for _, a := range events {
+		if oldest || a.Event == e.Event {
+			return a, nil
+		}
+	}
+	return shard.Active{Event: e.Event}, nil
+}
+
+// Events returns a subject's active events. The error is NotFound for an unknown subject.
+func (r *subjectRequests) Events(ctx context.Context, access router.Access, subject id.Subject) (out router.ActiveEvents, err error) {
+	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	if err != nil {
+		return out, err
+	}
+	events, err := eventsOf(ctx, r.cluster, g, subject)
+	if err != nil {
+		return out, err
+	}
+	if len(events) == 0 {
+		return out, subjectNotFound()
+	}
+	for _, a := range events {
+		out.List = append(out.List, router.ActiveEvent{ID: a.Event, Expires: expiresAt(g.kept(), a.Time, a.Expires)})
+	}
+	if len(events[0].Note) == 0 { // the first event carries it
+		return out, nil
+	}
+	key, err := r.cluster.dataKey(g.Gallery)
+	if err == nil {
+		out.Note, err = g.openNote(key, subject, events[0])
+	}
+	return out, err
+}
+
+// UnregisterEvent removes one event. Removing the last one removes the subject. The
+// error is NotFound for an unknown subject, and for an event of another subject. op is as in Unregister.
+func (r *subjectRequests) UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error {
+	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	if err != nil {
+		return err
+	}
+	a, err := afterMerges(ctx, func() (removedAnswer, error) {
+		return r.removeEvent(ctx, g, shardfsm.RemoveEvent{
+			EventWrite: shardfsm.EventWrite{
+				Gallery: g.ID, Generation: g.Generation, Op: op,
+				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+			},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return removalRefusal(ctx, r.cluster, a.Status, g, subject, router.Write{Operation: op})
+}
+
+// removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note
+// to the subject's next event, or the claim to its external id up.
+func (r *subjectRequests) removeEvent(ctx context.Context, g enrolment, c shardfsm.RemoveEvent) (removedAnswer, error) {
+	for range replaceRounds {
+		a, err := calls.CallLeader(ctx, r.cluster.calls, shardRemove, c.Subject.Shard(), c)
+		if err != nil || a.Status != shardfsm.Moved {
+			if err == nil && a.Status == shardfsm.Done {
+				r.claims.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
+			}
+			return a, err
+		}
+		state, err := subjectState(ctx, r.cluster, g, subjectQuery{Subject: c.Subject, Heir: true})
+		if err != nil {
+			return a, err
+		}
+		if c.Heir, err = r.heir(g, c.Subject, state); err != nil {
+			return a, err
+		}
+	}
+	return removedAnswer{}, writeError(shardfsm.Moved)
+}
+
+// heir returns the second event of a subject with the note of the first.
+func (r *subjectRequests) heir(g enrolment, subject id.Subject, state subjectAnswer) (shardfsm.Heir, error) {
+	if len(state.Events) < 2 || len(state.Heir) == 0 {
+		return shardfsm.Heir{}, nil // others removed one meanwhile
+	}
+	key, err := r.cluster.dataKey(g.Gallery)
+	if err != nil {
+		return shardfsm.Heir{}, err
+	}
+	note, err := g.openNote(key, subject, state.Events[0])
+	if err != nil || note == nil {
+		return shardfsm.Heir{}, err
+	}
+	next := state.Events[1]
+	ref := g.faceRef(subject, next.Event)
+	ref.Revision = next.Revision
+	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note), Expires: g.ends(next)}, nil
+}
+
+var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) *int64 { return &c.Time })

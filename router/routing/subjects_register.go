@@ -1,0 +1,255 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"facet/engine/portrait"
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// extractEnrolment extracts the one face of an image, by the settings of app, and
+// finds the identities of tags. Unknown tags, and a write that the shard has no room
+// to remember, are refused before any work on the image.
+func (r *subjectRequests) extractEnrolment(
+	ctx context.Context, g enrolment, at id.Shard, app metafsm.Application, reg router.Registration,
+) (portrait.Taken, []uint32, error) {
+	tags, err := tagIdentities(ctx, r.cluster, g, reg.Tags)
+	if err != nil {
+		return portrait.Taken{}, nil, err
+	}
+	if err := room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
+		return portrait.Taken{}, nil, err
+	}
+	face, err := r.faces.enrolled(ctx, reg.Image, app)
+	return face, tags, err
+}
+
+// Register enrols the one face of an image as a new subject with one event. A retry
+// with the same Write gets the first answer.
+func (r *subjectRequests) Register(ctx context.Context, reg router.Registration) (router.Registered, error) {
+	g, app, err := r.cluster.enrolment(reg.Access)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	expires, err := storedExpiry(r.cluster.clock, reg.Expires)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	var face portrait.Taken
+	var tags []uint32
+	extracted := false
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Registered, error) {
+		home, err := r.home(ctx, g, reg.Write.Operation)
+		if err == nil && !extracted {
+			face, tags, err = r.extractEnrolment(ctx, g, home, app, reg)
+			extracted = true
+		}
+		if err != nil {
+			return router.Registered{}, err
+		}
+		return r.put(ctx, placement{
+			gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
+			write: reg.Write, face: face, tags: tags, note: reg.Note, expires: expires,
+		})
+	})
+}
+
+// home returns the shard of a new subject.
+func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
+	return g.home(op, func(earlier id.Shard) (bool, error) {
+		return calls.CallLeader(ctx, r.cluster.calls, shardKnows, earlier, knowsQuery{
+			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
+		})
+	})
+}
+
+// knowsQuery asks for an enrolment by the subject and event that it creates on a
+// shard.
+type knowsQuery struct {
+	Made      eventsQuery  `cbor:"1,keyasint"`
+	Event     id.Event     `cbor:"2,keyasint"`
+	Operation id.Operation `cbor:"3,keyasint"`
+	// Epoch is the gallery's epoch on the calling node, which would enrol on
+	// another shard.
+	Epoch uint32 `cbor:"4,keyasint"`
+}
+
+// shardKnows reports whether a shard remembers an enrolment or still has its
+// subject. If not, the shard learns the epoch. It then refuses a first try that is
+// still under way with an earlier epoch.
+var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *cluster, group id.Shard, q knowsQuery) (bool, error) {
+	s, err := widenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+	if err != nil {
+		return false, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return false, &raftfsm.NotLeaderError{}
+	}
+	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
+		return true, nil
+	}
+	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
+	return len(events) > 0, outdated(err)
+})
+
+// put commits a face and the note of its subject. It first claims the note's external
+// id, and gives the claim up if the subject gets no note.
+func (r *subjectRequests) put(ctx context.Context, p placement) (router.Registered, error) {
+	key, err := r.cluster.dataKey(p.gallery.Gallery)
+	if err != nil {
+		return router.Registered{}, err
+	}
+	if p.note.ExternalID == "" {
+		return r.putClaimed(ctx, p, key)
+	}
+	n := nameOf(p.gallery, key, p.note.ExternalID)
+	if p.claimed, err = r.claims.claimFor(ctx, n, r.eventWrite(p)); err != nil {
+		return router.Registered{}, err
+	}
+	out, err := r.putClaimed(ctx, p, key)
+	if err != nil {
+		r.claims.tidy(ctx, n, p.subject)
+	}
+	return out, err
+}
+
+// putClaimed commits a face. If the application guards its enrolments, putClaimed first
+// checks that the gallery does not have the person.
+func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (router.Registered, error) {
+	ref := p.gallery.faceRef(p.subject, p.event())
+	if !p.further {
+		p.note = salted(r.cluster.groups.Meta(), p.gallery, p.note)
+	}
+	sealed, note := shard.SealFace(key, ref, p.face.Face), shard.SealNote(key, ref, p.note)
+	for range guardRounds {
+		a, err := r.commit(ctx, p, sealed, note, p.application.Guard)
+		if err != nil {
+			return router.Registered{}, err
+		}
+		if p.application.Guard && a.Status == shardfsm.Done {
+			var found guarded
+			if a.RegisterAnswer, found, err = r.activateUnlessKnown(ctx, p, a.Claim); router.KindOf(err) == router.Duplicate {
+				return found.refused(p), err
+			}
+			if err != nil {
+				return router.Registered{}, err
+			}
+			if a.Status == shardfsm.UnknownEvent { // a rival withdrew it
+				continue
+			}
+		}
+		if err := enrolRefusal(ctx, r.cluster, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
+			return router.Registered{}, err
+		}
+		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
+			return router.Registered{}, err
+		}
+		return r.registeredAnswer(p.gallery, key, a.RegisterAnswer, p.face)
+	}
+	return router.Registered{}, &router.Error{Kind: router.Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
+}
+
+// stillThere returns the error for a repeated registration without an
+// Idempotency-Key whose subject was removed since: an answer with the id of a subject
+// that is gone would look like a success. A retry with a key gets its first answer,
+// which its client may never have seen.
+func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfsm.RegisterAnswer) error {
+	if a.Status != shardfsm.Replayed || p.write.Keyed || len(a.Sealed) > 0 {
+		return nil
+	}
+	g := p.gallery
+	events, err := eventsOf(ctx, r.cluster, g, a.Subject)
+	if err != nil || len(events) > 0 {
+		return err
+	}
+	return deletedSince(router.ReasonSubjectDeleted, "subject")
+}
+
+func (r *subjectRequests) eventWrite(p placement) shardfsm.EventWrite {
+	g, w := p.gallery, p.write
+	return shardfsm.EventWrite{
+		Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
+		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+	}
+}
+
+// commit proposes a face to its shard. It finds a slot for it when the shard has
+// none.
+func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note []byte, pending bool) (registerAnswer, error) {
+	g := p.gallery
+	return r.withSlot(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
+		c := shardfsm.Register{
+			EventWrite: r.eventWrite(p), Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
+		}
+		if p.further { // on its subject's shard, whatever the epoch
+			return calls.CallLeader(ctx, r.cluster.calls, shardAdd, p.home, shardfsm.AddEvent(c))
+		}
+		c.Epoch = g.Epoch
+		return calls.CallLeader(ctx, r.cluster.calls, shardRegister, p.home, c)
+	})
+}
+
+// registeredAnswer turns the shard's answer to a write that is done into the client's. A
+// retry gets the attributes of the first try while its event lives.
+func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (router.Registered, error) {
+	out := router.Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes, Ignored: face.Ignored}
+	if len(a.Sealed) > 0 {
+		ref := g.faceRef(a.Subject, a.Event)
+		ref.Revision = a.Revision
+		first, err := shard.OpenFace(key, ref, a.Sealed)
+		if err != nil {
+			return router.Registered{}, fmt.Errorf("open a registered face: %w", err)
+		}
+		out.Attributes = first.Attributes
+	}
+	return out, nil
+}
+
+// Unregister removes a subject and its events, and returns where the log has this. An unknown
+// subject is NotFound; the log has that, too. The subject's shard remembers the outcome of op, which must
+// be new.
+func (r *subjectRequests) Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error) {
+	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	if err != nil {
+		return router.Committed{}, err
+	}
+	a, err := afterMerges(ctx, func() (removedAnswer, error) {
+		return calls.CallLeader(ctx, r.cluster.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
+			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: share(r.cluster, g.Tenant),
+		})
+	})
+	if err != nil {
+		return router.Committed{}, err
+	}
+	if a.Status == shardfsm.Done {
+		r.claims.tidy(ctx, named{g, a.External}, subject)
+	}
+	return router.Committed{Group: subject.Shard(), Index: a.Applied}, removalRefusal(ctx, r.cluster, a.Status, g, subject, router.Write{Operation: op})
+}
+
+// removalRefusal returns the error for the status of a removal, as refusal does. The error for a
+// subject that was merged into another one lately names the other one, which has its faces.
+func removalRefusal(ctx context.Context, r *cluster, s shardfsm.Status, g enrolment, subject id.Subject, w router.Write) error {
+	if s != shardfsm.UnknownSubject {
+		return refusal(ctx, r, s, subject.Shard(), g.Tenant, w)
+	}
+	state, err := mergeStateOf(ctx, r, subject)
+	switch {
+	case err != nil:
+		return err
+	case state.Into.IsZero() || state.Gallery != g.ID:
+		return subjectNotFound()
+	default:
+		return router.Errorf(router.NotFound, router.ReasonSubjectMerged, "the subject was merged into another one, which has its faces: %s", state.Into)
+	}
+}

@@ -1,0 +1,9 @@
+package routing
+
+// accessRequests serves requests about tenants, access keys and nodes.
+type accessRequests struct {
+	cluster *cluster
+	// keyChange has room for one: as the leader of meta, this node changes one
+	// access key at a time.
+	keyChange chan struct{}
+}
