@@ -11,14 +11,17 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/secrets"
 	"facet/shard/auditlog"
 	"facet/shard/seal"
 )
 
 // auditRequests serves requests about the audit logs of tenants. A tenant's log has one home shard.
 type auditRequests struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	cached  auditKeys
 }
 
@@ -30,13 +33,13 @@ type auditKeys struct {
 
 // auditHome returns the shard that has the audit log of a tenant. It depends on nothing that changes.
 func (r *auditRequests) auditHome(tenant id.Tenant) id.Shard {
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), record.Shards) + 1)
 }
 
 // Audit returns how a tenant's audit log is kept. Mode is AuditOff before the cluster is founded.
 func (r *auditRequests) Audit(tenant id.Tenant) metafsm.Audit {
-	return metafsm.AuditOf(r.cluster.groups.Meta(), tenant)
+	return metafsm.AuditOf(r.cluster.Groups.Meta(), tenant)
 }
 
 // AuditKey returns the key that seals a tenant's records and names subjects in them. The error is NotFound
@@ -65,7 +68,7 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 			return nil, err
 		}
 	}
-	raw, err := r.cluster.master.Unwrap(wrapped, []byte(purposeAudit+tenant.String()))
+	raw, err := r.cluster.Master.Unwrap(wrapped, []byte(secrets.PurposeAudit+tenant.String()))
 	if err != nil {
 		return nil, fmt.Errorf("unwrap the audit key of tenant %s: %w", tenant, err)
 	}
@@ -75,7 +78,7 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 	}
 	r.cached.mu.Lock()
 	defer r.cached.mu.Unlock()
-	if r.cached.of == nil || len(r.cached.of) >= keysMax {
+	if r.cached.of == nil || len(r.cached.of) >= cluster.KeysMax {
 		r.cached.of = make(map[id.Tenant]*seal.Key)
 	}
 	r.cached.of[tenant] = k
@@ -90,21 +93,21 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 		}
 	}
 	var raw [32]byte
-	mustRandom(raw[:])
-	set := metafsm.SetAuditKey{Tenant: tenant, WrappedKey: r.cluster.master.Wrap(raw[:], []byte(purposeAudit+tenant.String()))}
+	cluster.MustRandom(raw[:])
+	set := metafsm.SetAuditKey{Tenant: tenant, WrappedKey: r.cluster.Master.Wrap(raw[:], []byte(secrets.PurposeAudit+tenant.String()))}
 	clear(raw[:])
-	a, err := proposeMeta(ctx, r.cluster, metafsm.SetAuditKeyOp, set)
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetAuditKeyOp, set)
 	switch {
 	case err != nil:
 		return nil, err
 	case a.Status == metafsm.Done:
 		return set.WrappedKey, nil
 	case a.Status == metafsm.OtherKey:
-		return nil, errRetired
+		return nil, secrets.ErrRetired
 	case a.Status != metafsm.Exists:
-		return nil, tenantError("give a tenant its audit key", a.Status)
+		return nil, admission.TenantError("give a tenant its audit key", a.Status)
 	}
-	if err := r.cluster.sync.Join(ctx); err != nil { // another node was first
+	if err := r.cluster.Sync.Join(ctx); err != nil { // another node was first
 		return nil, err
 	}
 	return r.Audit(tenant).WrappedKey, nil
@@ -112,7 +115,7 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 
 // beginLog begins a log.
 func (r *auditRequests) beginLog(ctx context.Context, c shardfsm.BeginLog) error {
-	begun, err := calls.CallLeader(ctx, r.cluster.calls, auditBegin, r.auditHome(c.Tenant), c)
+	begun, err := calls.CallLeader(ctx, r.cluster.Calls, auditBegin, r.auditHome(c.Tenant), c)
 	if err == nil && begun.Status != shardfsm.Done {
 		err = fmt.Errorf("begin the audit log of tenant %s: the shard answered %v", c.Tenant, begun.Status)
 	}
@@ -129,7 +132,7 @@ func (r *auditRequests) FollowAudit(ctx context.Context, tenant id.Tenant, first
 // effect. After an error the batch may be in the log, and the writer sends it again. The error wraps
 // auditlog.ErrWriter if the log does not know the writer's entries before the batch.
 func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error) {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, auditAppend, r.auditHome(b.Tenant), shardfsm.AppendLog(b))
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, auditAppend, r.auditHome(b.Tenant), shardfsm.AppendLog(b))
 	switch {
 	case err != nil:
 		return 0, err
@@ -148,23 +151,23 @@ func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (firs
 
 // AuditMost returns how many records with contents a tenant's log may have. metafsm.QuotaMax is no bound.
 func (r *auditRequests) AuditMost(tenant id.Tenant) uint64 {
-	most, _ := r.cluster.groups.Meta().Most(tenant, metafsm.QuotaAuditRecords)
+	most, _ := r.cluster.Groups.Meta().Most(tenant, metafsm.QuotaAuditRecords)
 	return most
 }
 
 // AuditHead returns the head of a tenant's log. The error is NotFound if there is none.
 func (r *auditRequests) AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error) {
-	return calls.CallLeader(ctx, r.cluster.calls, auditHead, r.auditHome(tenant), tenant)
+	return calls.CallLeader(ctx, r.cluster.Calls, auditHead, r.auditHome(tenant), tenant)
 }
 
 // AuditEntries returns entries of a tenant's log from number first on, at most AuditReadMax.
 func (r *auditRequests) AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error) {
-	return calls.CallLeader(ctx, r.cluster.calls, auditRead, r.auditHome(tenant), auditRange{Tenant: tenant, First: first, Most: most})
+	return calls.CallLeader(ctx, r.cluster.Calls, auditRead, r.auditHome(tenant), auditRange{Tenant: tenant, First: first, Most: most})
 }
 
 // AuditHashes returns the hashes of a tile of a tenant's log, as auditlog.Book.Hashes does.
 func (r *auditRequests) AuditHashes(ctx context.Context, tenant id.Tenant, level int, first uint64, most int) ([]auditlog.Hash, error) {
-	return calls.CallLeader(ctx, r.cluster.calls, auditHashes, r.auditHome(tenant), auditRange{tenant, first, most, level})
+	return calls.CallLeader(ctx, r.cluster.Calls, auditHashes, r.auditHome(tenant), auditRange{tenant, first, most, level})
 }
 
 // auditRange names entries or hashes of a log.
@@ -176,8 +179,8 @@ type auditRange struct {
 }
 
 var (
-	auditBegin  = shardCommand("audit.begin", shardfsm.BeginLogOp, nil)
-	auditAppend = shardCommand("audit.append", shardfsm.AppendLogOp, nil)
+	auditBegin  = cluster.ShardCommand("audit.begin", shardfsm.BeginLogOp, nil)
+	auditAppend = cluster.ShardCommand("audit.append", shardfsm.AppendLogOp, nil)
 	auditHead   = bookRead("audit.head", func(k *auditlog.Book, tenant id.Tenant) (auditlog.Head, error) { return k.Head(tenant) })
 	auditRead   = bookRead("audit.read", func(k *auditlog.Book, q auditRange) ([]auditlog.Entry, error) {
 		return k.Read(q.Tenant, q.First, min(q.Most, router.AuditReadMax))
@@ -188,9 +191,9 @@ var (
 )
 
 // bookRead returns the method that reads the audit logs of a shard on its leader.
-func bookRead[Q, A any](name string, read func(*auditlog.Book, Q) (A, error)) method[Q, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (a A, err error) {
-		m, err := r.leaderMachine(ctx, group)
+func bookRead[Q, A any](name string, read func(*auditlog.Book, Q) (A, error)) cluster.Method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *cluster.Cluster, group id.Shard, q Q) (a A, err error) {
+		m, err := r.LeaderMachine(ctx, group)
 		if err != nil {
 			return a, err
 		}
@@ -214,12 +217,12 @@ func auditError(err error) error {
 // SetAudit sets when the records of a tenant's requests are durable, and for how many days they keep their
 // contents. 0 days leave the present number. The errors are those of SetTenantState.
 func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode metafsm.AuditMode, days uint32) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.SetAuditOp, metafsm.SetAudit{Tenant: tenant, Mode: mode, Days: days})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetAuditOp, metafsm.SetAudit{Tenant: tenant, Mode: mode, Days: days})
 	if err != nil {
 		return err
 	}
-	if err := tenantError("set a tenant's audit", a.Status); err != nil {
+	if err := admission.TenantError("set a tenant's audit", a.Status); err != nil {
 		return err
 	}
-	return r.cluster.sync.Join(ctx) // so that this node's view has the change
+	return r.cluster.Sync.Join(ctx) // so that this node's view has the change
 }

@@ -10,6 +10,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/auditlog"
 )
 
@@ -20,7 +21,7 @@ func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
 	if a.Mode == metafsm.AuditOff || len(a.WrappedKey) > 0 {
 		return nil
 	}
-	if _, _, ok := ledShard(r.cluster.groups, r.auditHome(id.ClusterLog)); !ok {
+	if _, _, ok := cluster.LedShard(r.cluster.Groups, r.auditHome(id.ClusterLog)); !ok {
 		return nil // another node does it
 	}
 	_, err := r.BeginAudit(ctx, id.ClusterLog)
@@ -30,7 +31,7 @@ func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
 // AuditLogs returns the tenants whose audit logs this node leads, and id.ClusterLog.
 func (r *auditRequests) AuditLogs() (list []id.Tenant) {
 	for _, s := range r.cluster.Shards() {
-		if _, m, ok := ledShard(r.cluster.groups, s); ok {
+		if _, m, ok := cluster.LedShard(r.cluster.Groups, s); ok {
 			list = append(list, m.Audit().Tenants()...)
 		}
 	}
@@ -39,7 +40,7 @@ func (r *auditRequests) AuditLogs() (list []id.Tenant) {
 
 // OpenIntents returns the oldest open intents of a log that this node leads, at most most.
 func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Intent {
-	m, here := r.cluster.groups.Shard(r.auditHome(tenant))
+	m, here := r.cluster.Groups.Shard(r.auditHome(tenant))
 	if !here {
 		return nil
 	}
@@ -49,12 +50,12 @@ func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Inten
 // Remembers reports whether a shard remembers an operation: a write of faces or subjects that it has
 // carried out or refused in the last minutes.
 func (r *auditRequests) Remembers(ctx context.Context, op id.Operation) (bool, error) {
-	found, err := calls.Scatter(ctx, r.cluster.calls, shardRemembers, r.cluster.Shards(), op)
+	found, err := calls.Scatter(ctx, r.cluster.Calls, shardRemembers, r.cluster.Shards(), op)
 	return slices.Contains(found, true), err
 }
 
-var shardRemembers = calls.NewMethod("shard.remembers", func(ctx context.Context, r *cluster, group id.Shard, op id.Operation) (bool, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardRemembers = calls.NewMethod("shard.remembers", func(ctx context.Context, r *cluster.Cluster, group id.Shard, op id.Operation) (bool, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return false, err
 	}
@@ -64,20 +65,20 @@ var shardRemembers = calls.NewMethod("shard.remembers", func(ctx context.Context
 // AuditDays returns how many days the records of a tenant, or of the cluster, keep their contents. ok is false
 // without the tenant.
 func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
-	if tenant != id.ClusterLog && r.cluster.groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
+	if tenant != id.ClusterLog && r.cluster.Groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
 		return 0, false // or meta does not have the tenant
 	}
-	return metafsm.AuditOf(r.cluster.groups.Meta(), tenant).Retention(), true
+	return metafsm.AuditOf(r.cluster.Groups.Meta(), tenant).Retention(), true
 }
 
 // ExpireAudit removes the contents of a log's first entries, up to and without the one at before. Only the node
 // that leads the log can: no node takes another one's word for what has expired.
 func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error {
-	g, _, err := r.cluster.localReplica(r.auditHome(tenant))
+	g, _, err := r.cluster.LocalReplica(r.auditHome(tenant))
 	if err != nil {
 		return err
 	}
-	a, err := propose(ctx, g, shardfsm.ExpireLogOp, shardfsm.ExpireLog{Tenant: tenant, Before: before})
+	a, err := cluster.Propose(ctx, g, shardfsm.ExpireLogOp, shardfsm.ExpireLog{Tenant: tenant, Before: before})
 	if err == nil && a.Status != shardfsm.Done {
 		err = fmt.Errorf("expire records of tenant %s: the shard answered %v", tenant, a.Status)
 	}
@@ -89,8 +90,8 @@ func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, befor
 func (r *auditRequests) SettleAudit(most int64) error {
 	var failed []error
 	for _, s := range r.cluster.Shards() {
-		m, here := r.cluster.groups.Shard(s)
-		if g, _, err := r.cluster.localReplica(s); err == nil && here && m.Audit().TailBytes() > most {
+		m, here := r.cluster.Groups.Shard(s)
+		if g, _, err := r.cluster.LocalReplica(s); err == nil && here && m.Audit().TailBytes() > most {
 			failed = append(failed, g.Snapshot())
 		}
 	}

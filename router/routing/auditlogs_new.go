@@ -2,16 +2,17 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newAuditLogs returns the requests of a node, and serves those of its peers.
-func newAuditLogs(c *cluster) *auditRequests {
+func newAuditLogs(c *cluster.Cluster) *auditRequests {
 	r := &auditRequests{cluster: c}
-	calls.Add(c.calls, c, auditBegin)
-	calls.Add(c.calls, c, auditAppend)
-	calls.Add(c.calls, c, shardRemembers)
-	calls.Add(c.calls, c, auditHead)
-	calls.Add(c.calls, c, auditRead)
-	calls.Add(c.calls, c, auditHashes)
+	calls.Add(c.Calls, c, auditBegin)
+	calls.Add(c.Calls, c, auditAppend)
+	calls.Add(c.Calls, c, shardRemembers)
+	calls.Add(c.Calls, c, auditHead)
+	calls.Add(c.Calls, c, auditRead)
+	calls.Add(c.Calls, c, auditHashes)
 	return r
 }

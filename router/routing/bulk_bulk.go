@@ -1,8 +1,12 @@
 package routing
 
+import (
+	"facet/router/cluster"
+)
+
 // jobRequests serves bulk registrations.
 type jobRequests struct {
-	cluster  *cluster
+	cluster  *cluster.Cluster
 	faces    *faceRequests
 	subjects *subjectRequests
 	leases   leases

@@ -15,7 +15,9 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -42,7 +44,7 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b router.BulkRegistratio
 	if !r.bulk {
 		return id.Batch{}, router.Errorf(router.InvalidRequest, router.ReasonNoStore, "this service has no object store to register from")
 	}
-	g, _, err := r.cluster.enrolment(b.Access)
+	g, _, err := r.cluster.Of(b.Access)
 	if err != nil {
 		return id.Batch{}, err
 	}
@@ -50,16 +52,16 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b router.BulkRegistratio
 	if err != nil {
 		return id.Batch{}, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return id.Batch{}, err
 	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
+	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
 }
 
 // beginJob creates a job, adds its items and opens it for work. It continues a job
 // that an earlier try has left unfinished.
-func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, b router.BulkRegistration, items []job.Item) (id.Batch, error) {
+func (r *jobRequests) beginJob(ctx context.Context, g cluster.Gallery, key *seal.Key, b router.BulkRegistration, items []job.Item) (id.Batch, error) {
 	name, err := r.bulkName(ctx, g, b.Write.Operation)
 	if err != nil {
 		return id.Batch{}, err
@@ -67,7 +69,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	home := name.Batch.Shard()
 	begin := shardfsm.BeginJob{
 		Name: name, Application: b.Access.Application, Request: b.Write.Request,
-		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: jobShare(r.cluster, g.Tenant),
+		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant),
 		Epoch: g.Epoch, Holder: beginner(g, b.Access),
 	}
 	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
@@ -76,7 +78,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 }
 
 // fillJob creates a job, adds its items, which item seals, and opens it for work.
-func fillJob(ctx context.Context, r *cluster, home id.Shard, begin shardfsm.BeginJob, item func(index uint32) []byte) error {
+func fillJob(ctx context.Context, r *cluster.Cluster, home id.Shard, begin shardfsm.BeginJob, item func(index uint32) []byte) error {
 	a, err := bulkAsk(ctx, r, jobBegin, home, begin)
 	for err == nil && !a.Open && a.Items < begin.Total {
 		add := shardfsm.AddJob{Name: begin.Name, First: a.Items, Time: time.Now().UnixMilli()}
@@ -94,14 +96,14 @@ func fillJob(ctx context.Context, r *cluster, home id.Shard, begin shardfsm.Begi
 }
 
 // beginner returns a keyed hash of the role and the holder of an access key.
-func beginner(g enrolment, a router.Access) id.UUID {
+func beginner(g cluster.Gallery, a router.Access) id.UUID {
 	of := sha256.Sum256(append([]byte{byte(a.Role)}, a.Holder...))
 	return id.Derive(g.IDKey[:], purposeHolder, id.Operation(of[:16]), 0)
 }
 
 // shownTo returns the beginner whose jobs an access shows, or zero for everybody's. Who may only enrol does
 // not see jobs of others, which name people.
-func shownTo(g enrolment, a router.Access) id.UUID {
+func shownTo(g cluster.Gallery, a router.Access) id.UUID {
 	if a.Role == router.RoleEnrolOnly {
 		return beginner(g, a)
 	}
@@ -110,7 +112,7 @@ func shownTo(g enrolment, a router.Access) id.UUID {
 
 // bulkItems checks the items of a job and replaces the names of their tags by
 // identities.
-func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []router.BulkItem) ([]job.Item, error) {
+func (r *jobRequests) bulkItems(ctx context.Context, g cluster.Gallery, in []router.BulkItem) ([]job.Item, error) {
 	if len(in) == 0 || len(in) > router.BulkItemsMax {
 		return nil, router.Errorf(router.InvalidRequest, "", "a job has 1 to %d registrations", router.BulkItemsMax)
 	}
@@ -120,7 +122,7 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []router.Bu
 		if err := checkFilename(item.Filename); err != nil {
 			return nil, err
 		}
-		if _, err := storedExpiry(r.cluster.clock, item.Expires); err != nil {
+		if _, err := admission.StoredExpiry(r.cluster.Clock, item.Expires); err != nil {
 			return nil, err
 		}
 		for _, tag := range item.Tags {
@@ -133,7 +135,7 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []router.Bu
 			return nil, router.Errorf(router.InvalidRequest, router.ReasonUnknownTag, "a gallery has at most %d tags", metafsm.TagsMax)
 		}
 	}
-	tags, err := tagIdentities(ctx, r.cluster, g, names)
+	tags, err := cluster.TagIdentities(ctx, r.cluster, g, names)
 	if err != nil {
 		return nil, err
 	}
@@ -178,21 +180,21 @@ func checkFilename(name string) error {
 }
 
 // bulkName returns the name of the job that an operation creates.
-func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation) (shardfsm.JobName, error) {
+func (r *jobRequests) bulkName(ctx context.Context, g cluster.Gallery, op id.Operation) (shardfsm.JobName, error) {
 	at := func(home id.Shard) shardfsm.JobName {
 		batch := id.Batch{UUID: id.Derive(g.IDKey[:], purposeBatch, op, home)}
 		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	}
-	home, err := g.home(op, func(earlier id.Shard) (bool, error) {
-		return calls.CallLeader(ctx, r.cluster.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
+	home, err := g.Home(op, func(earlier id.Shard) (bool, error) {
+		return calls.CallLeader(ctx, r.cluster.Calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
 	})
 	return at(home), err
 }
 
 // bulkAsk carries out a command on a job. It returns an error when the shard
 // refuses it.
-func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
-	a, err := calls.CallLeader(ctx, r.calls, m, home, q)
+func bulkAsk[Q any](ctx context.Context, r *cluster.Cluster, m cluster.Method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
+	a, err := calls.CallLeader(ctx, r.Calls, m, home, q)
 	if err != nil {
 		return a, err
 	}
@@ -202,13 +204,13 @@ func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAns
 	case shardfsm.JobsFull:
 		return a, &router.Error{Kind: router.Busy, Message: "too many records of jobs are kept; try again later", RetryAfter: bulkFullRetry}
 	case shardfsm.OverJobs:
-		return a, overQuota(metafsm.QuotaJobs, bulkFullRetry)
+		return a, admission.OverQuota(metafsm.QuotaJobs, bulkFullRetry)
 	case shardfsm.OverJobItems:
-		return a, overQuota(metafsm.QuotaJobItems, bulkFullRetry)
+		return a, admission.OverQuota(metafsm.QuotaJobItems, bulkFullRetry)
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
 		return a, &router.Error{Kind: router.Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:
-		return a, writeError(a.Status)
+		return a, admission.WriteError(a.Status)
 	}
 }
 
@@ -220,17 +222,17 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access router.Access, ba
 	if !ok {
 		return router.BulkPage{}, router.Errorf(router.InvalidRequest, "", "this is no paging id of the job")
 	}
-	g, _, err := r.cluster.enrolmentAt(ctx, access, batch.Shard(), batchNotFound)
+	g, _, err := r.cluster.At(ctx, access, batch.Shard(), batchNotFound)
 	if err != nil {
 		return router.BulkPage{}, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return router.BulkPage{}, err
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
-	a, err := withFreshShards(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
-		return calls.CallLeader(ctx, r.cluster.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: router.BulkPageMax})
+	a, err := cluster.WithFreshShards(ctx, r.cluster, g, func(cluster.Gallery) (jobPageAnswer, error) {
+		return calls.CallLeader(ctx, r.cluster.Calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: router.BulkPageMax})
 	})
 	own := shownTo(g, access)
 	switch {
@@ -258,14 +260,14 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access router.Access, ba
 // Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first; to a role that may only
 // enrol those of its holder.
 func (r *jobRequests) Jobs(ctx context.Context, access router.Access) ([]router.Job, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil { // the gallery may have grown to more shards
+	if err := r.cluster.Sync.Join(ctx); err != nil { // the gallery may have grown to more shards
 		return nil, err
 	}
-	g, _, err := r.cluster.enrolment(access)
+	g, _, err := r.cluster.Of(access)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := calls.Scatter(ctx, r.cluster.calls, jobList, g.shards, jobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
+	lists, err := calls.Scatter(ctx, r.cluster.Calls, jobList, g.ShardIDs, jobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +283,7 @@ func (r *jobRequests) Jobs(ctx context.Context, access router.Access) ([]router.
 func batchNotFound() error { return router.Errorf(router.NotFound, "", "the gallery has no such job") }
 
 // bulkRecord unseals a record.
-func bulkRecord(g enrolment, key *seal.Key, name job.Name, rec job.Record) (router.BulkRecord, error) {
+func bulkRecord(g cluster.Gallery, key *seal.Key, name job.Name, rec job.Record) (router.BulkRecord, error) {
 	item, err := job.OpenItem(key, name, rec.Index, rec.Sealed)
 	if err != nil {
 		return router.BulkRecord{}, err

@@ -7,6 +7,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/shard/job"
 )
 
@@ -115,7 +116,7 @@ func TestPostponedGalleryLeavesRoomForOthers(t *testing.T) {
 	if l.renew(now, a.Lease, shardfsm.FinishJob{Name: a.Name}) {
 		t.Error("a piece that was given back is renewed")
 	}
-	at := now.Add(forgetRetry - 1)
+	at := now.Add(admission.ForgetRetry - 1)
 	for range 2 {
 		if p := l.take(at, 1, book, job.Registrations, 4, every); p.Name != other || len(p.Records) != 4 {
 			t.Errorf("beside a postponed gallery: %v of %v", indexes(p), p.Name)

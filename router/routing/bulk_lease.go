@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
+	"facet/router/admission"
 	"facet/shard/job"
 )
 
@@ -135,7 +136,7 @@ func (l *leases) postpone(now time.Time, number uint64, gallery id.Gallery) {
 	if l.postponed == nil {
 		l.postponed = map[id.Gallery]time.Time{}
 	}
-	l.postponed[gallery] = now.Add(forgetRetry)
+	l.postponed[gallery] = now.Add(admission.ForgetRetry)
 }
 
 func (l *leases) drop(number uint64) {

@@ -10,14 +10,15 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/job"
 )
 
 // leadingJobs returns this node's replica of a shard and its jobs, or an error when this
 // node knows that it does not lead the shard.
-func leadingJobs(r *cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) {
-	g, ok := r.groups.Group(group)
-	m, here := r.groups.Shard(group)
+func leadingJobs(r *cluster.Cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) {
+	g, ok := r.Groups.Group(group)
+	m, here := r.Groups.Shard(group)
 	if !ok || !here {
 		return nil, nil, &raftfsm.NotLeaderError{}
 	}
@@ -29,9 +30,9 @@ func leadingJobs(r *cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) 
 }
 
 var (
-	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) *int64 { return &c.Time })
-	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) *int64 { return &c.Time })
-	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) *int64 { return &c.Time })
+	jobBegin = cluster.ShardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) *int64 { return &c.Time })
+	jobAdd   = cluster.ShardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) *int64 { return &c.Time })
+	jobOpen  = cluster.ShardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) *int64 { return &c.Time })
 )
 
 // jobKnowsQuery asks whether a shard has a job. Epoch is the gallery's epoch on the
@@ -43,11 +44,11 @@ type jobKnowsQuery struct {
 
 // jobKnows reports whether a shard has a job. If not, the shard learns the epoch.
 // It then refuses a first try that is still under way with an earlier epoch.
-var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster, group id.Shard, q jobKnowsQuery) (bool, error) {
-	if _, err := widenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
+var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobKnowsQuery) (bool, error) {
+	if _, err := cluster.WidenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
 		return false, err
 	}
-	m, ok := r.groups.Shard(group)
+	m, ok := r.Groups.Shard(group)
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
@@ -72,14 +73,14 @@ type jobPageAnswer struct {
 	Holder id.UUID `cbor:"4,keyasint,omitzero"`
 }
 
-var jobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
-	m, err := r.leaderMachine(ctx, group)
+var jobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return jobPageAnswer{}, err
 	}
 	// A fence drops the jobs of a deleted gallery. The caller may not know of it.
 	if err := m.Shard().Check(q.Name.Gallery, q.Name.Generation); err != nil {
-		return jobPageAnswer{}, outdated(err)
+		return jobPageAnswer{}, cluster.Outdated(err)
 	}
 	records, p, missing := m.Jobs().Page(job.Name(q.Name), q.From, int(min(q.Length, router.BulkPageMax)))
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records, Holder: p.Holder}, nil
@@ -93,8 +94,8 @@ type jobListQuery struct {
 }
 
 // jobList returns the newest JobsMax jobs of a gallery on a shard.
-var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster, group id.Shard, q jobListQuery) ([]job.Summary, error) {
-	m, err := r.leaderMachine(ctx, group)
+var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobListQuery) ([]job.Summary, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (r *jobRequests) take(group id.Shard, book *job.Book, kind job.Kind, n int)
 
 // works reports whether the items of a gallery may be worked on.
 func (r *jobRequests) works(gallery id.Gallery) bool {
-	meta := r.cluster.groups.Meta()
+	meta := r.cluster.Groups.Meta()
 	g, ok := meta.Gallery(gallery)
 	return !ok || meta.TenantState(g.Tenant) == metafsm.TenantActive
 }
@@ -145,8 +146,8 @@ var jobFinish = calls.NewMethod("job.finish", func(ctx context.Context, r *jobRe
 		return finishAnswer{}, nil
 	}
 	if len(q.Finish.Results) > 0 {
-		q.Finish.Time = onTime(r.cluster.clock, q.Finish.Time)
-		a, err := propose(ctx, g, shardfsm.FinishJobOp, q.Finish)
+		q.Finish.Time = cluster.OnTime(r.cluster.Clock, q.Finish.Time)
+		a, err := cluster.Propose(ctx, g, shardfsm.FinishJobOp, q.Finish)
 		if err != nil {
 			return finishAnswer{}, err
 		}

@@ -2,18 +2,19 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newJobs returns the requests of a node, and serves those of its peers.
-func newJobs(c *cluster, of *subjectRequests, photos *faceRequests, store bool) *jobRequests {
+func newJobs(c *cluster.Cluster, of *subjectRequests, photos *faceRequests, store bool) *jobRequests {
 	r := &jobRequests{cluster: c, faces: photos, subjects: of, bulk: store}
-	calls.Add(c.calls, r, jobTake)
-	calls.Add(c.calls, r, jobFinish)
-	calls.Add(c.calls, c, jobBegin)
-	calls.Add(c.calls, c, jobAdd)
-	calls.Add(c.calls, c, jobOpen)
-	calls.Add(c.calls, c, jobKnows)
-	calls.Add(c.calls, c, jobPage)
-	calls.Add(c.calls, c, jobList)
+	calls.Add(c.Calls, r, jobTake)
+	calls.Add(c.Calls, r, jobFinish)
+	calls.Add(c.Calls, c, jobBegin)
+	calls.Add(c.Calls, c, jobAdd)
+	calls.Add(c.Calls, c, jobOpen)
+	calls.Add(c.Calls, c, jobKnows)
+	calls.Add(c.Calls, c, jobPage)
+	calls.Add(c.Calls, c, jobList)
 	return r
 }

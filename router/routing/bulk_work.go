@@ -10,6 +10,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/job"
 )
 
@@ -63,22 +64,22 @@ type TaskResult struct {
 // Idle reports whether this node's replica of a shard has no unfinished job. It
 // returns false for a shard without a replica here.
 func (r *jobRequests) Idle(shard id.Shard) bool {
-	m, here := r.cluster.groups.Shard(shard)
+	m, here := r.cluster.Groups.Shard(shard)
 	return here && m.Jobs().Left(job.Registrations) == 0
 }
 
 // TakePiece borrows a piece of a job from a shard's leader. It returns nil when
 // there is no work.
 func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, jobTake, shard, uint32(n))
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
 	}
-	g, there, err := confirmedGallery(ctx, r.cluster, a.Name.Gallery, a.Name.Generation)
+	g, there, err := cluster.ConfirmedGallery(ctx, r.cluster, a.Name.Gallery, a.Name.Generation)
 	if err != nil || !there { // the shards of a deleted gallery drop the job soon
 		return nil, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +105,8 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 // does not fill its memory of operations. After that, the subject itself prevents a
 // second one, because its id follows from the operation.
 func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (router.Registered, error) {
-	if _, err := confirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
-		_, ok := r.cluster.groups.Meta().Application(t.access.Application)
+	if _, err := cluster.ConfirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
+		_, ok := r.cluster.Groups.Meta().Application(t.access.Application)
 		return struct{}{}, ok
 	}); err != nil {
 		if router.KindOf(err) == router.NotFound {
@@ -113,7 +114,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (r
 		}
 		return router.Registered{}, err
 	}
-	g, app, err := r.cluster.enrolment(t.access)
+	g, app, err := r.cluster.Of(t.access)
 	if err != nil {
 		return router.Registered{}, err
 	}
@@ -122,13 +123,13 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (r
 		return router.Registered{}, err
 	}
 	op := itemOperation(t.batch, t.index)
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Registered, error) {
+	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Registered, error) {
 		home, err := r.subjects.home(ctx, g, op)
 		if err != nil {
 			return router.Registered{}, err
 		}
 		p := placement{
-			gallery: g, application: app, home: home, subject: g.subject(op, home),
+			gallery: g, application: app, home: home, subject: g.Subject(op, home),
 			write: router.Write{Operation: op, Request: op}, face: face, tags: t.tags, note: t.note, expires: t.expires,
 		}
 		out, err := r.subjects.put(ctx, p)
@@ -144,11 +145,11 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (r
 // must be called more often than every LeaseTime. held is false when the lease was
 // lost.
 func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
-	g, ok := r.cluster.gallery(p.name.Gallery)
+	g, ok := r.cluster.Find(p.name.Gallery)
 	if !ok || g.Generation != p.name.Generation {
 		return false, nil
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return false, err
 	}
@@ -165,7 +166,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 		out.Sealed = job.SealOutcome(key, job.Name(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, p.shard, q)
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobFinish, p.shard, q)
 	return a.Held, err
 }
 
@@ -173,7 +174,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 // files for the piece's gallery for a while.
 func (r *jobRequests) Postpone(ctx context.Context, p *Piece) error {
 	q := finishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name}, Postpone: true}
-	_, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, p.shard, q)
+	_, err := calls.CallLeader(ctx, r.cluster.Calls, jobFinish, p.shard, q)
 	return err
 }
 
@@ -185,8 +186,8 @@ func (r *jobRequests) ExpireJobs(ctx context.Context) error {
 		if err != nil {
 			continue // another node leads the shard
 		}
-		if now := r.cluster.clock.Now().UnixMilli(); book.Due(now) {
-			_, err := propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})
+		if now := r.cluster.Clock.Now().UnixMilli(); book.Due(now) {
+			_, err := cluster.Propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})
 			failed = append(failed, err)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"facet/engine"
 	"facet/internal/id"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/router/listcheck"
 )
 
@@ -28,7 +30,7 @@ const (
 
 // checkRequests serves checks of lists.
 type checkRequests struct {
-	cluster  *cluster
+	cluster  *cluster.Cluster
 	faces    *faceRequests
 	searches *searchRequests
 	claims   *claims
@@ -44,11 +46,11 @@ func (r *checkRequests) CheckMemory() int64 { return r.checks.Bytes() }
 
 // BeginCheck starts a check on this node and returns its id.
 func (r *checkRequests) BeginCheck(_ context.Context, access router.Access) (id.UUID, error) {
-	if _, _, err := r.cluster.enrolment(access); err != nil {
+	if _, _, err := r.cluster.Of(access); err != nil {
 		return id.UUID{}, err
 	}
-	name := randomID()
-	copy(name[:], checkTag(r.cluster.peers.Self()))
+	name := cluster.RandomID()
+	copy(name[:], checkTag(r.cluster.Peers.Self()))
 	return name, r.checks.Begin(name, ownerOf(access))
 }
 
@@ -64,14 +66,14 @@ func checkTag(m id.Member) []byte {
 
 // CheckRow returns what a registration would do. The errors are those of the registration.
 func (r *checkRequests) CheckRow(ctx context.Context, c router.CheckRow) (router.CheckedRow, error) {
-	g, app, err := r.cluster.enrolment(c.Access)
+	g, app, err := r.cluster.Of(c.Access)
 	if err != nil {
 		return router.CheckedRow{}, err
 	}
-	if _, err := storedExpiry(r.cluster.clock, c.Expires); err != nil {
+	if _, err := admission.StoredExpiry(r.cluster.Clock, c.Expires); err != nil {
 		return router.CheckedRow{}, err
 	}
-	if _, err := tagIdentities(ctx, r.cluster, g, c.Tags); err != nil {
+	if _, err := cluster.TagIdentities(ctx, r.cluster, g, c.Tags); err != nil {
 		return router.CheckedRow{}, err
 	}
 	face, err := r.faces.enrolled(ctx, c.Image, app)
@@ -95,7 +97,7 @@ func (r *checkRequests) CheckRow(ctx context.Context, c router.CheckRow) (router
 }
 
 // searchRow finds the enrolled subjects that the face of a row shows.
-func (r *checkRequests) searchRow(ctx context.Context, c router.CheckRow, g enrolment, face engine.Face, out *router.CheckedRow) error {
+func (r *checkRequests) searchRow(ctx context.Context, c router.CheckRow, g cluster.Gallery, face engine.Face, out *router.CheckedRow) error {
 	lists, receipt, err := r.searches.scatter(ctx, g, searchQuery{
 		Probe: face.Template, Model: face.Model, Threshold: out.Threshold, Limit: router.SearchLimitDefault, BySubject: true, Notes: true, Receipt: c.Audited,
 	})
@@ -117,7 +119,7 @@ func (r *checkRequests) compareRow(ctx context.Context, c router.CheckRow, face 
 
 // EndCheck ends a check. Its templates are zeroed. The error is NotFound if there is none.
 func (r *checkRequests) EndCheck(ctx context.Context, access router.Access, check id.UUID) error {
-	if _, _, err := r.cluster.enrolment(access); err != nil {
+	if _, _, err := r.cluster.Of(access); err != nil {
 		return err
 	}
 	_, err := atCheck(ctx, r, check, checkEnd, checkQuery{Check: check, Owner: ownerOf(access)})
@@ -126,13 +128,13 @@ func (r *checkRequests) EndCheck(ctx context.Context, access router.Access, chec
 
 // atCheck carries out m on the node that keeps a check. A node that does not answer has lost it.
 func atCheck[A any](ctx context.Context, r *checkRequests, check id.UUID, m calls.Method[*checkRequests, checkQuery, A], q checkQuery) (a A, err error) {
-	for _, member := range r.cluster.groups.Members(id.Meta) {
+	for _, member := range r.cluster.Groups.Members(id.Meta) {
 		if string(checkTag(member)) != string(check[:checkTagBytes]) {
 			continue
 		}
 		for range checkTries {
 			try, cancel := context.WithTimeout(ctx, checkWait)
-			a, err = calls.CallAt(try, r.cluster.calls, m, id.Meta, member, q)
+			a, err = calls.CallAt(try, r.cluster.Calls, m, id.Meta, member, q)
 			cancel()
 			if err == nil || ctx.Err() != nil || !calls.Again(err) && !errors.Is(err, context.DeadlineExceeded) {
 				return a, err
@@ -151,7 +153,7 @@ type checkQuery struct {
 
 var checkCompare = calls.NewMethod("check.compare", func(_ context.Context, r *checkRequests, _ id.Shard, q checkQuery) ([]listcheck.Double, error) {
 	if r.memory != nil && r.memory.Full() {
-		return nil, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more faces", RetryAfter: memoryRetry}
+		return nil, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more faces", RetryAfter: admission.MemoryRetry}
 	}
 	return r.checks.Compare(q.Check, q.Owner, q.Row)
 })

@@ -10,7 +10,10 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/claim"
 )
@@ -43,17 +46,17 @@ const (
 )
 
 // claims finds, makes and gives up the claims of subjects to external ids.
-type claims struct{ *cluster }
+type claims struct{ *cluster.Cluster }
 
 // named is the name of an external id in a gallery.
 type named struct {
-	gallery enrolment
+	gallery cluster.Gallery
 	name    shard.ExternalName
 }
 
 // homeOf returns the home shard of a name. It depends on nothing that changes.
 func (r *claims) homeOf(name shard.ExternalName) id.Shard {
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.Cluster.Groups.Meta().Cluster()
 	return homeAmong(name, record.Shards)
 }
 
@@ -70,23 +73,23 @@ func (r *claims) claimFor(ctx context.Context, n named, w shardfsm.EventWrite) (
 	}
 	at := w.Subject.Shard()
 	w.Subject, w.Event = holder, id.Event{}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
+	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
 	switch {
 	case err != nil:
 		return 0, err
 	case a.Status == shardfsm.Replayed: // it had its effect meanwhile
 		return claimedNever, nil
 	case a.Status == shardfsm.Done:
-		return 0, externalTaken(holder)
+		return 0, admission.ExternalTaken(holder)
 	}
-	return 0, enrolRefusal(ctx, r.cluster, a, at, n.gallery.Tenant, router.Write{Operation: w.Op})
+	return 0, admission.EnrolRefusal(ctx, r.Cluster, a, at, n.gallery.Tenant, router.Write{Operation: w.Op})
 }
 
 // claim makes subject the holder of a name. It returns the Claimed of the write that gives the
 // subject its note, or the other subject that has the external id. It claims nothing if the shard
 // remembers the operation of that write.
 func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, holder id.Subject, err error) {
-	state, err := subjectState(ctx, r.cluster, n.gallery, subjectQuery{Subject: subject, Operation: op})
+	state, err := lookup.Subject(ctx, r.Cluster, n.gallery, lookup.SubjectQuery{Subject: subject, Operation: op})
 	switch {
 	case err != nil:
 		return 0, holder, err
@@ -126,11 +129,11 @@ func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.O
 // barUnlessNamed bars the older claims of a subject, and reports whether it has the name in spite
 // of that.
 func (r *claims) barUnlessNamed(ctx context.Context, n named, subject id.Subject) (bool, error) {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardBar, subject.Shard(), shardfsm.Bar{
+	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardBar, subject.Shard(), shardfsm.Bar{
 		Gallery: n.gallery.ID, Generation: n.gallery.Generation, Subject: subject,
 	})
 	if err == nil {
-		err = writeError(a.Status)
+		err = admission.WriteError(a.Status)
 	}
 	if err != nil {
 		return false, err
@@ -160,7 +163,7 @@ func (r *claims) tidy(ctx context.Context, n named, subject id.Subject) {
 		return
 	}
 	if err := r.giveUp(ctx, n, subject); err != nil {
-		r.cluster.log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.gallery.ID, "err", err)
+		r.Cluster.Log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.gallery.ID, "err", err)
 	}
 }
 
@@ -173,47 +176,47 @@ func (r *claims) changeClaim(ctx context.Context, n named, change claim.Change) 
 }
 
 // changeClaims changes claims of one home and returns their holders.
-func (r *claims) changeClaims(ctx context.Context, home id.Shard, g enrolment, changes []claim.Change) ([]claim.Holder, error) {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardClaim, home, shardfsm.Claim{
+func (r *claims) changeClaims(ctx context.Context, home id.Shard, g cluster.Gallery, changes []claim.Change) ([]claim.Holder, error) {
+	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardClaim, home, shardfsm.Claim{
 		Gallery: g.ID, Generation: g.Generation, Changes: changes,
 	})
 	if err == nil {
-		err = writeError(a.Status)
+		err = admission.WriteError(a.Status)
 	}
 	if err == nil && len(a.Holders) != len(changes) {
-		err = errHolders
+		err = lookup.ErrCount
 	}
 	return a.Holders, err
 }
 
 func (r *claims) holder(ctx context.Context, n named) (claim.Holder, error) {
-	return calls.CallLeader(ctx, r.cluster.calls, shardHolder, r.homeOf(n.name), holderQuery{n.gallery.ID, n.gallery.Generation, n.name})
+	return calls.CallLeader(ctx, r.Cluster.Calls, shardHolder, r.homeOf(n.name), holderQuery{n.gallery.ID, n.gallery.Generation, n.name})
 }
 
 // hasName reports whether a subject has a name.
 func (r *claims) hasName(ctx context.Context, n named, subject id.Subject) (bool, error) {
-	a, err := subjectState(ctx, r.cluster, n.gallery, subjectQuery{Subject: subject})
-	return err == nil && a.name() == n.name, err
+	a, err := lookup.Subject(ctx, r.Cluster, n.gallery, lookup.SubjectQuery{Subject: subject})
+	return err == nil && a.Name() == n.name, err
 }
 
 // find returns the subject that has a name. The error is NotFound if none has.
-func (r *claims) find(ctx context.Context, n named) (id.Subject, subjectAnswer, error) {
+func (r *claims) find(ctx context.Context, n named) (id.Subject, lookup.SubjectAnswer, error) {
 	var before claim.Holder
 	for range findRounds {
 		held, err := r.holder(ctx, n)
 		if err != nil {
-			return id.Subject{}, subjectAnswer{}, err
+			return id.Subject{}, lookup.SubjectAnswer{}, err
 		}
 		if held.Subject.IsZero() || held == before {
 			break // nobody, or the holder's registration has not ended
 		}
-		a, err := subjectState(ctx, r.cluster, n.gallery, subjectQuery{Subject: held.Subject})
-		if err != nil || a.name() == n.name {
+		a, err := lookup.Subject(ctx, r.Cluster, n.gallery, lookup.SubjectQuery{Subject: held.Subject})
+		if err != nil || a.Name() == n.name {
 			return held.Subject, a, err
 		}
 		before = held
 	}
-	return id.Subject{}, subjectAnswer{}, subjectNotFound()
+	return id.Subject{}, lookup.SubjectAnswer{}, admission.SubjectNotFound()
 }
 
 // holderQuery asks the home of a name for its holder.
@@ -223,20 +226,20 @@ type holderQuery struct {
 	Name       shard.ExternalName `cbor:"3,keyasint"`
 }
 
-var shardHolder = calls.NewMethod("shard.holder", func(ctx context.Context, r *cluster, group id.Shard, q holderQuery) (claim.Holder, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardHolder = calls.NewMethod("shard.holder", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q holderQuery) (claim.Holder, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return claim.Holder{}, err
 	}
 	s := m.Shard()
 	if err := s.Check(q.Gallery, q.Generation); err != nil {
-		return claim.Holder{}, outdated(err)
+		return claim.Holder{}, cluster.Outdated(err)
 	}
 	return m.Claims().Holder(q.Gallery, q.Generation, q.Name), nil
 })
 
 var (
-	shardClaim  = shardCommand("shard.claim", shardfsm.ClaimOp, nil)
-	shardBar    = shardCommand("shard.bar", shardfsm.BarOp, nil)
-	shardRefuse = shardCommand("shard.refuse", shardfsm.RefuseOp, func(c *shardfsm.Refuse) *int64 { return &c.Time })
+	shardClaim  = cluster.ShardCommand("shard.claim", shardfsm.ClaimOp, nil)
+	shardBar    = cluster.ShardCommand("shard.bar", shardfsm.BarOp, nil)
+	shardRefuse = cluster.ShardCommand("shard.refuse", shardfsm.RefuseOp, func(c *shardfsm.Refuse) *int64 { return &c.Time })
 )

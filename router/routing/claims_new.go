@@ -2,17 +2,18 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newClaims returns the requests of a node, and serves those of its peers.
-func newClaims(c *cluster) *claims {
+func newClaims(c *cluster.Cluster) *claims {
 	r := &claims{c}
-	calls.Add(c.calls, c, shardHolder)
-	calls.Add(c.calls, c, shardClaim)
-	calls.Add(c.calls, c, shardBar)
-	calls.Add(c.calls, c, shardRefuse)
-	calls.Add(c.calls, c, shardNames)
-	calls.Add(c.calls, c, shardHolders)
-	calls.Add(c.calls, c, shardReplaced)
+	calls.Add(c.Calls, c, shardHolder)
+	calls.Add(c.Calls, c, shardClaim)
+	calls.Add(c.Calls, c, shardBar)
+	calls.Add(c.Calls, c, shardRefuse)
+	calls.Add(c.Calls, c, shardNames)
+	calls.Add(c.Calls, c, shardHolders)
+	calls.Add(c.Calls, c, shardReplaced)
 	return r
 }

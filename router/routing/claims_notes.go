@@ -6,12 +6,13 @@ import (
 	"facet/internal/id"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 	"facet/shard/seal"
 )
 
 // nameOf returns the name of an external id in a gallery; the empty id has none.
-func nameOf(g enrolment, key *seal.Key, externalID string) named {
+func nameOf(g cluster.Gallery, key *seal.Key, externalID string) named {
 	if externalID == "" {
 		return named{gallery: g}
 	}
@@ -19,12 +20,12 @@ func nameOf(g enrolment, key *seal.Key, externalID string) named {
 }
 
 // byExternal returns the gallery of an access, its key, and the name of an external id in it.
-func (r *claims) byExternal(access router.Access, externalID string) (enrolment, *seal.Key, named, error) {
-	g, _, err := r.cluster.enrolment(access)
+func (r *claims) byExternal(access router.Access, externalID string) (cluster.Gallery, *seal.Key, named, error) {
+	g, _, err := r.Cluster.Of(access)
 	if err != nil {
 		return g, nil, named{}, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.Cluster.DataKey(g.Gallery)
 	if err != nil {
 		return g, nil, named{}, err
 	}
@@ -37,7 +38,7 @@ func (r *claims) SubjectWith(ctx context.Context, access router.Access, external
 	if err != nil {
 		return id.Subject{}, err
 	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
+	return cluster.WithFreshShards(ctx, r.Cluster, g, func(g cluster.Gallery) (id.Subject, error) {
 		subject, _, err := r.find(ctx, named{g, n.name})
 		return subject, err
 	})
@@ -50,8 +51,8 @@ func (r *claims) SubjectToRename(ctx context.Context, access router.Access, exte
 	if err != nil {
 		return id.Subject{}, err
 	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Subject, error) {
-		first, err := calls.Scatter(ctx, r.cluster.calls, shardReplaced, g.shards, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
+	return cluster.WithFreshShards(ctx, r.Cluster, g, func(g cluster.Gallery) (id.Subject, error) {
+		first, err := calls.Scatter(ctx, r.Cluster.Calls, shardReplaced, g.ShardIDs, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
 		if err != nil {
 			return id.Subject{}, err
 		}
@@ -74,13 +75,13 @@ type replacedQuery struct {
 }
 
 // shardReplaced returns the zero subject for an operation that the shard does not remember.
-var shardReplaced = calls.NewMethod("shard.replaced", func(ctx context.Context, r *cluster, group id.Shard, q replacedQuery) (id.Subject, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardReplaced = calls.NewMethod("shard.replaced", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q replacedQuery) (id.Subject, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err == nil {
 		err = m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
 	}
 	if err != nil {
-		return id.Subject{}, outdated(err)
+		return id.Subject{}, cluster.Outdated(err)
 	}
 	subject, _ := m.Replaced(q.Gallery, q.Operation)
 	return subject, nil

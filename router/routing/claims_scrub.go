@@ -13,6 +13,8 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/claim"
 )
@@ -26,8 +28,8 @@ const scrubBatch = 256
 // (docs/operations.md, FacetHistoryRewritten). It removes the claims of galleries that are gone.
 func (r *claims) ScrubClaims(ctx context.Context) error {
 	var failed []error
-	for _, home := range r.cluster.Shards() {
-		_, m, ok := ledShard(r.cluster.groups, home)
+	for _, home := range r.Cluster.Shards() {
+		_, m, ok := cluster.LedShard(r.Cluster.Groups, home)
 		if !ok {
 			continue
 		}
@@ -48,10 +50,10 @@ func byGallery(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:])
 
 // scrubGallery checks the claims of a gallery at one home.
 func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Book, gallery id.Gallery, generation uint32) error {
-	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.cluster.gallery(gallery) })
+	g, err := cluster.ConfirmedLookup(ctx, r.Cluster, func() (cluster.Gallery, bool) { return r.Cluster.Find(gallery) })
 	switch {
 	case router.KindOf(err) == router.NotFound || err == nil && g.Generation > generation:
-		_, err = calls.CallLeader(ctx, r.cluster.calls, shardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
+		_, err = calls.CallLeader(ctx, r.Cluster.Calls, shardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
 		return err
 	case err != nil:
 		return err
@@ -82,15 +84,15 @@ func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Bo
 }
 
 // unnamed returns the claims whose subjects do not have the external id.
-func (r *claims) unnamed(ctx context.Context, g enrolment, page []claim.Claim) (out []claim.Claim, err error) {
-	for at, of := range byShard(page, func(c claim.Claim) id.Shard { return c.Holder.Subject.Shard() }) {
+func (r *claims) unnamed(ctx context.Context, g cluster.Gallery, page []claim.Claim) (out []claim.Claim, err error) {
+	for at, of := range lookup.ByShard(page, func(c claim.Claim) id.Shard { return c.Holder.Subject.Shard() }) {
 		q := namesQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, c := range of {
 			q.Subjects = append(q.Subjects, c.Holder.Subject)
 		}
-		names, err := calls.CallLeader(ctx, r.cluster.calls, shardNames, at, q)
+		names, err := calls.CallLeader(ctx, r.Cluster.Calls, shardNames, at, q)
 		if err == nil && len(names) != len(of) {
-			err = errHolders
+			err = lookup.ErrCount
 		}
 		if err != nil {
 			return nil, err
@@ -107,7 +109,7 @@ func (r *claims) unnamed(ctx context.Context, g enrolment, page []claim.Claim) (
 // reclaim claims the external ids of a shard's subjects that no home knows.
 func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
 	for _, gallery := range s.Notes().Galleries() {
-		g, ok := r.cluster.gallery(gallery)
+		g, ok := r.Cluster.Find(gallery)
 		if !ok {
 			continue // it is being deleted
 		}
@@ -128,15 +130,15 @@ func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
 	return nil
 }
 
-func (r *claims) reclaimPage(ctx context.Context, g enrolment, page []shard.NotedSubject) error {
-	for home, of := range byShard(page, func(n shard.NotedSubject) id.Shard { return r.homeOf(n.Name) }) {
+func (r *claims) reclaimPage(ctx context.Context, g cluster.Gallery, page []shard.NotedSubject) error {
+	for home, of := range lookup.ByShard(page, func(n shard.NotedSubject) id.Shard { return r.homeOf(n.Name) }) {
 		q := holdersQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, n := range of {
 			q.Names = append(q.Names, n.Name)
 		}
-		held, err := calls.CallLeader(ctx, r.cluster.calls, shardHolders, home, q)
+		held, err := calls.CallLeader(ctx, r.Cluster.Calls, shardHolders, home, q)
 		if err == nil && len(held) != len(of) {
-			err = errHolders
+			err = lookup.ErrCount
 		}
 		if err != nil {
 			return err
@@ -150,7 +152,7 @@ func (r *claims) reclaimPage(ctx context.Context, g enrolment, page []shard.Note
 		if len(lost) == 0 {
 			continue
 		}
-		r.cluster.log.WarnContext(ctx, "claims to external ids were lost and are made again", "gallery", g.ID, "count", len(lost))
+		r.Cluster.Log.WarnContext(ctx, "claims to external ids were lost and are made again", "gallery", g.ID, "count", len(lost))
 		if _, err := r.changeClaims(ctx, home, g, lost); err != nil {
 			return err
 		}
@@ -170,7 +172,7 @@ type namesQuery struct {
 	Subjects   []id.Subject `cbor:"3,keyasint"`
 }
 
-var shardNames = shardRead("shard.names", func(_ context.Context, _ *cluster, s *shard.Shard, q namesQuery) ([]shard.ExternalName, error) {
+var shardNames = cluster.ShardRead("shard.names", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q namesQuery) ([]shard.ExternalName, error) {
 	if len(q.Subjects) > scrubBatch {
 		return nil, router.Errorf(router.InvalidRequest, "", "at most %d subjects at once", scrubBatch)
 	}
@@ -189,11 +191,11 @@ type holdersQuery struct {
 	Names      []shard.ExternalName `cbor:"3,keyasint"`
 }
 
-var shardHolders = calls.NewMethod("shard.holders", func(ctx context.Context, r *cluster, group id.Shard, q holdersQuery) ([]claim.Holder, error) {
+var shardHolders = calls.NewMethod("shard.holders", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q holdersQuery) ([]claim.Holder, error) {
 	if len(q.Names) > scrubBatch {
 		return nil, router.Errorf(router.InvalidRequest, "", "at most %d names at once", scrubBatch)
 	}
-	m, err := r.leaderMachine(ctx, group)
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +210,7 @@ var shardHolders = calls.NewMethod("shard.holders", func(ctx context.Context, r 
 // of each in a cluster of so many shards.
 func ClaimsOf(g id.Gallery, generation uint32, shards int, noted []shard.NotedSubject) map[id.Shard]shardfsm.Claim {
 	out := map[id.Shard]shardfsm.Claim{}
-	for home, of := range byShard(noted, func(n shard.NotedSubject) id.Shard { return homeAmong(n.Name, shards) }) {
+	for home, of := range lookup.ByShard(noted, func(n shard.NotedSubject) id.Shard { return homeAmong(n.Name, shards) }) {
 		c := shardfsm.Claim{Gallery: g, Generation: generation}
 		for _, n := range of {
 			c.Changes = append(c.Changes, claim.Change{Name: n.Name, Subject: n.Subject})

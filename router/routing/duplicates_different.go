@@ -9,7 +9,10 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -26,16 +29,16 @@ type differentItem struct {
 	sealed []byte
 }
 
-func differentName(g enrolment) shardfsm.JobName {
-	return router.ItemsName(g.Gallery, job.Different, g.shards[0])
+func differentName(g cluster.Gallery) shardfsm.JobName {
+	return router.ItemsName(g.Gallery, job.Different, g.ShardIDs[0])
 }
 
 // different returns the items of a gallery.
-func (r *duplicateRequests) different(ctx context.Context, g enrolment, key *seal.Key) ([]differentItem, error) {
+func (r *duplicateRequests) different(ctx context.Context, g cluster.Gallery, key *seal.Key) ([]differentItem, error) {
 	var items []differentItem
 	for name := differentName(g); ; {
 		q := jobPageQuery{Name: name, From: uint32(len(items)), Length: router.BulkPageMax}
-		a, err := calls.CallLeader(ctx, r.cluster.calls, jobPage, name.Batch.Shard(), q)
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, jobPage, name.Batch.Shard(), q)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +55,7 @@ func (r *duplicateRequests) different(ctx context.Context, g enrolment, key *sea
 	}
 }
 
-func openDifferent(g enrolment, key *seal.Key, rec job.Record) (item differentItem, err error) {
+func openDifferent(g cluster.Gallery, key *seal.Key, rec job.Record) (item differentItem, err error) {
 	if len(rec.Sealed) == 0 {
 		return item, nil
 	}
@@ -71,17 +74,17 @@ func (r *duplicateRequests) SetDifferent(ctx context.Context, access router.Acce
 	switch pair := sortedPair(a, b); {
 	case a == b:
 		return router.Errorf(router.InvalidRequest, "", "name two subjects, not one twice")
-	case !g.holds(a.Shard()) || !g.holds(b.Shard()):
-		return subjectNotFound()
+	case !g.Holds(a.Shard()) || !g.Holds(b.Shard()):
+		return admission.SubjectNotFound()
 	default:
 		return r.setDifferent(ctx, g, key, pair)
 	}
 }
 
-func (r *duplicateRequests) setDifferent(ctx context.Context, g enrolment, key *seal.Key, pair [2]id.Subject) error {
-	there, err := subjectsOf(ctx, r.cluster, g, slices.Clone(pair[:]), false)
+func (r *duplicateRequests) setDifferent(ctx context.Context, g cluster.Gallery, key *seal.Key, pair [2]id.Subject) error {
+	there, err := lookup.Present(ctx, r.cluster, g, slices.Clone(pair[:]), false)
 	if err == nil && len(there) < len(pair) {
-		err = subjectNotFound()
+		err = admission.SubjectNotFound()
 	}
 	if err != nil {
 		return err
@@ -165,10 +168,10 @@ func (r *duplicateRequests) Different(ctx context.Context, access router.Access,
 }
 
 // putItem replaces the text of an item. done is false if the item has another text than old.
-func (r *duplicateRequests) putItem(ctx context.Context, g enrolment, index int, old, sealed []byte) (done bool, err error) {
+func (r *duplicateRequests) putItem(ctx context.Context, g cluster.Gallery, index int, old, sealed []byte) (done bool, err error) {
 	name := differentName(g)
 	a, err := bulkAsk(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
-		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: jobShare(r.cluster, g.Tenant),
+		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant),
 	})
 	if a.Status == shardfsm.Conflict || a.Status == shardfsm.JobItemsMissing {
 		return false, nil
@@ -177,7 +180,7 @@ func (r *duplicateRequests) putItem(ctx context.Context, g enrolment, index int,
 }
 
 // withoutDifferent returns the pairs of a report that nobody found to be different, and counts the others.
-func (r *duplicateRequests) withoutDifferent(ctx context.Context, g enrolment, key *seal.Key, pairs []job.Pair) (left []job.Pair, different int, err error) {
+func (r *duplicateRequests) withoutDifferent(ctx context.Context, g cluster.Gallery, key *seal.Key, pairs []job.Pair) (left []job.Pair, different int, err error) {
 	items, err := r.different(ctx, g, key)
 	if err != nil {
 		return nil, 0, err
@@ -191,7 +194,7 @@ func (r *duplicateRequests) withoutDifferent(ctx context.Context, g enrolment, k
 }
 
 func sortedPair(a, b id.Subject) [2]id.Subject {
-	if compareSubjects(a, b) > 0 {
+	if lookup.CompareSubjects(a, b) > 0 {
 		a, b = b, a
 	}
 	return [2]id.Subject{a, b}
@@ -204,7 +207,7 @@ func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book,
 	if err != nil {
 		return err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -223,7 +226,7 @@ func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book,
 				subjects = append(subjects, items[i].pair[:]...)
 			}
 		}
-		there, err := subjectsOf(ctx, r.cluster, g, subjects, false)
+		there, err := lookup.Present(ctx, r.cluster, g, subjects, false)
 		if err != nil {
 			return err
 		}
@@ -240,7 +243,7 @@ func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book,
 	}
 }
 
-var jobPut = shardCommand("job.put", shardfsm.PutItemOp, func(c *shardfsm.PutItem) *int64 { return &c.Time })
+var jobPut = cluster.ShardCommand("job.put", shardfsm.PutItemOp, func(c *shardfsm.PutItem) *int64 { return &c.Time })
 
 // redactAll calls redact for each job of a kind on a shard, and collects the errors.
 func redactAll(book *job.Book, kind job.Kind, redact func(shardfsm.JobName) error) (failed []error) {

@@ -10,7 +10,9 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 	"facet/shard/job"
 	"facet/shard/seal"
@@ -25,24 +27,24 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access router.A
 	if err != nil {
 		return id.Batch{}, err
 	}
-	home := g.shards[0]
+	home := g.ShardIDs[0]
 	name := shardfsm.JobName{
 		Gallery: g.ID, Generation: g.Generation,
 		Batch: id.Batch{UUID: id.Derive(g.IDKey[:], purposeDuplicates, w.Operation, home)},
 	}
 	begin := shardfsm.BeginJob{
 		Name: name, Application: access.Application, Request: w.Request,
-		Time: time.Now().UnixMilli(), Share: jobShare(r.cluster, g.Tenant), Kind: job.Duplicates,
-		Write: shardfsm.JobWrite{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Share: share(r.cluster, g.Tenant)},
+		Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant), Kind: job.Duplicates,
+		Write: shardfsm.JobWrite{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Share: admission.Share(r.cluster, g.Tenant)},
 	}
-	earlier, err := calls.CallLeader(ctx, r.cluster.calls, jobPage, home, jobPageQuery{Name: name})
+	earlier, err := calls.CallLeader(ctx, r.cluster.Calls, jobPage, home, jobPageQuery{Name: name})
 	if err == nil && earlier.Known {
 		begin.Total = earlier.Total
 		_, err = bulkAsk(ctx, r.cluster, jobBegin, home, begin) // an error if it was another request
 		return name.Batch, err
 	}
 	if err == nil { // an earlier try may have begun with other blocks
-		_, err = calls.CallLeader(ctx, r.cluster.calls, jobDrop, home, shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
+		_, err = calls.CallLeader(ctx, r.cluster.Calls, jobDrop, home, shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
 	}
 	if err != nil {
 		return id.Batch{}, err
@@ -58,14 +60,14 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access router.A
 }
 
 // blocks returns the blocks of a gallery, at least one.
-func (r *duplicateRequests) blocks(ctx context.Context, g enrolment, threshold int) ([]job.Block, error) {
+func (r *duplicateRequests) blocks(ctx context.Context, g cluster.Gallery, threshold int) ([]job.Block, error) {
 	q := blocksQuery{Gallery: g.ID, Generation: g.Generation, Size: min(max(blockEntries, int(g.Size/blocksMost)), blockEntriesMax)}
-	ends, err := calls.Scatter(ctx, r.cluster.calls, shardBlocks, g.shards, q)
+	ends, err := calls.Scatter(ctx, r.cluster.Calls, shardBlocks, g.ShardIDs, q)
 	if err != nil {
 		return nil, err
 	}
 	var list []job.Block
-	for i, s := range g.shards {
+	for i, s := range g.ShardIDs {
 		after := uint64(0)
 		for _, last := range ends[i] {
 			list = append(list, job.Block{Shard: s, After: after, Last: last, Threshold: threshold})
@@ -73,7 +75,7 @@ func (r *duplicateRequests) blocks(ctx context.Context, g enrolment, threshold i
 		}
 	}
 	if len(list) == 0 {
-		list = []job.Block{{Shard: g.shards[0], Threshold: threshold}}
+		list = []job.Block{{Shard: g.ShardIDs[0], Threshold: threshold}}
 	}
 	if len(list) > job.ItemsMax {
 		return nil, router.Errorf(router.InvalidRequest, "", "the gallery has too many entries to be compared with itself")
@@ -92,7 +94,7 @@ func (r *duplicateRequests) EndDuplicates(ctx context.Context, access router.Acc
 		err = noDuplicates()
 	}
 	if err == nil {
-		_, err = calls.CallLeader(ctx, r.cluster.calls, jobDrop, g.shards[0], shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
+		_, err = calls.CallLeader(ctx, r.cluster.Calls, jobDrop, g.ShardIDs[0], shardfsm.DropJob{Name: name, Time: time.Now().UnixMilli()})
 	}
 	return err
 }
@@ -102,8 +104,8 @@ func noDuplicates() error {
 }
 
 // report returns how far the comparison of a gallery is.
-func (r *duplicateRequests) report(ctx context.Context, g enrolment) (reportAnswer, shardfsm.JobName, error) {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, jobReport, g.shards[0], jobListQuery{Gallery: g.ID, Generation: g.Generation})
+func (r *duplicateRequests) report(ctx context.Context, g cluster.Gallery) (reportAnswer, shardfsm.JobName, error) {
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobReport, g.ShardIDs[0], jobListQuery{Gallery: g.ID, Generation: g.Generation})
 	return a, shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: a.Batch}, err
 }
 
@@ -159,7 +161,7 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access router.Access
 func (r *duplicateRequests) pairs(ctx context.Context, key *seal.Key, name shardfsm.JobName, d *router.Duplicates) ([]job.Pair, error) {
 	best := map[[2]id.Subject]int{} // two blocks may have found one pair
 	for from := 0; from < d.Blocks; {
-		a, err := calls.CallLeader(ctx, r.cluster.calls, jobPage, name.Batch.Shard(), jobPageQuery{Name: name, From: uint32(from), Length: blocksPage})
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, jobPage, name.Batch.Shard(), jobPageQuery{Name: name, From: uint32(from), Length: blocksPage})
 		if err != nil {
 			return nil, err
 		}

@@ -2,18 +2,19 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newDuplicates returns the requests of a node, and serves those of its peers.
-func newDuplicates(c *cluster, of *jobRequests) *duplicateRequests {
+func newDuplicates(c *cluster.Cluster, of *jobRequests) *duplicateRequests {
 	r := &duplicateRequests{c, of}
-	calls.Add(c.calls, r, jobTakeBlock)
-	calls.Add(c.calls, c, jobDrop)
-	calls.Add(c.calls, c, jobRedact)
-	calls.Add(c.calls, c, jobPut)
-	calls.Add(c.calls, c, jobReport)
-	calls.Add(c.calls, c, shardBlocks)
-	calls.Add(c.calls, c, shardProbes)
-	calls.Add(c.calls, c, shardPairs)
+	calls.Add(c.Calls, r, jobTakeBlock)
+	calls.Add(c.Calls, c, jobDrop)
+	calls.Add(c.Calls, c, jobRedact)
+	calls.Add(c.Calls, c, jobPut)
+	calls.Add(c.Calls, c, jobReport)
+	calls.Add(c.Calls, c, shardBlocks)
+	calls.Add(c.Calls, c, shardProbes)
+	calls.Add(c.Calls, c, shardPairs)
 	return r
 }

@@ -10,6 +10,8 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -25,15 +27,15 @@ const (
 )
 
 // comparable returns the gallery of an access, with its present shards, and its key.
-func (r *duplicateRequests) comparable(ctx context.Context, access router.Access) (enrolment, *seal.Key, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil { // the gallery may have grown
-		return enrolment{}, nil, err
+func (r *duplicateRequests) comparable(ctx context.Context, access router.Access) (cluster.Gallery, *seal.Key, error) {
+	if err := r.cluster.Sync.Join(ctx); err != nil { // the gallery may have grown
+		return cluster.Gallery{}, nil, err
 	}
-	g, _, err := r.cluster.enrolment(access)
+	g, _, err := r.cluster.Of(access)
 	if err != nil {
 		return g, nil, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	return g, key, err
 }
 
@@ -42,16 +44,16 @@ func unknownDuplicatesCursor() error {
 }
 
 // present returns the pairs of which both subjects are still there, with their notes.
-func (r *duplicateRequests) present(ctx context.Context, g enrolment, list []router.DuplicatePair) ([]router.DuplicatePair, error) {
+func (r *duplicateRequests) present(ctx context.Context, g cluster.Gallery, list []router.DuplicatePair) ([]router.DuplicatePair, error) {
 	var subjects []id.Subject
 	for _, p := range list {
 		subjects = append(subjects, p.Subjects[0].Subject, p.Subjects[1].Subject)
 	}
-	there, err := subjectsOf(ctx, r.cluster, g, subjects, true)
+	there, err := lookup.Present(ctx, r.cluster, g, subjects, true)
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (r *duplicateRequests) present(ctx context.Context, g enrolment, list []rou
 			continue
 		}
 		for i, noted := range []shard.Active{a, b} {
-			if p.Subjects[i].Note, err = g.openNote(key, p.Subjects[i].Subject, noted); err != nil {
+			if p.Subjects[i].Note, err = g.OpenNote(key, p.Subjects[i].Subject, noted); err != nil {
 				return nil, err
 			}
 		}
@@ -104,8 +106,8 @@ func readDuplicatesCursor(of id.Batch, total int, text string) (next int, ok boo
 var ErrLost = errors.New("router: the block is no longer lent to this node")
 
 // compared returns the gallery of a comparison. The error is ErrLost if it was deleted.
-func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (enrolment, error) {
-	g, there, err := confirmedGallery(ctx, r.cluster, n.Gallery, n.Generation)
+func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (cluster.Gallery, error) {
+	g, there, err := cluster.ConfirmedGallery(ctx, r.cluster, n.Gallery, n.Generation)
 	if err == nil && !there {
 		err = ErrLost
 	}
@@ -114,6 +116,6 @@ func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (e
 
 // duplicateRequests serves comparisons of galleries with themselves.
 type duplicateRequests struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	jobs    *jobRequests
 }

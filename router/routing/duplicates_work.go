@@ -11,6 +11,8 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/job"
 	"facet/shard/seal"
@@ -41,13 +43,13 @@ type Block struct {
 // NoBlocks reports whether this node's replica of a shard has no block to compare, or there is none.
 // The nodes with a replica of a shard work on its comparisons.
 func (r *duplicateRequests) NoBlocks(s id.Shard) bool {
-	m, here := r.cluster.groups.Shard(s)
+	m, here := r.cluster.Groups.Shard(s)
 	return !here || m.Jobs().Left(job.Duplicates) == 0
 }
 
 // TakeBlock borrows a block from a shard's leader. It returns nil when there is none.
 func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, error) {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, jobTakeBlock, s, struct{}{})
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobTakeBlock, s, struct{}{})
 	if err != nil || a.Lease == 0 || len(a.Records) != 1 {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, 
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func (r *duplicateRequests) compareBlock(ctx context.Context, b *Block, turn fun
 	if err != nil {
 		return nil, false, err
 	}
-	a, err := calls.CallAny(ctx, r.cluster.calls, shardProbes, b.block.Shard, probesQuery{
+	a, err := calls.CallAny(ctx, r.cluster.Calls, shardProbes, b.block.Shard, probesQuery{
 		Gallery: g.ID, Generation: g.Generation, After: b.block.After, Last: b.block.Last,
 	})
 	if err != nil {
@@ -113,7 +115,7 @@ func (r *duplicateRequests) compareBlock(ctx context.Context, b *Block, turn fun
 		q := pairsQuery{
 			Gallery: g.ID, Generation: g.Generation, Probes: some, Model: a.Model, Threshold: b.block.Threshold, Limit: b.room,
 		}
-		lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([]pairsAnswer, error) { return r.compareProbes(ctx, g, b, q, turn) })
+		lists, err := cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) ([]pairsAnswer, error) { return r.compareProbes(ctx, g, b, q, turn) })
 		if err != nil {
 			return nil, false, err
 		}
@@ -133,14 +135,14 @@ func (r *duplicateRequests) compareBlock(ctx context.Context, b *Block, turn fun
 
 // compareProbes compares probes with the block's shard and those after it in the gallery's list, one
 // after the other: the work shall take no more than one processor.
-func (r *duplicateRequests) compareProbes(ctx context.Context, g enrolment, b *Block, q pairsQuery, turn func(context.Context) error) (lists []pairsAnswer, err error) {
-	at := slices.Index(g.shards, b.block.Shard)
+func (r *duplicateRequests) compareProbes(ctx context.Context, g cluster.Gallery, b *Block, q pairsQuery, turn func(context.Context) error) (lists []pairsAnswer, err error) {
+	at := slices.Index(g.ShardIDs, b.block.Shard)
 	if at < 0 {
 		return nil, ErrLost
 	}
 	q.Epoch = g.Epoch
 	all := q.Probes
-	for _, s := range g.shards[at:] {
+	for _, s := range g.ShardIDs[at:] {
 		q.Own = s == b.block.Shard
 		some, err := inPieces(all, func(left []shard.Probe) (a pairsAnswer, err error) {
 			if err = turn(ctx); err == nil {
@@ -150,7 +152,7 @@ func (r *duplicateRequests) compareProbes(ctx context.Context, g enrolment, b *B
 				return a, err
 			}
 			q.Probes = left
-			return calls.CallAny(ctx, r.cluster.calls, shardPairs, s, q)
+			return calls.CallAny(ctx, r.cluster.Calls, shardPairs, s, q)
 		})
 		if err != nil {
 			return nil, err
@@ -189,7 +191,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 	if err != nil {
 		return err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -199,7 +201,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 }
 
 func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.Result) error {
-	a, err := calls.CallLeader(ctx, r.cluster.calls, jobFinish, b.shard, finishQuery{
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobFinish, b.shard, finishQuery{
 		Lease: b.lease, Finish: shardfsm.FinishJob{Name: b.name, Results: results, Time: time.Now().UnixMilli()},
 	})
 	if err == nil && !a.Held && results == nil {
@@ -214,7 +216,7 @@ func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.
 func (r *duplicateRequests) redactPairs(ctx context.Context) error {
 	var failed []error
 	for _, s := range r.cluster.Shards() {
-		_, m, ok := ledShard(r.cluster.groups, s)
+		_, m, ok := cluster.LedShard(r.cluster.Groups, s)
 		if !ok {
 			continue
 		}
@@ -230,7 +232,7 @@ func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name sha
 	if err != nil {
 		return err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -247,7 +249,7 @@ func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name sha
 }
 
 // redactPage takes the pairs of subjects that are gone out of the results of some blocks.
-func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *seal.Key, name shardfsm.JobName, page []job.Record) error {
+func (r *duplicateRequests) redactPage(ctx context.Context, g cluster.Gallery, key *seal.Key, name shardfsm.JobName, page []job.Record) error {
 	var subjects []id.Subject
 	found := make([]job.Pairs, len(page))
 	for i, rec := range page {
@@ -262,7 +264,7 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 			subjects = append(subjects, p.A, p.B)
 		}
 	}
-	there, err := subjectsOf(ctx, r.cluster, g, subjects, false)
+	there, err := lookup.Present(ctx, r.cluster, g, subjects, false)
 	if err != nil {
 		return err
 	}
@@ -278,7 +280,7 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 		p.List = left
 		result := *page[i].Result
 		result.Pairs, result.Sealed = uint32(len(left)), job.SealPairs(key, job.Name(name), result.Index, p)
-		if _, err := calls.CallLeader(ctx, r.cluster.calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
+		if _, err := calls.CallLeader(ctx, r.cluster.Calls, jobRedact, name.Batch.Shard(), shardfsm.RedactJob{
 			Name: name, Results: []job.Result{result}, Time: time.Now().UnixMilli(),
 		}); err != nil {
 			return err
@@ -288,8 +290,8 @@ func (r *duplicateRequests) redactPage(ctx context.Context, g enrolment, key *se
 }
 
 var (
-	jobDrop   = shardCommand("job.drop", shardfsm.DropJobOp, func(c *shardfsm.DropJob) *int64 { return &c.Time })
-	jobRedact = shardCommand("job.redact", shardfsm.RedactJobOp, func(c *shardfsm.RedactJob) *int64 { return &c.Time })
+	jobDrop   = cluster.ShardCommand("job.drop", shardfsm.DropJobOp, func(c *shardfsm.DropJob) *int64 { return &c.Time })
+	jobRedact = cluster.ShardCommand("job.redact", shardfsm.RedactJobOp, func(c *shardfsm.RedactJob) *int64 { return &c.Time })
 )
 
 // reportAnswer is how far a comparison is. First is its first item.
@@ -301,8 +303,8 @@ type reportAnswer struct {
 }
 
 // jobReport returns how far the comparison of a gallery with itself is.
-var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *cluster, group id.Shard, q jobListQuery) (a reportAnswer, err error) {
-	m, err := r.leaderMachine(ctx, group)
+var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobListQuery) (a reportAnswer, err error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return a, err
 	}
@@ -342,7 +344,7 @@ type blocksQuery struct {
 	Size       int        `cbor:"3,keyasint"`
 }
 
-var shardBlocks = shardRead("shard.blocks", func(_ context.Context, _ *cluster, s *shard.Shard, q blocksQuery) ([]uint64, error) {
+var shardBlocks = cluster.ShardRead("shard.blocks", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q blocksQuery) ([]uint64, error) {
 	return shard.DuplicatesOf(s).Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
 })
 
@@ -359,8 +361,8 @@ type probesAnswer struct {
 	Model  id.Model      `cbor:"2,keyasint"`
 }
 
-var shardProbes = shardReadAny("shard.probes", func(ctx context.Context, r *cluster, s *shard.Shard, q probesQuery) (a probesAnswer, err error) {
-	key, err := keyOf(ctx, r, q.Gallery)
+var shardProbes = cluster.ShardReadAny("shard.probes", func(ctx context.Context, r *cluster.Cluster, s *shard.Shard, q probesQuery) (a probesAnswer, err error) {
+	key, err := cluster.KeyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}
@@ -394,11 +396,11 @@ type pairsAnswer struct {
 	Done  int          `cbor:"3,keyasint"` // as in shard.Paired
 }
 
-var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *cluster, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
+var shardPairs = cluster.ShardReadAny("shard.pairs", func(ctx context.Context, r *cluster.Cluster, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, err
 	}
-	key, err := keyOf(ctx, r, q.Gallery)
+	key, err := cluster.KeyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}

@@ -17,6 +17,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/router"
+	"facet/router/cluster"
 	"facet/router/clustertest"
 )
 
@@ -56,7 +57,7 @@ func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), erro
 	t.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
 	must.Do(t, err)
-	c := newCluster(clusterConfig{Groups: clustertest.NewFounded(), Peers: clustertest.Silent{}, Log: slog.New(slog.DiscardHandler), Master: newMaster(t, 1)})
+	c := cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: clustertest.Silent{}, Log: slog.New(slog.DiscardHandler), Master: newMaster(t, 1)})
 	return newFaces(c, d, table, turn)
 }
 

@@ -59,9 +59,9 @@ type faceTokens struct {
 
 // faceTokens returns the tokens of a tenant.
 func (r *faceRequests) faceTokens(tenant id.Tenant) *faceTokens {
-	c, _ := r.cluster.groups.Meta().Cluster()
+	c, _ := r.cluster.Groups.Meta().Cluster()
 	sum := sha256.Sum256([]byte(c.Pack))
-	return &faceTokens{r.cluster.master, c.ID, [8]byte(sum[:]), tenant, r.cluster.clock.Now(), map[int64][]*seal.Key{}}
+	return &faceTokens{r.cluster.Master, c.ID, [8]byte(sum[:]), tenant, r.cluster.Clock.Now(), map[int64][]*seal.Key{}}
 }
 
 // ring returns the keys of tokens that expire at a time.

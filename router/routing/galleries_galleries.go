@@ -1,4 +1,8 @@
 package routing
 
+import (
+	"facet/router/cluster"
+)
+
 // galleryRequests serves requests about galleries and applications.
-type galleryRequests struct{ cluster *cluster }
+type galleryRequests struct{ cluster *cluster.Cluster }

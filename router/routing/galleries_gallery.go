@@ -9,7 +9,10 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/secrets"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -23,29 +26,29 @@ const (
 // unique within the tenant. Otherwise the error is Duplicate, and its message
 // contains the API key of the gallery's oldest application.
 func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
-	return withRotationRetry(func() (router.Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
+	return secrets.WithRotationRetry(func() (router.Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
 }
 
 func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
-	record, ok := r.cluster.groups.Meta().Cluster()
+	record, ok := r.cluster.Groups.Meta().Cluster()
 	if !ok {
 		return router.Gallery{}, &router.Error{Kind: router.Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
 	}
 	gallery := metafsm.Gallery{
-		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
+		ID: id.Gallery{UUID: cluster.RandomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
 		Size: uint32(n.Size), Shards: record.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
 		RetentionDays: uint32(n.RetentionDays), SubjectTemplates: n.SubjectTemplates, PhotoLink: n.PhotoLink,
 		Purpose: n.Purpose, LegalGround: n.LegalGround, Recipients: n.Recipients,
 	}
-	mustRandom(gallery.IDKey[:])
+	cluster.MustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
-	mustRandom(dataKey)
-	gallery.WrappedKey = r.cluster.master.Wrap(dataKey, []byte(purposeData+gallery.ID.String()))
+	cluster.MustRandom(dataKey)
+	gallery.WrappedKey = r.cluster.Master.Wrap(dataKey, []byte(secrets.PurposeData+gallery.ID.String()))
 	app := r.newApplication(tenant, router.NewApplication{
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: router.ThresholdDefault, GuardThreshold: router.ThresholdDefault,
 	})
-	write := stamped(w)
+	write := cluster.Stamped(w)
 	a, err := proposeNamed(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: write, Gallery: gallery, Application: app,
 	}, deletion{tenant, n.Name}, func(a metafsm.CreateGalleryAnswer) metafsm.Status { return a.Status })
@@ -55,12 +58,12 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
 		if a.Application.ID.IsZero() {
-			return router.Gallery{}, deletedSince("", "application")
+			return router.Gallery{}, admission.DeletedSince("", "application")
 		}
 		gallery.ID = a.Gallery.ID // of the first try, with its settings
 		return r.galleryWith(gallery, a.Application)
 	case metafsm.UnknownGallery:
-		return router.Gallery{}, deletedSince("", "gallery")
+		return router.Gallery{}, admission.DeletedSince("", "gallery")
 	case metafsm.BeingDeleted:
 		return router.Gallery{}, nameInUse()
 	case metafsm.Exists:
@@ -73,16 +76,16 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		}
 		return router.Gallery{}, router.Errorf(router.Duplicate, "", "a gallery with this name exists; its API key: %s", key)
 	default:
-		return router.Gallery{}, manageError(ctx, r.cluster, "create gallery", tenant, write, a.Status)
+		return router.Gallery{}, admission.ManageError(ctx, r.cluster, "create gallery", tenant, write, a.Status)
 	}
 }
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.
 func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
-	records := r.cluster.groups.Meta().Galleries(tenant)
+	records := r.cluster.Groups.Meta().Galleries(tenant)
 	counts, err := r.counts(ctx, records)
 	if err != nil {
 		return nil, err
@@ -97,10 +100,10 @@ func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]ro
 // Gallery returns one gallery of the tenant with its count and applications. The
 // error is NotFound for an unknown gallery and for another tenant's.
 func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return router.Gallery{}, err
 	}
-	record, ok := r.cluster.groups.Meta().Gallery(gallery)
+	record, ok := r.cluster.Groups.Meta().Gallery(gallery)
 	if !ok || record.Tenant != tenant {
 		return router.Gallery{}, router.Errorf(router.NotFound, "", "there is no gallery with this id")
 	}
@@ -109,7 +112,7 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 		return router.Gallery{}, err
 	}
 	out := galleryOf(record, counts[gallery])
-	for _, a := range r.cluster.groups.Meta().Applications(tenant) {
+	for _, a := range r.cluster.Groups.Meta().Applications(tenant) {
 		if a.Gallery != gallery {
 			continue
 		}
@@ -125,7 +128,7 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 // counts returns the number of active events of each gallery. It calls each shard
 // once.
 func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	var ids []id.Gallery
 	var shards []id.Shard
 	seen := map[id.Shard]bool{}
@@ -138,7 +141,7 @@ func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Galler
 			}
 		}
 	}
-	answers, err := calls.Scatter(ctx, r.cluster.calls, shardCounts, shards, ids)
+	answers, err := calls.Scatter(ctx, r.cluster.Calls, shardCounts, shards, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +159,13 @@ func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Galler
 
 // CreateApplication creates an application of one of the tenant's galleries.
 func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewApplication) (router.Application, error) {
-	return withRotationRetry(func() (router.Application, error) { return r.createApplication(ctx, tenant, w, n) })
+	return secrets.WithRotationRetry(func() (router.Application, error) { return r.createApplication(ctx, tenant, w, n) })
 }
 
 func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewApplication) (router.Application, error) {
-	write := stamped(w)
+	write := cluster.Stamped(w)
 	app := r.newApplication(tenant, n)
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{Write: write, Application: app})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{Write: write, Application: app})
 	if err != nil {
 		return router.Application{}, err
 	}
@@ -173,19 +176,19 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 	case metafsm.UnknownGallery:
 		return router.Application{}, router.Errorf(router.InvalidRequest, router.ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:
-		return router.Application{}, deletedSince("", "application")
+		return router.Application{}, admission.DeletedSince("", "application")
 	default:
-		return router.Application{}, manageError(ctx, r.cluster, "create application", tenant, write, a.Status)
+		return router.Application{}, admission.ManageError(ctx, r.cluster, "create application", tenant, write, a.Status)
 	}
 }
 
 // Applications returns the tenant's applications in order of creation.
 func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	list := []router.Application{}
-	for _, a := range r.cluster.groups.Meta().Applications(tenant) {
+	for _, a := range r.cluster.Groups.Meta().Applications(tenant) {
 		app, err := r.applicationOf(a)
 		if err != nil {
 			return nil, err
@@ -198,10 +201,10 @@ func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([
 // Application returns one application of the tenant. The error is NotFound for an
 // unknown application and for another tenant's.
 func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return router.Application{}, err
 	}
-	a, ok := r.cluster.groups.Meta().Application(application)
+	a, ok := r.cluster.Groups.Meta().Application(application)
 	if !ok || a.Tenant != tenant {
 		return router.Application{}, router.Errorf(router.NotFound, "", "there is no application with this id")
 	}
@@ -209,21 +212,21 @@ func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, app
 }
 
 func (r *galleryRequests) newApplication(tenant id.Tenant, n router.NewApplication) metafsm.Application {
-	key := randomText(apiKeyLength)
+	key := cluster.RandomText(apiKeyLength)
 	app := metafsm.Application{
-		ID: id.Application{UUID: randomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
+		ID: id.Application{UUID: cluster.RandomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
 		MinimumQuality: n.MinimumQuality, VerifyThreshold: n.VerifyThreshold,
 		GuardThreshold: n.GuardThreshold, Guard: n.Guard, MultipleFaces: metafsm.FaceRule(n.MultipleFaces),
 		ReviewThreshold: n.ReviewThreshold, ReviewVerdicts: n.ReviewVerdicts, ReviewDays: n.ReviewDays,
 		SearchThresholdMin: n.SearchThresholdMin, SearchLimitMax: n.SearchLimitMax,
 	}
-	app.KeyMAC = r.cluster.master.MAC(purposeAPIKey, []byte(key))
-	app.SealedKey = r.cluster.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
+	app.KeyMAC = r.cluster.Master.MAC(secrets.PurposeAPIKey, []byte(key))
+	app.SealedKey = r.cluster.Master.Wrap([]byte(key), []byte(secrets.PurposeAPIKey+app.ID.String()))
 	return app
 }
 
 func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
-	key, err := r.cluster.master.Unwrap(a.SealedKey, []byte(purposeAPIKey+a.ID.String()))
+	key, err := r.cluster.Master.Unwrap(a.SealedKey, []byte(secrets.PurposeAPIKey+a.ID.String()))
 	if err != nil {
 		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
 	}
@@ -251,12 +254,12 @@ func (r *galleryRequests) applicationOf(a metafsm.Application) (router.Applicati
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
 		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
 		GuardThreshold: a.GuardThreshold, Guard: a.Guard, MultipleFaces: portrait.Rule(a.MultipleFaces),
-		Review: router.Review{ReviewThreshold: a.ReviewThreshold, ReviewVerdicts: a.ReviewVerdicts, ReviewDays: a.ReviewDays}, SearchBounds: boundsOf(a), ETag: a.ETag(),
+		Review: router.Review{ReviewThreshold: a.ReviewThreshold, ReviewVerdicts: a.ReviewVerdicts, ReviewDays: a.ReviewDays}, SearchBounds: cluster.BoundsOf(a), ETag: a.ETag(),
 	}, err
 }
 
 // shardCounts returns the number of active events of each gallery.
-var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *cluster, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
+var shardCounts = cluster.ShardRead("shard.counts", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
 		counts[i] = int(s.Slots().Usage(g).Active)

@@ -7,6 +7,8 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/admission"
+	"facet/router/cluster"
 )
 
 const (
@@ -17,9 +19,9 @@ const (
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
 // shards stays in use meanwhile.
 func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w router.Write, gallery id.Gallery, patch router.GalleryPatch) (router.Gallery, error) {
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{
-		Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
+		Write: cluster.Stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
 		SubjectTemplates: patch.SubjectTemplates, PhotoLink: patch.PhotoLink,
 		Purpose: patch.Purpose, LegalGround: patch.LegalGround, Recipients: patch.Recipients, IfMatch: patch.IfMatch,
 	}
@@ -42,7 +44,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
 		if patch.SubjectTemplates != nil {
-			err = waitKnown(ctx)
+			err = cluster.WaitKnown(ctx)
 		}
 		return galleryOf(c.Changed(a.Gallery), 0), err // a retry gets the values of its request
 	case metafsm.BeingDeleted:
@@ -52,13 +54,13 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	case metafsm.SizeShrinks:
 		return router.Gallery{}, router.Errorf(router.InvalidRequest, "", "the size of a gallery can only be increased")
 	default:
-		return router.Gallery{}, manageError(ctx, r.cluster, "update gallery", tenant, c.Write, a.Status)
+		return router.Gallery{}, admission.ManageError(ctx, r.cluster, "update gallery", tenant, c.Write, a.Status)
 	}
 }
 
 // UpdateApplication applies patch.
 func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w router.Write, application id.Application, patch router.ApplicationPatch) (router.Application, error) {
-	write := stamped(w)
+	write := cluster.Stamped(w)
 	c := metafsm.UpdateApplication{
 		Write: write, Tenant: tenant, Application: application,
 		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
@@ -70,11 +72,11 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 		rule := metafsm.FaceRule(*patch.MultipleFaces)
 		c.MultipleFaces = &rule
 	}
-	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
 		return router.Application{}, err
 	}
-	if err := manageError(ctx, r.cluster, "update application", tenant, write, a.Status); err != nil {
+	if err := admission.ManageError(ctx, r.cluster, "update application", tenant, write, a.Status); err != nil {
 		return router.Application{}, err
 	}
 	return r.applicationOf(c.Changed(a.Application)) // a retry gets the values of its request
@@ -83,12 +85,12 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 // DeleteApplication removes an application. This node refuses its API key at once,
 // every other node as soon as meta's log has reached it.
 func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
-	write := ownWrite()
-	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: write, Tenant: tenant, Application: application})
+	write := cluster.OwnWrite()
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: write, Tenant: tenant, Application: application})
 	if err != nil {
 		return err
 	}
-	return manageError(ctx, r.cluster, "delete application", tenant, write, a.Status)
+	return admission.ManageError(ctx, r.cluster, "delete application", tenant, write, a.Status)
 }
 
 // DeleteGallery removes a gallery and its applications. When it returns, every
@@ -96,18 +98,18 @@ func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenan
 // purges the entries later.
 func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
 	// A gallery under deletion counts as unknown.
-	if _, err := confirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.cluster.groups.Meta().Gallery(gallery) }); err != nil {
+	if _, err := cluster.ConfirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.cluster.Groups.Meta().Gallery(gallery) }); err != nil {
 		if router.KindOf(err) == router.NotFound {
-			err = manageError(ctx, r.cluster, "delete gallery", tenant, metafsm.Write{}, metafsm.UnknownGallery)
+			err = admission.ManageError(ctx, r.cluster, "delete gallery", tenant, metafsm.Write{}, metafsm.UnknownGallery)
 		}
 		return err
 	}
-	write := ownWrite()
-	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteGalleryOp, metafsm.DeleteGallery{Write: write, Tenant: tenant, Gallery: gallery})
+	write := cluster.OwnWrite()
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteGalleryOp, metafsm.DeleteGallery{Write: write, Tenant: tenant, Gallery: gallery})
 	if err != nil {
 		return err
 	}
-	if err := manageError(ctx, r.cluster, "delete gallery", tenant, write, a.Status); err != nil {
+	if err := admission.ManageError(ctx, r.cluster, "delete gallery", tenant, write, a.Status); err != nil {
 		return err
 	}
 	if a.Gallery.ID.IsZero() {
@@ -122,19 +124,19 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 // with faces left; the tenant is gone when it is 0. A second call continues where the first one
 // stopped. The errors are those of SetTenantState.
 func (r *galleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (left int, err error) {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTenantOp, metafsm.DeleteTenant{Tenant: tenant})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteTenantOp, metafsm.DeleteTenant{Tenant: tenant})
 	if err == nil {
-		err = tenantError("delete tenant", a.Status)
+		err = admission.TenantError("delete tenant", a.Status)
 	}
 	if err != nil {
 		return 0, err
 	}
 	for end := time.Now().Add(purgeWait); ; {
-		if err := r.cluster.sync.Join(ctx); err != nil {
+		if err := r.cluster.Sync.Join(ctx); err != nil {
 			return 0, err
 		}
 		left = 0
-		for _, g := range r.cluster.groups.Meta().Deleting() {
+		for _, g := range r.cluster.Groups.Meta().Deleting() {
 			if g.Tenant != tenant {
 				continue
 			}

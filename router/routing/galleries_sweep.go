@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // fence makes all shards of a deleted gallery refuse its former generation. left is
 // the number of entries still to be purged.
 func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
-	answers, err := calls.Scatter(ctx, r.cluster.calls, shardFence, shardsOf(r.cluster.groups.Meta(), g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
+	answers, err := calls.Scatter(ctx, r.cluster.Calls, shardFence, cluster.ShardsOf(r.cluster.Groups.Meta(), g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
 	for _, a := range answers {
 		left += a.Left
 	}
@@ -44,11 +45,11 @@ type deletion struct {
 // proposeNamed purges them, as Sweep does, and proposes again, for up to nameWait.
 func proposeNamed[C, A any](ctx context.Context, r *galleryRequests, op command.Op[C, A], c C, of deletion, status func(A) metafsm.Status) (A, error) {
 	for end := time.Now().Add(nameWait); ; {
-		a, err := proposeMeta(ctx, r.cluster, op, c)
+		a, err := cluster.ProposeMeta(ctx, r.cluster, op, c)
 		if err != nil || status(a) != metafsm.BeingDeleted || time.Now().After(end) {
 			return a, err
 		}
-		for _, g := range r.cluster.groups.Meta().Deleting() {
+		for _, g := range r.cluster.Groups.Meta().Deleting() {
 			if g.Tenant != of.tenant || g.Name != of.name {
 				continue
 			}
@@ -73,7 +74,7 @@ func nameInUse() error {
 // continue where another node stopped. One call does a bounded part of the work.
 func (r *galleryRequests) Sweep(ctx context.Context) error {
 	var failed []error
-	for _, g := range r.cluster.groups.Meta().Deleting() {
+	for _, g := range r.cluster.Groups.Meta().Deleting() {
 		if err := r.sweep(ctx, g); err != nil {
 			failed = append(failed, fmt.Errorf("purge gallery %s: %w", g.ID, err))
 		}
@@ -87,13 +88,13 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 		return err
 	}
 	if left > 0 {
-		_, err := calls.Scatter(ctx, r.cluster.calls, shardPurge, shardsOf(r.cluster.groups.Meta(), g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
+		_, err := calls.Scatter(ctx, r.cluster.Calls, shardPurge, cluster.ShardsOf(r.cluster.Groups.Meta(), g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
 		return err
 	}
-	_, err = proposeMeta(ctx, r.cluster, metafsm.ForgetGalleryOp, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation})
+	_, err = cluster.ProposeMeta(ctx, r.cluster, metafsm.ForgetGalleryOp, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation})
 	return err
 }
 
-var shardFence = shardCommand("shard.fence", shardfsm.FenceOp, nil)
+var shardFence = cluster.ShardCommand("shard.fence", shardfsm.FenceOp, nil)
 
-var shardPurge = shardCommand("shard.purge", shardfsm.PurgeOp, nil)
+var shardPurge = cluster.ShardCommand("shard.purge", shardfsm.PurgeOp, nil)

@@ -6,18 +6,20 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/admission"
+	"facet/router/cluster"
 )
 
 // Tags returns the names of the gallery's tags in order of creation.
 func (r *galleryRequests) Tags(ctx context.Context, access router.Access) ([]string, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
-	if _, _, err := r.cluster.enrolment(access); err != nil {
+	if _, _, err := r.cluster.Of(access); err != nil {
 		return nil, err
 	}
 	names := []string{}
-	for _, t := range r.cluster.groups.Meta().Tags(access.Gallery) {
+	for _, t := range r.cluster.Groups.Meta().Tags(access.Gallery) {
 		names = append(names, t.Name)
 	}
 	return names, nil
@@ -26,7 +28,7 @@ func (r *galleryRequests) Tags(ctx context.Context, access router.Access) ([]str
 // CreateTag creates a tag. The error is Duplicate when the gallery has a tag with
 // this name.
 func (r *galleryRequests) CreateTag(ctx context.Context, access router.Access, name string) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: cluster.OwnWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ func (r *galleryRequests) CreateTag(ctx context.Context, access router.Access, n
 // RenameTag renames a tag. Events keep it. The error is NotFound for an unknown
 // tag, and Duplicate when another tag has the new name.
 func (r *galleryRequests) RenameTag(ctx context.Context, access router.Access, from, to string) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: cluster.OwnWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func (r *galleryRequests) RenameTag(ctx context.Context, access router.Access, f
 // DeleteTag removes a tag. Events stay unchanged. The error is NotFound for an
 // unknown tag.
 func (r *galleryRequests) DeleteTag(ctx context.Context, access router.Access, name string) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: cluster.OwnWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -68,6 +70,6 @@ func (r *galleryRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.
 	case metafsm.UnknownGallery:
 		return router.Errorf(router.Forbidden, "", "Forbidden") // the gallery was deleted
 	default:
-		return manageError(ctx, r.cluster, "change tags", of, metafsm.Write{}, s)
+		return admission.ManageError(ctx, r.cluster, "change tags", of, metafsm.Write{}, s)
 	}
 }

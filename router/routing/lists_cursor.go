@@ -9,6 +9,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -60,12 +61,12 @@ func (c *cursor) text(of id.Cluster, g metafsm.Gallery) string {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Time))
 	b = binary.BigEndian.AppendUint16(b, uint16(c.shard))
 	b = binary.BigEndian.AppendUint64(b, c.Sequence)
-	return base64.RawURLEncoding.EncodeToString(append(b, macOfCursor(purposeCursor, of, g, b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, cluster.MacOfCursor(purposeCursor, of, g, b)...))
 }
 
 // readCursor reads a cursor of the list of g.
 func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
-	b, ok := openCursor(purposeCursor, of, g, text, cursorHead)
+	b, ok := cluster.OpenCursor(purposeCursor, of, g, text, cursorHead)
 	if !ok {
 		return nil, false
 	}
@@ -78,7 +79,7 @@ func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
 
 // from returns the place after which the page starts, or nil for one that starts at
 // an index. It sets the order of p.
-func (r *listRequests) from(ctx context.Context, g enrolment, p *router.Page) (*cursor, error) {
+func (r *listRequests) from(ctx context.Context, g cluster.Gallery, p *router.Page) (*cursor, error) {
 	asked := p.Order
 	if p.Order == router.CursorOrder {
 		p.Order = router.Ascending
@@ -86,7 +87,7 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *router.Page) (*
 	if p.After == "" {
 		return nil, nil
 	}
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	c, ok := readCursor(record.ID, g.Gallery, p.After)
 	if !ok || c.order == expiryOrder {
 		return nil, router.Errorf(router.InvalidRequest, router.ReasonUnknownCursor, "the cursor in after is not one of this gallery's list; send the next of an earlier page as it came")
@@ -99,8 +100,8 @@ func (r *listRequests) from(ctx context.Context, g enrolment, p *router.Page) (*
 }
 
 // next returns the cursor that continues a page after its last entry.
-func (r *listRequests) next(g enrolment, last placed, order router.Order) string {
-	record, _ := r.cluster.groups.Meta().Cluster()
+func (r *listRequests) next(g cluster.Gallery, last placed, order router.Order) string {
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	c := cursor{order, last.shard, shard.Position{Time: last.Updated.UnixMilli(), Sequence: last.sequence}}
 	return c.text(record.ID, g.Gallery)
 }

@@ -14,6 +14,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/router/clustertest"
 	"facet/shard"
 	"facet/shard/kernel"
@@ -132,7 +133,7 @@ func TestCursorRunShowsUnchangedEntriesOnce(t *testing.T) {
 		p := router.Page{Length: 1 + w.IntN(9), Order: router.Order(w.IntN(2))}
 		shown := map[string]int{}
 		for pages := 0; ; pages++ {
-			list, err := r.page(t.Context(), enrolment{Gallery: cursorGallery, shards: w.shards}, p)
+			list, err := r.page(t.Context(), cluster.Gallery{Gallery: cursorGallery, ShardIDs: w.shards}, p)
 			if err != nil || len(list.Entries) > p.Length || pages > 1000 {
 				t.Fatalf("seed %d: page %d has %d entries, %v", seed, pages, len(list.Entries), err)
 			}
@@ -194,7 +195,7 @@ func TestLastPageHasNoCursor(t *testing.T) {
 		for _, order := range []router.Order{router.Ascending, router.Descending, router.CursorOrder} {
 			pages, p := 0, router.Page{Length: 2, Order: order}
 			for {
-				list, err := r.page(t.Context(), enrolment{Gallery: cursorGallery, shards: []id.Shard{3, 5}}, p)
+				list, err := r.page(t.Context(), cluster.Gallery{Gallery: cursorGallery, ShardIDs: []id.Shard{3, 5}}, p)
 				if err != nil || list.Total != n {
 					t.Fatalf("%d entries: total %d, %v", n, list.Total, err)
 				}
@@ -247,7 +248,7 @@ func TestDamagedCursorsAreRefused(t *testing.T) {
 	for at, value := range map[int]byte{0: cursorVersion + 1, 1: byte(router.CursorOrder)} {
 		b := slices.Clone(raw[:cursorHead])
 		b[at] = value
-		refused("a later version", of, cursorGallery, base64.RawURLEncoding.EncodeToString(append(b, macOfCursor(purposeCursor, of, cursorGallery, b)...)))
+		refused("a later version", of, cursorGallery, base64.RawURLEncoding.EncodeToString(append(b, cluster.MacOfCursor(purposeCursor, of, cursorGallery, b)...)))
 	}
 }
 
@@ -271,7 +272,7 @@ func TestCursorPageMayLieOnOneShard(t *testing.T) {
 	for _, order := range []router.Order{router.Ascending, router.Descending} {
 		var got []string
 		for p := (router.Page{Length: router.ListLengthMax, Order: order}); ; {
-			list, err := r.page(t.Context(), enrolment{Gallery: cursorGallery, shards: shards}, p)
+			list, err := r.page(t.Context(), cluster.Gallery{Gallery: cursorGallery, ShardIDs: shards}, p)
 			must.Do(t, err)
 			for _, e := range list.Entries {
 				got = append(got, e.Event.String())

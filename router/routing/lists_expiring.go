@@ -6,15 +6,16 @@ import (
 	"facet/internal/id"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
 // Expiring returns a page of the gallery's events that expire before a time, soonest
 // first. Total counts all of them. It changes nothing.
 func (r *listRequests) Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error) {
-	g, _, err := r.cluster.enrolment(access)
+	g, _, err := r.cluster.Of(access)
 	if err == nil {
-		err = r.cluster.sync.Join(ctx) // for the retention
+		err = r.cluster.Sync.Join(ctx) // for the retention
 	}
 	if err != nil {
 		return router.Listing{}, err
@@ -23,18 +24,18 @@ func (r *listRequests) Expiring(ctx context.Context, access router.Access, p rou
 	if err != nil {
 		return router.Listing{}, err
 	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Listing, error) {
-		if now, ok := r.cluster.gallery(g.ID); ok {
+	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Listing, error) {
+		if now, ok := r.cluster.Find(g.ID); ok {
 			g.RetentionDays = now.RetentionDays
 		}
-		queries := make([]expiringQuery, len(g.shards))
-		for i, s := range g.shards {
+		queries := make([]expiringQuery, len(g.ShardIDs))
+		for i, s := range g.ShardIDs {
 			queries[i] = expiringQuery{
-				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Kept: g.kept(),
+				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Kept: g.Kept(),
 				Before: p.Before.UnixMilli(), After: after.after(s), Length: p.Length + 1,
 			}
 		}
-		answers, err := calls.ScatterEach(ctx, r.cluster.calls, shardExpiring, g.shards, queries)
+		answers, err := calls.ScatterEach(ctx, r.cluster.Calls, shardExpiring, g.ShardIDs, queries)
 		if err != nil {
 			return router.Listing{}, err
 		}
@@ -43,18 +44,18 @@ func (r *listRequests) Expiring(ctx context.Context, access router.Access, p rou
 }
 
 // expiringListing merges the answers of the shards.
-func (r *listRequests) expiringListing(g enrolment, answers []listAnswer, length int) (router.Listing, error) {
+func (r *listRequests) expiringListing(g cluster.Gallery, answers []listAnswer, length int) (router.Listing, error) {
 	total, next := 0, ""
 	lists := make([]shardList, len(answers))
 	for i, a := range answers {
 		total += a.Total
-		lists[i] = shardList{g.shards[i], a, g.kept()}
+		lists[i] = shardList{g.ShardIDs[i], a, g.Kept()}
 	}
 	page := soonest(lists)
 	if len(page) > length {
 		page = page[:length]
 		last := page[length-1]
-		record, _ := r.cluster.groups.Meta().Cluster()
+		record, _ := r.cluster.Groups.Meta().Cluster()
 		c := cursor{expiryOrder, last.shard, shard.Position{Time: last.Expires.UnixMilli(), Sequence: last.sequence}}
 		next = c.text(record.ID, g.Gallery)
 	}
@@ -62,11 +63,11 @@ func (r *listRequests) expiringListing(g enrolment, answers []listAnswer, length
 }
 
 // afterExpiry reads the cursor of a page of what expires. Without one it is nil.
-func (r *listRequests) afterExpiry(g enrolment, text string) (*cursor, error) {
+func (r *listRequests) afterExpiry(g cluster.Gallery, text string) (*cursor, error) {
 	if text == "" {
 		return nil, nil
 	}
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	c, ok := readCursor(record.ID, g.Gallery, text)
 	if !ok || c.order != expiryOrder {
 		return nil, router.Errorf(router.InvalidRequest, router.ReasonUnknownCursor, "the cursor in after is not one of what expires in this gallery; send the next of an earlier page as it came")
@@ -85,7 +86,7 @@ type expiringQuery struct {
 	Length     int             `cbor:"7,keyasint"`
 }
 
-var shardExpiring = shardRead("shard.expiring", func(_ context.Context, _ *cluster, s *shard.Shard, q expiringQuery) (listAnswer, error) {
+var shardExpiring = cluster.ShardRead("shard.expiring", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q expiringQuery) (listAnswer, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"facet/router"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -15,7 +16,7 @@ func (r *listRequests) SubjectsWith(ctx context.Context, access router.Access, e
 	if err != nil {
 		return router.Listing{}, err
 	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Listing, error) {
+	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Listing, error) {
 		subject, a, err := r.claims.find(ctx, named{g, n.name})
 		if router.KindOf(err) == router.NotFound {
 			return router.Listing{}, nil
@@ -23,7 +24,7 @@ func (r *listRequests) SubjectsWith(ctx context.Context, access router.Access, e
 		if err != nil {
 			return router.Listing{}, err
 		}
-		note, err := g.openNote(key, subject, a.Events[0])
+		note, err := g.OpenNote(key, subject, a.Events[0])
 		if err != nil {
 			return router.Listing{}, err
 		}
@@ -31,7 +32,7 @@ func (r *listRequests) SubjectsWith(ctx context.Context, access router.Access, e
 		for _, e := range a.Entries {
 			entry := entryOf(e, note)
 			if i := slices.IndexFunc(a.Events, func(of shard.Active) bool { return of.Event == e.Event }); i >= 0 {
-				entry.Expires = expiresAt(g.kept(), a.Events[i].Time, a.Events[i].Expires)
+				entry.Expires = cluster.ExpiresAt(g.Kept(), a.Events[i].Time, a.Events[i].Expires)
 			}
 			out.Entries = append(out.Entries, entry)
 		}

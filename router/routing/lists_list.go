@@ -8,6 +8,7 @@ import (
 	"facet/raftfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -35,20 +36,20 @@ const (
 // Subjects returns a page of the gallery's list in order of the last update. It has
 // one entry for each event, deleted ones included.
 func (r *listRequests) Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error) {
-	g, _, err := r.cluster.enrolment(access)
+	g, _, err := r.cluster.Of(access)
 	if err != nil {
 		return router.Listing{}, err
 	}
 	return r.page(ctx, g, p)
 }
 
-func (r *listRequests) page(ctx context.Context, g enrolment, p router.Page) (router.Listing, error) {
+func (r *listRequests) page(ctx context.Context, g cluster.Gallery, p router.Page) (router.Listing, error) {
 	after, err := r.from(ctx, g, &p)
 	if err != nil {
 		return router.Listing{}, err
 	}
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Listing, error) {
-		if p.Start > 0 && len(g.shards) > 1 {
+	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Listing, error) {
+		if p.Start > 0 && len(g.ShardIDs) > 1 {
 			return r.pageAt(ctx, g, p)
 		}
 		return r.pageAfter(ctx, g, p, after)
@@ -56,7 +57,7 @@ func (r *listRequests) page(ctx context.Context, g enrolment, p router.Page) (ro
 }
 
 // queryOf returns the query for a page of the list of shard s.
-func queryOf(g enrolment, p router.Page, after *cursor, s id.Shard) listQuery {
+func queryOf(g cluster.Gallery, p router.Page, after *cursor, s id.Shard) listQuery {
 	return listQuery{
 		Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch,
 		Start: p.Start, Length: p.Length, Order: p.Order, After: after.after(s),
@@ -65,11 +66,11 @@ func queryOf(g enrolment, p router.Page, after *cursor, s id.Shard) listQuery {
 
 // pageAfter returns the page that follows the cursor, or the first one. Its cost does
 // not depend on the place. p.Start may be set if the gallery lies on one shard.
-func (r *listRequests) pageAfter(ctx context.Context, g enrolment, p router.Page, after *cursor) (router.Listing, error) {
+func (r *listRequests) pageAfter(ctx context.Context, g cluster.Gallery, p router.Page, after *cursor) (router.Listing, error) {
 	need := p.Length + 1 // one more tells whether another page follows
-	for piece := firstPiece(need, len(g.shards)); ; piece = need {
-		queries := make([]listQuery, len(g.shards))
-		for i, s := range g.shards {
+	for piece := firstPiece(need, len(g.ShardIDs)); ; piece = need {
+		queries := make([]listQuery, len(g.ShardIDs))
+		for i, s := range g.ShardIDs {
 			queries[i] = queryOf(g, router.Page{Start: p.Start, Length: piece, Order: p.Order}, after, s)
 		}
 		lists, total, err := r.pieces(ctx, g, queries)
@@ -94,8 +95,8 @@ func (r *listRequests) pageAfter(ctx context.Context, g enrolment, p router.Page
 func firstPiece(need, shards int) int { return min(need, 2*need/shards+placeSlack/8) }
 
 // pageAt returns the page that starts at an index of the merged list.
-func (r *listRequests) pageAt(ctx context.Context, g enrolment, p router.Page) (router.Listing, error) {
-	spans, err := calls.Scatter(ctx, r.cluster.calls, shardSpan, g.shards, queryOf(g, router.Page{}, nil, 0))
+func (r *listRequests) pageAt(ctx context.Context, g cluster.Gallery, p router.Page) (router.Listing, error) {
+	spans, err := calls.Scatter(ctx, r.cluster.Calls, shardSpan, g.ShardIDs, queryOf(g, router.Page{}, nil, 0))
 	if err != nil {
 		return router.Listing{}, err
 	}
@@ -128,15 +129,15 @@ func (r *listRequests) pageAt(ctx context.Context, g enrolment, p router.Page) (
 }
 
 // window returns length entries of the merged list, from index start on.
-func (r *listRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]placed, error) {
+func (r *listRequests) window(ctx context.Context, g cluster.Gallery, spans []spanAnswer, start, length int) ([]placed, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
 	}
 	need := start - skipped + length
-	for piece := firstPiece(need, len(g.shards)); ; piece = need {
-		queries := make([]listQuery, len(g.shards))
-		for i, s := range g.shards {
+	for piece := firstPiece(need, len(g.ShardIDs)); ; piece = need {
+		queries := make([]listQuery, len(g.ShardIDs))
+		for i, s := range g.ShardIDs {
 			queries[i] = queryOf(g, router.Page{Start: at[i], Length: piece}, nil, s)
 		}
 		lists, _, err := r.pieces(ctx, g, queries)
@@ -151,16 +152,16 @@ func (r *listRequests) window(ctx context.Context, g enrolment, spans []spanAnsw
 
 // pieces returns the answers of the shards to their queries, and the number of all
 // entries.
-func (r *listRequests) pieces(ctx context.Context, g enrolment, queries []listQuery) (lists []shardList, total int, err error) {
+func (r *listRequests) pieces(ctx context.Context, g cluster.Gallery, queries []listQuery) (lists []shardList, total int, err error) {
 	answers, err := calls.ScatterBy(ctx, len(queries), func(ctx context.Context, i int) (listAnswer, error) {
-		return calls.CallAny(ctx, r.cluster.calls, shardEntries, g.shards[i], queries[i])
+		return calls.CallAny(ctx, r.cluster.Calls, shardEntries, g.ShardIDs[i], queries[i])
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	lists = make([]shardList, len(answers))
 	for i, a := range answers {
-		lists[i] = shardList{g.shards[i], a, g.kept()}
+		lists[i] = shardList{g.ShardIDs[i], a, g.Kept()}
 		total += a.Total
 	}
 	return lists, total, nil
@@ -169,8 +170,8 @@ func (r *listRequests) pieces(ctx context.Context, g enrolment, queries []listQu
 // place returns, for each shard, a number of entries that lie before index start of
 // the merged list. skipped is their sum. It is at most start, and at least start -
 // placeSlack unless many entries have the same time.
-func (r *listRequests) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
-	at = make([]int, len(g.shards))
+func (r *listRequests) place(ctx context.Context, g cluster.Gallery, spans []spanAnswer, start int) (at []int, skipped int, err error) {
+	at = make([]int, len(g.ShardIDs))
 	low, high := spans[0].First, spans[0].Last
 	for _, s := range spans {
 		if s.Total > 0 {
@@ -179,7 +180,7 @@ func (r *listRequests) place(ctx context.Context, g enrolment, spans []spanAnswe
 	}
 	for round := 0; round < placeRounds && start-skipped > placeSlack && low < high; round++ {
 		times := probesBetween(low, high)
-		counts, err := calls.Scatter(ctx, r.cluster.calls, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
+		counts, err := calls.Scatter(ctx, r.cluster.Calls, shardBefore, g.ShardIDs, beforeQuery{Gallery: g.ID, Times: times})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -215,16 +216,16 @@ func probesBetween(low, high int64) []int64 {
 }
 
 // listing returns a page with the notes of its subjects.
-func (r *listRequests) listing(g enrolment, page []placed, total int, next string) (router.Listing, error) {
+func (r *listRequests) listing(g cluster.Gallery, page []placed, total int, next string) (router.Listing, error) {
 	out := router.Listing{Entries: make([]router.Entry, len(page)), Total: total, Next: next}
 	for i, e := range page {
 		out.Entries[i] = e.Entry
 		if len(e.noted.Note) == 0 {
 			continue
 		}
-		key, err := r.cluster.dataKey(g.Gallery)
+		key, err := r.cluster.DataKey(g.Gallery)
 		if err == nil {
-			out.Entries[i].Note, err = g.openNote(key, e.Subject, e.noted)
+			out.Entries[i].Note, err = g.OpenNote(key, e.Subject, e.noted)
 		}
 		if err != nil {
 			return router.Listing{}, err
@@ -233,7 +234,7 @@ func (r *listRequests) listing(g enrolment, page []placed, total int, next strin
 	return out, nil
 }
 
-var shardEntries = shardReadAny("shard.entries", func(_ context.Context, _ *cluster, s *shard.Shard, q listQuery) (listAnswer, error) {
+var shardEntries = cluster.ShardReadAny("shard.entries", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q listQuery) (listAnswer, error) {
 	return q.read(s)
 })
 
@@ -245,7 +246,7 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = shardRead("shard.span", func(_ context.Context, _ *cluster, s *shard.Shard, q listQuery) (spanAnswer, error) {
+var shardSpan = cluster.ShardRead("shard.span", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q listQuery) (spanAnswer, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, err
 	}
@@ -265,8 +266,8 @@ type beforeQuery struct {
 
 // shardBefore reads the leader's state without confirming its leadership. Its
 // counts only narrow a search; shardEntries reads the page itself.
-var shardBefore = calls.NewMethod("shard.before", func(_ context.Context, r *cluster, group id.Shard, q beforeQuery) ([]int, error) {
-	g, s, err := r.localReplica(group)
+var shardBefore = calls.NewMethod("shard.before", func(_ context.Context, r *cluster.Cluster, group id.Shard, q beforeQuery) ([]int, error) {
+	g, s, err := r.LocalReplica(group)
 	if err != nil {
 		return nil, err
 	}

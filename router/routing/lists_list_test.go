@@ -19,6 +19,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/router/clustertest"
 	"facet/shard"
 )
@@ -67,7 +68,7 @@ func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) (
 
 // newNode returns a node whose peers have the shards.
 func newNode(peers router.Peers) *listRequests {
-	return newLists(newCluster(clusterConfig{Groups: clustertest.NewFounded(), Peers: peers, Log: slog.New(slog.DiscardHandler)}), nil)
+	return newLists(cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: peers, Log: slog.New(slog.DiscardHandler)}), nil)
 }
 
 func wireOf(v any, err error) ([]byte, error) {
@@ -111,7 +112,7 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 		want = append(want, router.Entry{Subject: e.Subject, Event: e.Event, Updated: time.UnixMilli(e.Time).UTC()})
 	}
 	r := newNode(l)
-	g := enrolment{Gallery: metafsm.Gallery{}, shards: []id.Shard{1, 2, 3, 4, 5}}
+	g := cluster.Gallery{Gallery: metafsm.Gallery{}, ShardIDs: []id.Shard{1, 2, 3, 4, 5}}
 	for _, order := range []router.Order{router.Ascending, router.Descending} {
 		if order == router.Descending {
 			slices.Reverse(want)

@@ -8,6 +8,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/router"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -19,9 +20,9 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
 			const depth = 1_000_000
 			each := depth/shards + router.ListLengthMax
-			all, g := books{}, enrolment{Gallery: cursorGallery}
+			all, g := books{}, cluster.Gallery{Gallery: cursorGallery}
 			for s := id.Shard(1); int(s) <= shards; s++ {
-				g.shards, all[s] = append(g.shards, s), newBook(b, each)
+				g.ShardIDs, all[s] = append(g.ShardIDs, s), newBook(b, each)
 				for i := range each {
 					e := shard.Event{
 						Gallery: cursorGallery.ID, Generation: 1, Time: 1_700_000_000_000 + int64(i)*37 + int64(s), Sealed: []byte{1},
@@ -34,7 +35,7 @@ func BenchmarkPageAfterCursor(b *testing.B) {
 			r := newNode(all)
 			last := depth / shards // the place of the millionth event, on the last shard
 			deep := cursor{router.Ascending, id.Shard(shards), shard.Position{Time: 1_700_000_000_000 + int64(last-1)*37 + int64(shards), Sequence: uint64(last)}}
-			record, _ := r.cluster.groups.Meta().Cluster()
+			record, _ := r.cluster.Groups.Meta().Cluster()
 			page := func(after string) time.Duration {
 				begin := time.Now()
 				if got, err := r.page(b.Context(), g, router.Page{Length: router.ListLengthMax, After: after}); err != nil || len(got.Entries) != router.ListLengthMax {

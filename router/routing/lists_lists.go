@@ -1,7 +1,11 @@
 package routing
 
+import (
+	"facet/router/cluster"
+)
+
 // listRequests serves the list of subjects.
 type listRequests struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	claims  *claims
 }

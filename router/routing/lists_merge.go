@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/id"
 	"facet/router"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -45,7 +46,7 @@ func (l shardList) place(i int, e shard.Entry) placed {
 		if i < len(l.Expires) {
 			own = l.Expires[i]
 		}
-		p.Expires = expiresAt(l.kept, e.Time, own)
+		p.Expires = cluster.ExpiresAt(l.kept, e.Time, own)
 	}
 	return p
 }

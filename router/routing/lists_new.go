@@ -2,14 +2,15 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newLists returns the requests of a node, and serves those of its peers.
-func newLists(c *cluster, of *claims) *listRequests {
+func newLists(c *cluster.Cluster, of *claims) *listRequests {
 	r := &listRequests{c, of}
-	calls.Add(c.calls, c, shardEntries)
-	calls.Add(c.calls, c, shardExpiring)
-	calls.Add(c.calls, c, shardSpan)
-	calls.Add(c.calls, c, shardBefore)
+	calls.Add(c.Calls, c, shardEntries)
+	calls.Add(c.Calls, c, shardExpiring)
+	calls.Add(c.Calls, c, shardSpan)
+	calls.Add(c.Calls, c, shardBefore)
 	return r
 }

@@ -12,7 +12,10 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/merging"
 	"facet/shard/seal"
@@ -47,21 +50,21 @@ func (r *mergeRequests) Merge(ctx context.Context, m router.Merging) error {
 	if m.Source == m.Target {
 		return router.Errorf(router.InvalidRequest, "", "a subject can't be merged into itself")
 	}
-	g, _, err := r.cluster.enrolmentAt(ctx, m.Access, m.Target.Shard(), subjectNotFound)
+	g, _, err := r.cluster.At(ctx, m.Access, m.Target.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return err
 	}
 	home := m.Source.Shard()
-	if !g.holds(home) {
+	if !g.Holds(home) {
 		return r.sourceNotFound(ctx, m)
 	}
-	if err := room(ctx, r.cluster, home, g.Tenant, m.Write); err != nil {
+	if err := admission.Room(ctx, r.cluster, home, g.Tenant, m.Write); err != nil {
 		return err
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardBeginMerge, home, shardfsm.BeginMerge{
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardBeginMerge, home, shardfsm.BeginMerge{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: m.Write.Operation, Request: m.Write.Request, Keyed: m.Write.Keyed,
-			Subject: m.Source, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+			Subject: m.Source, Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
 		},
 		Target: m.Target,
 	})
@@ -71,7 +74,7 @@ func (r *mergeRequests) Merge(ctx context.Context, m router.Merging) error {
 	case a.Status == shardfsm.UnknownSubject:
 		return r.sourceNotFound(ctx, m)
 	case a.Status != shardfsm.Done:
-		return refusal(ctx, r.cluster, a.Status, home, g.Tenant, m.Write)
+		return admission.Refusal(ctx, r.cluster, a.Status, home, g.Tenant, m.Write)
 	default:
 		return r.merged(ctx, g, m.Source)
 	}
@@ -87,14 +90,14 @@ func (r *mergeRequests) sourceNotFound(ctx context.Context, m router.Merging) er
 }
 
 // merged waits until the merge of a subject has ended.
-func (r *mergeRequests) merged(ctx context.Context, g enrolment, source id.Subject) error {
+func (r *mergeRequests) merged(ctx context.Context, g cluster.Gallery, source id.Subject) error {
 	for {
-		state, err := mergeStateOf(ctx, r.cluster, source)
+		state, err := lookup.Merge(ctx, r.cluster, source)
 		if err != nil {
 			return err
 		}
-		if _, ok := r.cluster.gallery(g.ID); !ok {
-			return writeError(shardfsm.StaleGeneration)
+		if _, ok := r.cluster.Find(g.ID); !ok {
+			return admission.WriteError(shardfsm.StaleGeneration)
 		}
 		if state.Ended {
 			return refusedMerge(state.Refused)
@@ -111,22 +114,22 @@ func refusedMerge(why merging.Refusal) error {
 	case 0:
 		return nil
 	case merging.NoTarget:
-		return subjectNotFound()
+		return admission.SubjectNotFound()
 	case merging.NoSlot:
-		return writeError(shardfsm.NeedSlots)
+		return admission.WriteError(shardfsm.NeedSlots)
 	default:
-		return writeError(shardfsm.Merging)
+		return admission.WriteError(shardfsm.Merging)
 	}
 }
 
 var (
-	shardBeginMerge    = shardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) *int64 { return &c.Time })
-	shardStopReceiving = shardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
+	shardBeginMerge    = cluster.ShardCommand("shard.beginMerge", shardfsm.BeginMergeOp, func(c *shardfsm.BeginMerge) *int64 { return &c.Time })
+	shardStopReceiving = cluster.ShardCommand("shard.stopReceiving", shardfsm.StopReceivingOp, nil)
 )
 
 // shardIndex returns the index of the last command of a shard.
-var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (uint64, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *cluster.Cluster, group id.Shard, _ struct{}) (uint64, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return 0, err
 	}
@@ -137,12 +140,12 @@ var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *clu
 // node leads.
 func (r *mergeRequests) Merges() (list []id.Subject) {
 	for _, group := range r.cluster.Shards() {
-		_, m, ok := ledShard(r.cluster.groups, group)
+		_, m, ok := cluster.LedShard(r.cluster.Groups, group)
 		if !ok {
 			continue
 		}
 		for _, of := range m.Merges().List() {
-			if of.Ended == 0 || r.cluster.clock.Now().Sub(time.UnixMilli(of.Ended)) > mergeKept {
+			if of.Ended == 0 || r.cluster.Clock.Now().Sub(time.UnixMilli(of.Ended)) > mergeKept {
 				list = append(list, of.Source)
 			}
 		}
@@ -154,11 +157,11 @@ func (r *mergeRequests) Merges() (list []id.Subject) {
 // that has ended. One caller at a time may carry a merge out.
 func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 	group := source.Shard()
-	g, _, err := r.cluster.localReplica(group)
+	g, _, err := r.cluster.LocalReplica(group)
 	if err != nil {
 		return err
 	}
-	m, err := r.cluster.leaderMachine(ctx, group)
+	m, err := r.cluster.LeaderMachine(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -166,7 +169,7 @@ func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 	if !ok {
 		return nil
 	}
-	gallery, ok := r.cluster.gallery(of.Gallery)
+	gallery, ok := r.cluster.Find(of.Gallery)
 	if !ok || gallery.Generation != of.Generation {
 		return nil // the fence of the deleted gallery drops the merge
 	}
@@ -182,14 +185,14 @@ func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 			return err
 		}
 	}
-	if _, err := calls.CallLeader(ctx, r.cluster.calls, shardStopReceiving, of.Target.Shard(), shardfsm.StopReceiving{Target: of.Target, Source: source}); err != nil {
+	if _, err := calls.CallLeader(ctx, r.cluster.Calls, shardStopReceiving, of.Target.Shard(), shardfsm.StopReceiving{Target: of.Target, Source: source}); err != nil {
 		return err
 	}
 	switch {
 	case of.Ended != 0:
-		_, err = propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
+		_, err = cluster.Propose(ctx, g, shardfsm.ForgetMergeOp, shardfsm.ForgetMerge{Source: source})
 	case why != 0:
-		_, err = propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: c.cluster.clock.Now().UnixMilli(), Why: why, Undone: true})
+		_, err = cluster.Propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: source, Time: c.cluster.Clock.Now().UnixMilli(), Why: why, Undone: true})
 	}
 	return err
 }
@@ -197,7 +200,7 @@ func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 // copying is one merge.
 type copying struct {
 	*mergeRequests
-	gallery enrolment
+	gallery cluster.Gallery
 	merging.Merge
 }
 
@@ -205,14 +208,14 @@ type copying struct {
 // up, or 0.
 func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refusal, err error) {
 	for range mergeRounds {
-		m, err := c.cluster.leaderMachine(ctx, c.Source.Shard())
+		m, err := c.cluster.LeaderMachine(ctx, c.Source.Shard())
 		if err != nil {
 			return 0, err
 		}
 		s := m.Shard()
 		events, err := s.Events(c.Gallery, c.Generation, c.Source)
 		if err != nil {
-			return 0, outdated(err)
+			return 0, cluster.Outdated(err)
 		}
 		faces, copied, err := c.copy(ctx, s, events)
 		if why := refusalOf(err); why != 0 {
@@ -224,8 +227,8 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 		if err != nil {
 			return 0, err
 		}
-		a, err := propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
-			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.cluster.clock.Now().UnixMilli(), Faces: faces, Copied: copied,
+		a, err := cluster.Propose(ctx, g, shardfsm.EndMergeOp, shardfsm.EndMerge{
+			Gallery: c.Gallery, Generation: c.Generation, Source: c.Source, Time: c.cluster.Clock.Now().UnixMilli(), Faces: faces, Copied: copied,
 		})
 		if err == nil && a.Status == shardfsm.Moved {
 			continue
@@ -233,7 +236,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 		if err == nil && a.Status == shardfsm.Done && len(events) > 0 {
 			c.claims.tidy(ctx, named{c.gallery, shard.ExternalOf(events[0].Note)}, c.Source)
 		}
-		return 0, cmp.Or(err, writeError(a.Status))
+		return 0, cmp.Or(err, admission.WriteError(a.Status))
 	}
 	return 0, errRestless
 }
@@ -261,7 +264,7 @@ func refusalOf(err error) merging.Refusal {
 // copy adds the events to the target, and returns their faces. If the target is on another shard,
 // that has all copies at the index copied of its log.
 func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active) (faces []shard.FaceID, copied uint64, err error) {
-	key, err := c.cluster.dataKey(c.gallery.Gallery)
+	key, err := c.cluster.DataKey(c.gallery.Gallery)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -282,7 +285,7 @@ func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active
 	}
 	err = c.drop(ctx, has) // copies of faces that were replaced since
 	if home := c.Target.Shard(); err == nil && home != c.Source.Shard() {
-		copied, err = calls.CallLeader(ctx, c.cluster.calls, shardIndex, home, struct{}{})
+		copied, err = calls.CallLeader(ctx, c.cluster.Calls, shardIndex, home, struct{}{})
 	}
 	return faces, copied, err
 }
@@ -290,12 +293,12 @@ func (c copying) copy(ctx context.Context, s *shard.Shard, events []shard.Active
 // copies returns those of the target's events that are copies of the source's, former faces
 // included. The error is NotFound if there is no target.
 func (c copying) copies(ctx context.Context, events []shard.Active) (map[id.Event]bool, error) {
-	state, err := subjectState(ctx, c.cluster, c.gallery, subjectQuery{Subject: c.Target})
+	state, err := lookup.Subject(ctx, c.cluster, c.gallery, lookup.SubjectQuery{Subject: c.Target})
 	if err != nil {
 		return nil, err
 	}
 	if len(state.Events) == 0 {
-		return nil, subjectNotFound()
+		return nil, admission.SubjectNotFound()
 	}
 	present := make(map[id.Event]bool, len(state.Events))
 	for _, e := range state.Events {
@@ -333,7 +336,7 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 	if !ok {
 		return nil // another write came first; EndMerge finds out
 	}
-	from := c.gallery.faceRef(c.Source, e.Event)
+	from := c.gallery.FaceRef(c.Source, e.Event)
 	from.Revision = e.Revision
 	face, err := shard.OpenFace(key, from, sealed)
 	if err != nil {
@@ -346,31 +349,31 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 		EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: c.operation(f), Subject: c.Target, Event: c.id(f), Time: time.Now().UnixMilli(),
 		},
-		Tags: e.Tags, Sealed: shard.SealFace(key, c.gallery.faceRef(c.Target, c.id(f)), face), Source: c.Source,
-		Expires: c.gallery.ends(e),
+		Tags: e.Tags, Sealed: shard.SealFace(key, c.gallery.FaceRef(c.Target, c.id(f)), face), Source: c.Source,
+		Expires: c.gallery.Ends(e),
 	}
 	a, err := c.subjects.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
 		command.Recycle = recycle
-		return calls.CallLeader(ctx, c.cluster.calls, shardAdd, home, command)
+		return calls.CallLeader(ctx, c.cluster.Calls, shardAdd, home, command)
 	})
 	if err != nil || a.Status == shardfsm.Conflict { // it is there; its operation was forgotten
 		return err
 	}
-	return writeError(a.Status)
+	return admission.WriteError(a.Status)
 }
 
 // drop removes copies.
 func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 	for event := range list {
 		var op id.Operation
-		mustRandom(op[:])
+		cluster.MustRandom(op[:])
 		a, err := c.subjects.removeEvent(ctx, c.gallery, shardfsm.RemoveEvent{EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: op, Subject: c.Target, Event: event, Time: time.Now().UnixMilli(),
 		}})
 		if err != nil {
 			return err
 		}
-		if err := writeError(a.Status); err != nil && router.KindOf(err) != router.NotFound {
+		if err := admission.WriteError(a.Status); err != nil && router.KindOf(err) != router.NotFound {
 			return err
 		}
 	}
@@ -380,16 +383,16 @@ func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 // undo removes all copies. It first commits why: a copy that was removed is not made again, so a
 // later leader must not go on with the merge.
 func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal) error {
-	if _, err := propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: c.Source, Time: c.cluster.clock.Now().UnixMilli(), Why: why}); err != nil {
+	if _, err := cluster.Propose(ctx, g, shardfsm.GiveUpMergeOp, shardfsm.GiveUpMerge{Source: c.Source, Time: c.cluster.Clock.Now().UnixMilli(), Why: why}); err != nil {
 		return err
 	}
-	m, err := c.cluster.leaderMachine(ctx, c.Source.Shard())
+	m, err := c.cluster.LeaderMachine(ctx, c.Source.Shard())
 	if err != nil {
 		return err
 	}
 	events, err := m.Shard().Events(c.Gallery, c.Generation, c.Source)
 	if err != nil {
-		return outdated(err)
+		return cluster.Outdated(err)
 	}
 	has, err := c.copies(ctx, events)
 	if router.KindOf(err) == router.NotFound {
@@ -403,7 +406,7 @@ func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal
 
 // mergeRequests serves merges of subjects.
 type mergeRequests struct {
-	cluster  *cluster
+	cluster  *cluster.Cluster
 	subjects *subjectRequests
 	claims   *claims
 }

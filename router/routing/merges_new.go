@@ -2,13 +2,14 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newMerges returns the requests of a node, and serves those of its peers.
-func newMerges(c *cluster, of *subjectRequests, names *claims) *mergeRequests {
+func newMerges(c *cluster.Cluster, of *subjectRequests, names *claims) *mergeRequests {
 	r := &mergeRequests{c, of, names}
-	calls.Add(c.calls, c, shardBeginMerge)
-	calls.Add(c.calls, c, shardStopReceiving)
-	calls.Add(c.calls, c, shardIndex)
+	calls.Add(c.Calls, c, shardBeginMerge)
+	calls.Add(c.Calls, c, shardStopReceiving)
+	calls.Add(c.Calls, c, shardIndex)
 	return r
 }

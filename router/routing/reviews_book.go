@@ -10,6 +10,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -54,23 +55,23 @@ type caseBook struct {
 
 // readCases returns the cases of a gallery. A look at them has every change that was acknowledged before the call.
 func (r *caseRequests) readCases(ctx context.Context, group id.Shard, name shardfsm.JobName) (*caseBook, error) {
-	m, err := r.cluster.leaderMachine(ctx, group)
+	m, err := r.cluster.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	g, s, err := r.cluster.localReplica(group)
+	g, s, err := r.cluster.LocalReplica(group)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Check(name.Gallery, name.Generation); err != nil { // it was deleted
-		return nil, outdated(err)
+		return nil, cluster.Outdated(err)
 	}
-	key, err := keyOf(ctx, r.cluster, name.Gallery)
+	key, err := cluster.KeyOf(ctx, r.cluster, name.Gallery)
 	if err != nil {
 		return nil, err
 	}
-	of, _ := r.cluster.groups.Meta().Gallery(name.Gallery) // keyOf has waited for it
-	return &caseBook{r, g, m.Jobs(), name, key, of.Tenant, r.cluster.clock.Now().UnixMilli()}, nil
+	of, _ := r.cluster.Groups.Meta().Gallery(name.Gallery) // keyOf has waited for it
+	return &caseBook{r, g, m.Jobs(), name, key, of.Tenant, r.cluster.Clock.Now().UnixMilli()}, nil
 }
 
 // changingCases calls change with the cases of a gallery. Meanwhile nobody else changes them on this node.
@@ -101,7 +102,7 @@ func (b *caseBook) put(ctx context.Context, index int, before caseItem, c *job.C
 	if c != nil {
 		put.New = job.SealCase(b.key, b.name.Gallery, b.name.Generation, c)
 	}
-	a, err := propose(ctx, b.group, shardfsm.PutItemOp, put)
+	a, err := cluster.Propose(ctx, b.group, shardfsm.PutItemOp, put)
 	if err != nil || a.Status != shardfsm.Done {
 		return a.Status, err
 	}
@@ -116,7 +117,7 @@ func (b *caseBook) put(ctx context.Context, index int, before caseItem, c *job.C
 
 // expired reports the expiry of a case.
 func (b *caseBook) expired(c *job.Case) {
-	if g, ok := b.r.cluster.gallery(b.name.Gallery); ok {
-		b.r.cluster.acted(router.Act{Log: g.Tenant, Operation: "expire case", Gallery: router.GalleryVersion{ID: b.name.Gallery, Generation: b.name.Generation}, Case: c.ID})
+	if g, ok := b.r.cluster.Find(b.name.Gallery); ok {
+		b.r.cluster.Acted(router.Act{Log: g.Tenant, Operation: "expire case", Gallery: router.GalleryVersion{ID: b.name.Gallery, Generation: b.name.Generation}, Case: c.ID})
 	}
 }

@@ -15,7 +15,10 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -47,11 +50,11 @@ func probeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]by
 
 // checkReference returns an error if a reference is an external id of the gallery: both photo links of the case would
 // then show the enrolled photo.
-func (r *caseRequests) checkReference(ctx context.Context, g enrolment, reference string) error {
+func (r *caseRequests) checkReference(ctx context.Context, g cluster.Gallery, reference string) error {
 	if reference == "" {
 		return nil
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
@@ -68,12 +71,12 @@ func (r *caseRequests) checkReference(ctx context.Context, g enrolment, referenc
 // doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
 // be opened is counted; the answer stays the same. Without its intent no case is opened. The error is InvalidRequest
 // if the reference is an external id.
-func (r *caseRequests) doubt(ctx context.Context, g enrolment, app metafsm.Application, c job.Case, d *router.Doubt) (opened id.UUID, err error) {
+func (r *caseRequests) doubt(ctx context.Context, g cluster.Gallery, app metafsm.Application, c job.Case, d *router.Doubt) (opened id.UUID, err error) {
 	refused := &router.Error{
 		Kind: router.NotVerified, Reason: router.ReasonDoubtful, Score: c.Score,
 		Message: "the subject was not verified: the score is in the review band below the threshold",
 	}
-	c.ID = id.Derive(g.IDKey[:], purposeCase, d.Operation, g.shards[0])
+	c.ID = id.Derive(g.IDKey[:], purposeCase, d.Operation, g.ShardIDs[0])
 	c.Application, c.Threshold, c.Reference = app.ID, app.VerifyThreshold, d.Reference
 	c.Needed = cmp.Or(app.ReviewVerdicts, router.ReviewVerdictsDefault)
 	wait, cancel := context.WithTimeout(ctx, caseWait)
@@ -87,26 +90,26 @@ func (r *caseRequests) doubt(ctx context.Context, g enrolment, app metafsm.Appli
 		if err := d.Opens(c.ID); err != nil {
 			return id.UUID{}, err
 		}
-		a, err = calls.CallLeader(wait, r.cluster.calls, caseOpen, g.shards[0], openCaseQuery{
-			Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, router.ReviewDaysDefault), Share: jobShare(r.cluster, g.Tenant),
+		a, err = calls.CallLeader(wait, r.cluster.Calls, caseOpen, g.ShardIDs[0], openCaseQuery{
+			Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, router.ReviewDaysDefault), Share: admission.JobShare(r.cluster, g.Tenant),
 		})
 	}
 	if err != nil || a.Case.IsZero() {
 		r.work.dropped.Add(1)
 	}
 	if err != nil {
-		r.cluster.log.WarnContext(ctx, "no case was opened for a doubtful verification", "gallery", g.ID, "err", err)
+		r.cluster.Log.WarnContext(ctx, "no case was opened for a doubtful verification", "gallery", g.ID, "err", err)
 	}
 	return a.Case, refused
 }
 
-func casesName(g enrolment) shardfsm.JobName {
-	return router.ItemsName(g.Gallery, job.Cases, g.shards[0])
+func casesName(g cluster.Gallery) shardfsm.JobName {
+	return router.ItemsName(g.Gallery, job.Cases, g.ShardIDs[0])
 }
 
 // reviewed returns the gallery of an access.
-func (r *caseRequests) reviewed(access router.Access) (enrolment, error) {
-	g, _, err := r.cluster.enrolment(access)
+func (r *caseRequests) reviewed(access router.Access) (cluster.Gallery, error) {
+	g, _, err := r.cluster.Of(access)
 	return g, err
 }
 
@@ -122,7 +125,7 @@ func (r *caseRequests) Cases(ctx context.Context, access router.Access, q router
 			return router.CasePage{}, err
 		}
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, caseList, g.shards[0], query)
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, caseList, g.ShardIDs[0], query)
 	if err != nil {
 		return router.CasePage{}, err
 	}
@@ -141,7 +144,7 @@ func (r *caseRequests) Case(ctx context.Context, access router.Access, caseID id
 	if err != nil {
 		return router.Case{}, err
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, caseList, g.shards[0], listCasesQuery{Name: casesName(g), Only: caseID, Length: 1})
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, caseList, g.ShardIDs[0], listCasesQuery{Name: casesName(g), Only: caseID, Length: 1})
 	if err != nil {
 		return router.Case{}, err
 	}
@@ -163,8 +166,8 @@ func (r *caseRequests) Decide(ctx context.Context, access router.Access, d route
 	if err != nil {
 		return router.Case{}, err
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, caseDecide, g.shards[0], decideQuery{
-		Name: casesName(g), Case: d.Case, Verdict: job.Verdict{Same: d.Same, Holder: d.Holder}, Share: jobShare(r.cluster, g.Tenant),
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, caseDecide, g.ShardIDs[0], decideQuery{
+		Name: casesName(g), Case: d.Case, Verdict: job.Verdict{Same: d.Same, Holder: d.Holder}, Share: admission.JobShare(r.cluster, g.Tenant),
 	})
 	if err != nil {
 		return router.Case{}, err
@@ -173,7 +176,7 @@ func (r *caseRequests) Decide(ctx context.Context, access router.Access, d route
 }
 
 // presentOne returns the only case of a list as clients see it.
-func (r *caseRequests) presentOne(ctx context.Context, g enrolment, list []job.Case) (router.Case, error) {
+func (r *caseRequests) presentOne(ctx context.Context, g cluster.Gallery, list []job.Case) (router.Case, error) {
 	if len(list) == 0 {
 		return router.Case{}, caseNotFound()
 	}
@@ -185,18 +188,18 @@ func (r *caseRequests) presentOne(ctx context.Context, g enrolment, list []job.C
 }
 
 // present returns cases with the notes of their subjects. A case whose subject is gone is erased.
-func (r *caseRequests) present(ctx context.Context, g enrolment, list []job.Case) ([]router.Case, error) {
+func (r *caseRequests) present(ctx context.Context, g cluster.Gallery, list []job.Case) ([]router.Case, error) {
 	var subjects []id.Subject
 	for _, c := range list {
 		if !c.Subject.IsZero() {
 			subjects = append(subjects, c.Subject)
 		}
 	}
-	there, err := subjectsOf(ctx, r.cluster, g, subjects, true)
+	there, err := lookup.Present(ctx, r.cluster, g, subjects, true)
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +212,7 @@ func (r *caseRequests) present(ctx context.Context, g enrolment, list []job.Case
 		case !ok:
 			shown[i].Case = c.Erased(time.Now().UnixMilli())
 		default:
-			if shown[i].Note, err = g.openNote(key, c.Subject, noted); err != nil {
+			if shown[i].Note, err = g.OpenNote(key, c.Subject, noted); err != nil {
 				return nil, err
 			}
 		}

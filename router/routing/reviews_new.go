@@ -2,13 +2,14 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newReviews returns the requests of a node, and serves those of its peers.
-func newReviews(c *cluster, of *claims) *caseRequests {
+func newReviews(c *cluster.Cluster, of *claims) *caseRequests {
 	r := &caseRequests{c, of, newCaseWork()}
-	calls.Add(c.calls, r, caseOpen)
-	calls.Add(c.calls, r, caseDecide)
-	calls.Add(c.calls, r, caseList)
+	calls.Add(c.Calls, r, caseOpen)
+	calls.Add(c.Calls, r, caseDecide)
+	calls.Add(c.Calls, r, caseList)
 	return r
 }

@@ -1,8 +1,12 @@
 package routing
 
+import (
+	"facet/router/cluster"
+)
+
 // caseRequests serves cases.
 type caseRequests struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	claims  *claims
 	work    *caseWork
 }

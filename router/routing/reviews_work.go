@@ -10,7 +10,10 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard/job"
 )
 
@@ -28,7 +31,7 @@ func (r *caseRequests) CaseFigures() router.CaseFigures {
 	defer w.mu.Unlock()
 	for batch, of := range w.galleries {
 		o := of.open
-		if _, _, ok := ledShard(r.cluster.groups, batch.Shard()); !ok || o.number == 0 {
+		if _, _, ok := cluster.LedShard(r.cluster.Groups, batch.Shard()); !ok || o.number == 0 {
 			continue
 		}
 		f.Open += o.number
@@ -134,7 +137,7 @@ func (r *caseRequests) redactCases(ctx context.Context) error {
 	var failed []error
 	led := map[id.Batch]bool{}
 	for _, s := range r.cluster.Shards() {
-		g, m, ok := ledShard(r.cluster.groups, s)
+		g, m, ok := cluster.LedShard(r.cluster.Groups, s)
 		if !ok {
 			continue
 		}
@@ -150,15 +153,15 @@ func (r *caseRequests) redactCases(ctx context.Context) error {
 // redactBook closes the cases of a gallery whose time is over, erases those of subjects that are gone, and
 // frees the items of cases that were closed caseKept ago, on a shard that this node leads.
 func (r *caseRequests) redactBook(ctx context.Context, group *raftfsm.Group, book *job.Book, name shardfsm.JobName) error {
-	g, there, err := confirmedGallery(ctx, r.cluster, name.Gallery, name.Generation)
+	g, there, err := cluster.ConfirmedGallery(ctx, r.cluster, name.Gallery, name.Generation)
 	if err != nil || !there {
 		return err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return err
 	}
-	b := &caseBook{r, group, book, name, key, g.Tenant, r.cluster.clock.Now().UnixMilli()}
+	b := &caseBook{r, group, book, name, key, g.Tenant, r.cluster.Clock.Now().UnixMilli()}
 	var items []caseItem
 	if err := b.look(ctx, func(x *caseIndex) { items = slices.Clone(x.items) }); err != nil {
 		return err
@@ -169,11 +172,11 @@ func (r *caseRequests) redactBook(ctx context.Context, group *raftfsm.Group, boo
 			subjects = append(subjects, i.Subject)
 		}
 	}
-	left, err := subjectsOf(ctx, r.cluster, g, subjects, false)
+	left, err := lookup.Present(ctx, r.cluster, g, subjects, false)
 	if err != nil {
 		return err
 	}
-	share := jobShare(r.cluster, g.Tenant)
+	share := admission.JobShare(r.cluster, g.Tenant)
 	for index, i := range items {
 		if len(i.sealed) == 0 {
 			continue

@@ -15,6 +15,9 @@ import (
 	"facet/internal/id"
 	"facet/internal/trace"
 	"facet/router"
+	"facet/router/admission"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard/seal"
 )
 
@@ -45,17 +48,13 @@ type Config struct {
 	Acted func(router.Act)
 }
 
-func (systemClock) Now() time.Time { return time.Now() }
-
-func (systemClock) Trusted() (time.Time, bool) { return time.Now(), true }
-
 // Router carries out requests on the whole cluster. It embeds one type for each
 // kind of request. It is safe for concurrent use. The rounds that catch up with
 // meta or with a leader may outlast the call that started them, because later
 // callers wait for them, and so may reads that another replica has answered first. No
 // other goroutine outlasts its call. Close waits for both.
 type Router struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	*accessRequests
 	*galleryRequests
 	*faceRequests
@@ -74,11 +73,11 @@ type Router struct {
 
 // New returns a Router.
 func New(cfg Config) *Router {
-	c := newCluster(clusterConfig{
+	c := cluster.New(cluster.Config{
 		Groups: cfg.Groups, Peers: cfg.Peers, Master: cfg.Master, Log: cfg.Log, Tracer: cfg.Tracer, Meter: cfg.Meter, Clock: cfg.Clock, Acted: cfg.Acted,
 	})
-	serveLookups(c)
-	serveRoom(c)
+	lookup.Serve(c)
+	admission.Serve(c)
 	r := &Router{
 		cluster:         c,
 		accessRequests:  newTenants(c),
@@ -135,5 +134,5 @@ func (r *Router) Close() error {
 // Serve carries out a peer's request. calls.EncodeFault turns its error into bytes
 // for the peer.
 func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
-	return r.cluster.calls.Serve(ctx, name, body)
+	return r.cluster.Calls.Serve(ctx, name, body)
 }

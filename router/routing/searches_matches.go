@@ -10,6 +10,8 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/scan"
 )
@@ -18,11 +20,11 @@ import (
 // Each page covers every write that was acknowledged before its call. A subject that has such an
 // event during the whole run is on exactly one of its pages.
 func (r *searchRequests) Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error) {
-	g, app, err := r.cluster.enrolment(q.Access)
+	g, app, err := r.cluster.Of(q.Access)
 	if err != nil {
 		return router.Matched{}, err
 	}
-	record, _ := r.cluster.groups.Meta().Cluster()
+	record, _ := r.cluster.Groups.Meta().Cluster()
 	after, ok := readMatchCursor(record.ID, g.Gallery, q.After)
 	if !ok {
 		return router.Matched{}, router.Errorf(router.InvalidRequest, router.ReasonUnknownCursor, "the cursor in after is not one of this gallery's matches; send the next of an earlier page as it came")
@@ -32,9 +34,9 @@ func (r *searchRequests) Matches(ctx context.Context, q router.MatchQuery) (rout
 		return router.Matched{}, err
 	}
 	asked := g
-	lists, err := settled(ctx, r.cluster, g, func(g enrolment) ([]matchesAnswer, error) {
+	lists, err := settled(ctx, r.cluster, g, func(g cluster.Gallery) ([]matchesAnswer, error) {
 		asked = g
-		return calls.ScatterAny(ctx, r.cluster.calls, shardMatches, g.shards, matchesQuery{
+		return calls.ScatterAny(ctx, r.cluster.Calls, shardMatches, g.ShardIDs, matchesQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Length, After: after, Means: g.SubjectTemplates, Receipt: q.Audited,
 		})
@@ -68,13 +70,13 @@ func mergeMatches(lists []matchesAnswer, length int) (page []router.Match, notes
 		for i, a := range l.Noted[:min(len(l.Noted), len(l.Matches))] {
 			notes[l.Matches[i].Subject] = a
 		}
-		if !l.Next.IsZero() && (next.IsZero() || compareSubjects(l.Next, next) < 0) {
+		if !l.Next.IsZero() && (next.IsZero() || lookup.CompareSubjects(l.Next, next) < 0) {
 			next = l.Next
 		}
 	}
-	slices.SortFunc(all, func(a, b shard.Match) int { return compareSubjects(a.Subject, b.Subject) })
+	slices.SortFunc(all, func(a, b shard.Match) int { return lookup.CompareSubjects(a.Subject, b.Subject) })
 	for _, m := range all {
-		if !next.IsZero() && compareSubjects(m.Subject, next) > 0 {
+		if !next.IsZero() && lookup.CompareSubjects(m.Subject, next) > 0 {
 			break
 		}
 		if len(page) == length {
@@ -89,15 +91,15 @@ func mergeMatches(lists []matchesAnswer, length int) (page []router.Match, notes
 	return page, notes, next
 }
 
-var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r *cluster, group id.Shard, q matchesQuery) (a matchesAnswer, err error) {
-	s, err := r.readAny(ctx, group)
+var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q matchesQuery) (a matchesAnswer, err error) {
+	s, err := r.ReadAny(ctx, group)
 	if err != nil {
 		return a, err
 	}
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
-		return a, outdated(err)
+		return a, cluster.Outdated(err)
 	}
-	key, err := keyOf(ctx, r, q.Gallery)
+	key, err := cluster.KeyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}
@@ -113,7 +115,7 @@ var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r 
 		return matchesAnswer{}, other
 	}
 	if err != nil {
-		return a, outdated(tooBusy(err))
+		return a, cluster.Outdated(tooBusy(err))
 	}
 	subjects := make([]id.Subject, len(a.Matches))
 	for i, m := range a.Matches {
@@ -121,7 +123,7 @@ var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r 
 	}
 	a.Receipt = receiptOfShard(group, coverage)
 	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
-	return a, outdated(err)
+	return a, cluster.Outdated(err)
 })
 
 // The cursor of a run of matches has the last subject of a page. The next page has the subjects
@@ -139,7 +141,7 @@ const (
 
 func matchCursor(of id.Cluster, g metafsm.Gallery, last id.Subject) string {
 	b := append([]byte{matchCursorVersion}, last.UUID[:]...)
-	return base64.RawURLEncoding.EncodeToString(append(b, macOfCursor(purposeMatches, of, g, b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, cluster.MacOfCursor(purposeMatches, of, g, b)...))
 }
 
 // readMatchCursor reads a cursor of matches in g. The empty text is the start of a run.
@@ -147,7 +149,7 @@ func readMatchCursor(of id.Cluster, g metafsm.Gallery, text string) (last id.Sub
 	if text == "" {
 		return last, true
 	}
-	head, ok := openCursor(purposeMatches, of, g, text, matchCursorHead)
+	head, ok := cluster.OpenCursor(purposeMatches, of, g, text, matchCursorHead)
 	if !ok || head[0] != matchCursorVersion {
 		return last, false
 	}

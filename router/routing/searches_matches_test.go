@@ -10,6 +10,8 @@ import (
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/raftfsm/metafsm"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 )
 
@@ -31,15 +33,15 @@ func TestMatchesOfShardsMergeIntoOneRun(t *testing.T) {
 				want = append(want, s)
 			}
 		}
-		slices.SortFunc(want, compareSubjects)
+		slices.SortFunc(want, lookup.CompareSubjects)
 		for _, list := range shards {
-			slices.SortFunc(list, compareSubjects)
+			slices.SortFunc(list, lookup.CompareSubjects)
 		}
 		var got []id.Subject
 		for after, turn := (id.Subject{}), 0; ; turn++ {
 			lists := make([]matchesAnswer, len(shards))
 			for i, all := range shards {
-				rest := slices.DeleteFunc(slices.Clone(all), func(s id.Subject) bool { return compareSubjects(s, after) <= 0 })
+				rest := slices.DeleteFunc(slices.Clone(all), func(s id.Subject) bool { return lookup.CompareSubjects(s, after) <= 0 })
 				if len(rest) >= length {
 					rest = rest[:length]
 					lists[i].Next = rest[length-1]
@@ -83,7 +85,7 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 	other := matchGallery
 	other.ID.UUID[0]++
 	bad := map[string]string{
-		"cut": text[:len(text)-1], "longer": text + "A", "of a list": base64.RawURLEncoding.EncodeToString(append(slices.Clone(head), macOfCursor("cursor", of, matchGallery, head)...)),
+		"cut": text[:len(text)-1], "longer": text + "A", "of a list": base64.RawURLEncoding.EncodeToString(append(slices.Clone(head), cluster.MacOfCursor("cursor", of, matchGallery, head)...)),
 		"of another gallery": matchCursor(of, other, last), "of another cluster": matchCursor(id.Cluster{}, matchGallery, last),
 	}
 	for bit := range 8 * len(raw) {

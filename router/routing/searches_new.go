@@ -5,17 +5,18 @@ import (
 
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newSearches returns the requests of a node, and serves those of its peers. m may be nil.
-func newSearches(c *cluster, of *faceRequests, m router.Meter) *searchRequests {
+func newSearches(c *cluster.Cluster, of *faceRequests, m router.Meter) *searchRequests {
 	if m == nil {
 		m = unmeasured{}
 	}
 	r := &searchRequests{cluster: c, faces: of, meter: m}
-	calls.Add(c.calls, r, shardSearch)
-	calls.Add(c.calls, c, shardMatches)
-	calls.Add(c.calls, c, shardMerged)
+	calls.Add(c.Calls, r, shardSearch)
+	calls.Add(c.Calls, c, shardMatches)
+	calls.Add(c.Calls, c, shardMerged)
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/scan"
 )
 
@@ -38,15 +39,15 @@ func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, re
 	if receipt == nil {
 		return errNoReceipt
 	}
-	if g, ok := r.cluster.gallery(gallery); ok && g.Settled != 0 {
-		return settleList(ctx, r.cluster, gallery)
+	if g, ok := r.cluster.Find(gallery); ok && g.Settled != 0 {
+		return cluster.SettleList(ctx, r.cluster, gallery)
 	}
 	return nil
 }
 
 // receiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list
 // has none.
-func receiptOf(r *cluster, g metafsm.Gallery, lists [][]notedHit) *router.Receipt {
+func receiptOf(r *cluster.Cluster, g metafsm.Gallery, lists [][]notedHit) *router.Receipt {
 	receipt := emptyReceipt(r, g)
 	if !take(receipt, lists) {
 		return nil
@@ -55,7 +56,7 @@ func receiptOf(r *cluster, g metafsm.Gallery, lists [][]notedHit) *router.Receip
 }
 
 // receiptOfMatches joins the statements of the shards of a page. It returns nil if a shard gave none.
-func receiptOfMatches(r *cluster, g metafsm.Gallery, lists []matchesAnswer) *router.Receipt {
+func receiptOfMatches(r *cluster.Cluster, g metafsm.Gallery, lists []matchesAnswer) *router.Receipt {
 	receipt := emptyReceipt(r, g)
 	for _, l := range lists {
 		if l.Receipt == nil {
@@ -67,8 +68,8 @@ func receiptOfMatches(r *cluster, g metafsm.Gallery, lists []matchesAnswer) *rou
 }
 
 // emptyReceipt returns a receipt of a gallery without statements.
-func emptyReceipt(r *cluster, g metafsm.Gallery) *router.Receipt {
-	return &router.Receipt{Epoch: g.Epoch, List: shardsOf(r.groups.Meta(), g)}
+func emptyReceipt(r *cluster.Cluster, g metafsm.Gallery) *router.Receipt {
+	return &router.Receipt{Epoch: g.Epoch, List: cluster.ShardsOf(r.Groups.Meta(), g)}
 }
 
 // take moves the statements of the shards from their lists to the receipt. It reports whether each list

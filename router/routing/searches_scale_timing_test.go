@@ -10,6 +10,7 @@ import (
 
 	"facet/internal/id"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/router/clustertest"
 	"facet/shard"
 )
@@ -44,16 +45,16 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 	for _, hits := range []int{0, 10, 50} {
 		b.Run(fmt.Sprintf("hits=%d", hits), func(b *testing.B) {
 			w := &weighed{hits: hits}
-			c := newCluster(clusterConfig{Groups: clustertest.NewFounded(), Peers: w, Log: slog.New(slog.DiscardHandler)})
+			c := cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: w, Log: slog.New(slog.DiscardHandler)})
 			q := searchQuery{
 				Gallery: id.Gallery{UUID: id.Random([16]byte{3})}, Generation: 1, Epoch: 1, Probe: make([]float32, 192),
-				Threshold: 7000, Limit: 10, Model: id.Model{1}, Notes: true, Share: randomID(),
+				Threshold: 7000, Limit: 10, Model: id.Model{1}, Notes: true, Share: cluster.RandomID(),
 			}
 			for i := range q.Probe {
 				q.Probe[i] = .1 / float32(i+3) // no short form
 			}
 			for b.Loop() {
-				if _, err := calls.ScatterAny(b.Context(), c.calls, shardSearch, []id.Shard{1}, q); err != nil {
+				if _, err := calls.ScatterAny(b.Context(), c.Calls, shardSearch, []id.Shard{1}, q); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"facet/internal/trace"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 	"facet/shard/kernel"
 	"facet/shard/scan"
@@ -19,11 +20,11 @@ import (
 // covers every write that was acknowledged before the call; otherwise Search
 // returns an error. An empty list is no error.
 func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
-	g, app, err := r.cluster.enrolment(q.Access)
+	g, app, err := r.cluster.Of(q.Access)
 	if err != nil {
 		return router.SearchResult{}, err
 	}
-	tags, err := tagIdentities(ctx, r.cluster, g, q.Tags)
+	tags, err := cluster.TagIdentities(ctx, r.cluster, g, q.Tags)
 	if err != nil {
 		return router.SearchResult{}, err
 	}
@@ -64,16 +65,16 @@ func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 
 // scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
 // limit, unless that has left out a hit. receipt is nil unless q asks for one and all shards give one.
-func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery) (lists [][]notedHit, receipt *router.Receipt, err error) {
+func (r *searchRequests) scatter(ctx context.Context, g cluster.Gallery, q searchQuery) (lists [][]notedHit, receipt *router.Receipt, err error) {
 	for shares := true; ; shares = false {
 		asked := g
-		lists, err = settled(ctx, r.cluster, g, func(g enrolment) ([][]notedHit, error) {
+		lists, err = settled(ctx, r.cluster, g, func(g cluster.Gallery) ([][]notedHit, error) {
 			asked = g
 			q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
-			if q.Share = (id.UUID{}); shares && len(g.shards) > 1 {
-				q.Share = randomID()
+			if q.Share = (id.UUID{}); shares && len(g.ShardIDs) > 1 {
+				q.Share = cluster.RandomID()
 			}
-			return calls.ScatterAny(ctx, r.cluster.calls, shardSearch, g.shards, q)
+			return calls.ScatterAny(ctx, r.cluster.Calls, shardSearch, g.ShardIDs, q)
 		})
 		if err == nil && q.Receipt {
 			receipt = receiptOf(r.cluster, asked.Gallery, lists)
@@ -85,7 +86,7 @@ func (r *searchRequests) scatter(ctx context.Context, g enrolment, q searchQuery
 }
 
 // openCandidates decrypts the notes of candidates.
-func (r *searchRequests) openCandidates(g enrolment, list []router.Candidate, notes map[id.Subject]shard.Active) error {
+func (r *searchRequests) openCandidates(g cluster.Gallery, list []router.Candidate, notes map[id.Subject]shard.Active) error {
 	for i := range list {
 		if err := r.openCandidate(g, &list[i], notes); err != nil {
 			return err
@@ -95,14 +96,14 @@ func (r *searchRequests) openCandidates(g enrolment, list []router.Candidate, no
 }
 
 // openCandidate decrypts the note of a candidate, if it has one.
-func (r *searchRequests) openCandidate(g enrolment, c *router.Candidate, notes map[id.Subject]shard.Active) error {
+func (r *searchRequests) openCandidate(g cluster.Gallery, c *router.Candidate, notes map[id.Subject]shard.Active) error {
 	noted := notes[c.Subject]
 	if len(noted.Note) == 0 {
 		return nil
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err == nil {
-		c.Note, err = g.openNote(key, c.Subject, noted)
+		c.Note, err = g.OpenNote(key, c.Subject, noted)
 	}
 	return err
 }
@@ -110,7 +111,7 @@ func (r *searchRequests) openCandidate(g enrolment, c *router.Candidate, notes m
 var shardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *searchRequests, group id.Shard, q searchQuery) ([]notedHit, error) {
 	floor, leave := r.shares.join(q.Share, q.Limit)
 	defer leave()
-	return readBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]notedHit, error) {
+	return cluster.ReadBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]notedHit, error) {
 		noted, err := searchShard(ctx, r, group, s, q, floor)
 		return withFloor(noted, floor), err
 	})
@@ -119,9 +120,9 @@ var shardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *s
 // searchShard searches one shard.
 func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
-		return nil, outdated(err)
+		return nil, cluster.Outdated(err)
 	}
-	key, err := keyOf(ctx, r.cluster, q.Gallery)
+	key, err := cluster.KeyOf(ctx, r.cluster, q.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shar
 		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
 	}
 	if err != nil {
-		return nil, outdated(err)
+		return nil, cluster.Outdated(err)
 	}
 	noted, err := q.notes(s, hits)
 	return withReceipt(noted, group, coverage), err
@@ -179,5 +180,5 @@ func (q searchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]notedHit, error)
 	for i := range noted {
 		out[i].Noted = noted[i]
 	}
-	return out, outdated(err)
+	return out, cluster.Outdated(err)
 }

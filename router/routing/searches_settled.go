@@ -8,6 +8,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/merging"
 )
 
@@ -18,16 +19,16 @@ const (
 // settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
 // the target's of a merge before the copies and the source's after its removal. So settled reads
 // them again if it took long and a merge has ended meanwhile.
-func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) ([]T, error)) ([]T, error) {
+func settled[T any](ctx context.Context, r *cluster.Cluster, g cluster.Gallery, read func(cluster.Gallery) ([]T, error)) ([]T, error) {
 	var before []merging.Removals
 	for {
 		began := time.Now()
-		lists, err := withFreshShards(ctx, r, g, read)
+		lists, err := cluster.WithFreshShards(ctx, r, g, read)
 		if err != nil || time.Since(began) < searchQuick {
 			return lists, err
 		}
-		ended, err := withFreshShards(ctx, r, g, func(g enrolment) ([]merging.Removals, error) {
-			return calls.ScatterAny(ctx, r.calls, shardMerged, g.shards, g.ID)
+		ended, err := cluster.WithFreshShards(ctx, r, g, func(g cluster.Gallery) ([]merging.Removals, error) {
+			return calls.ScatterAny(ctx, r.Calls, shardMerged, g.ShardIDs, g.ID)
 		})
 		if err != nil {
 			return nil, err
@@ -40,11 +41,11 @@ func settled[T any](ctx context.Context, r *cluster, g enrolment, read func(enro
 }
 
 // shardMerged returns which subjects of the gallery were merged into others last.
-var shardMerged = calls.NewMethod("shard.merged", func(ctx context.Context, r *cluster, group id.Shard, g id.Gallery) (merging.Removals, error) {
-	if _, err := r.readAny(ctx, group); err != nil {
+var shardMerged = calls.NewMethod("shard.merged", func(ctx context.Context, r *cluster.Cluster, group id.Shard, g id.Gallery) (merging.Removals, error) {
+	if _, err := r.ReadAny(ctx, group); err != nil {
 		return merging.Removals{}, err
 	}
-	m, ok := r.groups.Shard(group)
+	m, ok := r.Groups.Shard(group)
 	if !ok {
 		return merging.Removals{}, &raftfsm.NotLeaderError{}
 	}

@@ -13,17 +13,17 @@ import (
 // any. Warm also derives the templates of subjects where their galleries want them, and drops them
 // where they don't any more. It skips galleries that this node's replica of meta does not know.
 func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
-	m, here := r.cluster.groups.Shard(group)
+	m, here := r.cluster.Groups.Shard(group)
 	if !here {
 		return nil
 	}
-	shard.MeansOf(m.Shard()).Average(r.cluster.groups.Meta().SubjectTemplates)
+	shard.MeansOf(m.Shard()).Average(r.cluster.Groups.Meta().SubjectTemplates)
 	for _, cold := range m.Shard().Cold() {
-		g, known := r.cluster.groups.Meta().Gallery(cold.Gallery)
+		g, known := r.cluster.Groups.Meta().Gallery(cold.Gallery)
 		if !known || g.Generation != cold.Generation {
 			continue
 		}
-		key, err := r.cluster.dataKey(g)
+		key, err := r.cluster.DataKey(g)
 		if err != nil {
 			return fmt.Errorf("warm gallery %s: %w", cold.Gallery, err)
 		}

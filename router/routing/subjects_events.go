@@ -8,7 +8,10 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -20,11 +23,11 @@ const replaceRounds = 16
 // RegisterEvent adds a face to a subject. The error is NotFound for an unknown
 // subject. A retry with the same Write gets the first answer.
 func (r *subjectRequests) RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
-	g, app, err := r.cluster.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.cluster.At(ctx, e.Access, e.Subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Registered{}, err
 	}
-	expires, err := storedExpiry(r.cluster.clock, e.Expires)
+	expires, err := admission.StoredExpiry(r.cluster.Clock, e.Expires)
 	if err != nil {
 		return router.Registered{}, err
 	}
@@ -51,11 +54,11 @@ func (r *subjectRequests) UpdateEvent(ctx context.Context, e router.Enrolment) (
 }
 
 func (r *subjectRequests) replace(ctx context.Context, e router.Enrolment, oldest bool) (router.Registered, error) {
-	g, app, err := r.cluster.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.cluster.At(ctx, e.Access, e.Subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Registered{}, err
 	}
-	expires, err := storedExpiry(r.cluster.clock, e.Expires)
+	expires, err := admission.StoredExpiry(r.cluster.Clock, e.Expires)
 	if err != nil {
 		return router.Registered{}, err
 	}
@@ -63,7 +66,7 @@ func (r *subjectRequests) replace(ctx context.Context, e router.Enrolment, oldes
 	if err != nil {
 		return router.Registered{}, err
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return router.Registered{}, err
 	}
@@ -74,13 +77,13 @@ func (r *subjectRequests) replace(ctx context.Context, e router.Enrolment, oldes
 			return router.Registered{}, err
 		}
 		if a.Status != shardfsm.Moved && a.Status != shardfsm.Barred {
-			if err := enrolRefusal(ctx, r.cluster, a, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
+			if err := admission.EnrolRefusal(ctx, r.cluster, a, e.Subject.Shard(), g.Tenant, e.Write); err != nil {
 				return router.Registered{}, err
 			}
 			return r.registeredAnswer(g, key, a, face)
 		}
 	}
-	return router.Registered{}, writeError(shardfsm.Moved)
+	return router.Registered{}, admission.WriteError(shardfsm.Moved)
 }
 
 // registrationOf returns the write as that of a new subject.
@@ -91,7 +94,7 @@ func registrationOf(e router.Enrolment) router.Registration {
 // update is a face that replaces another one.
 type update struct {
 	router.Enrolment
-	gallery enrolment
+	gallery cluster.Gallery
 	key     *seal.Key
 	face    portrait.Taken
 	tags    []uint32
@@ -108,7 +111,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
-	old, err := g.openNote(u.key, u.Subject, target)
+	old, err := g.OpenNote(u.key, u.Subject, target)
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
@@ -116,15 +119,15 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 	if old != nil {
 		had = *old
 	}
-	note, ref := u.Note.Of(had), g.faceRef(u.Subject, target.Event)
+	note, ref := u.Note.Of(had), g.FaceRef(u.Subject, target.Event)
 	if u.oldest || old != nil { // the event carries the note
-		note = salted(r.cluster.groups.Meta(), g, note)
+		note = salted(r.cluster.Groups.Meta(), g, note)
 	}
 	ref.Revision = target.Revision + 1
 	c := shardfsm.ReplaceEvent{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: u.Write.Operation, Request: u.Write.Request, Keyed: u.Write.Keyed,
-			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+			Subject: u.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
 		},
 		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face.Face), Revision: ref.Revision, Oldest: u.oldest,
 		Note: shard.SealNote(u.key, ref, note), Noted: old != nil, Expires: u.expires, NoExpiry: u.NoExpiry,
@@ -141,9 +144,9 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 			return shardfsm.RegisterAnswer{}, err
 		}
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardReplace, u.Subject.Shard(), c)
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardReplace, u.Subject.Shard(), c)
 	switch {
-	case err != nil || writeError(a.Status) != nil:
+	case err != nil || admission.WriteError(a.Status) != nil:
 		r.claims.tidy(ctx, fresh, u.Subject)
 	case note.ExternalID != had.ExternalID:
 		r.claims.tidy(ctx, nameOf(g, u.key, had.ExternalID), u.Subject)
@@ -153,8 +156,8 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 
 // target returns the event to replace, with the note that it carries. For an unknown event it
 // returns revision 0, as for the first replacement of any event.
-func (r *subjectRequests) target(ctx context.Context, g enrolment, e router.Enrolment, oldest bool) (shard.Active, error) {
-	events, err := eventsOf(ctx, r.cluster, g, e.Subject)
+func (r *subjectRequests) target(ctx context.Context, g cluster.Gallery, e router.Enrolment, oldest bool) (shard.Active, error) {
+	events, err := lookup.Events(ctx, r.cluster, g, e.Subject)
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -168,26 +171,26 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e router.Enro
 
 // Events returns a subject's active events. The error is NotFound for an unknown subject.
 func (r *subjectRequests) Events(ctx context.Context, access router.Access, subject id.Subject) (out router.ActiveEvents, err error) {
-	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.cluster.At(ctx, access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return out, err
 	}
-	events, err := eventsOf(ctx, r.cluster, g, subject)
+	events, err := lookup.Events(ctx, r.cluster, g, subject)
 	if err != nil {
 		return out, err
 	}
 	if len(events) == 0 {
-		return out, subjectNotFound()
+		return out, admission.SubjectNotFound()
 	}
 	for _, a := range events {
-		out.List = append(out.List, router.ActiveEvent{ID: a.Event, Expires: expiresAt(g.kept(), a.Time, a.Expires)})
+		out.List = append(out.List, router.ActiveEvent{ID: a.Event, Expires: cluster.ExpiresAt(g.Kept(), a.Time, a.Expires)})
 	}
 	if len(events[0].Note) == 0 { // the first event carries it
 		return out, nil
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err == nil {
-		out.Note, err = g.openNote(key, subject, events[0])
+		out.Note, err = g.OpenNote(key, subject, events[0])
 	}
 	return out, err
 }
@@ -195,7 +198,7 @@ func (r *subjectRequests) Events(ctx context.Context, access router.Access, subj
 // UnregisterEvent removes one event. Removing the last one removes the subject. The
 // error is NotFound for an unknown subject, and for an event of another subject. op is as in Unregister.
 func (r *subjectRequests) UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error {
-	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.cluster.At(ctx, access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return err
 	}
@@ -203,7 +206,7 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access router.Acc
 		return r.removeEvent(ctx, g, shardfsm.RemoveEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: op,
-				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
 			},
 		})
 	})
@@ -215,16 +218,16 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access router.Acc
 
 // removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note
 // to the subject's next event, or the claim to its external id up.
-func (r *subjectRequests) removeEvent(ctx context.Context, g enrolment, c shardfsm.RemoveEvent) (removedAnswer, error) {
+func (r *subjectRequests) removeEvent(ctx context.Context, g cluster.Gallery, c shardfsm.RemoveEvent) (removedAnswer, error) {
 	for range replaceRounds {
-		a, err := calls.CallLeader(ctx, r.cluster.calls, shardRemove, c.Subject.Shard(), c)
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardRemove, c.Subject.Shard(), c)
 		if err != nil || a.Status != shardfsm.Moved {
 			if err == nil && a.Status == shardfsm.Done {
 				r.claims.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
 			}
 			return a, err
 		}
-		state, err := subjectState(ctx, r.cluster, g, subjectQuery{Subject: c.Subject, Heir: true})
+		state, err := lookup.Subject(ctx, r.cluster, g, lookup.SubjectQuery{Subject: c.Subject, Heir: true})
 		if err != nil {
 			return a, err
 		}
@@ -232,26 +235,26 @@ func (r *subjectRequests) removeEvent(ctx context.Context, g enrolment, c shardf
 			return a, err
 		}
 	}
-	return removedAnswer{}, writeError(shardfsm.Moved)
+	return removedAnswer{}, admission.WriteError(shardfsm.Moved)
 }
 
 // heir returns the second event of a subject with the note of the first.
-func (r *subjectRequests) heir(g enrolment, subject id.Subject, state subjectAnswer) (shardfsm.Heir, error) {
+func (r *subjectRequests) heir(g cluster.Gallery, subject id.Subject, state lookup.SubjectAnswer) (shardfsm.Heir, error) {
 	if len(state.Events) < 2 || len(state.Heir) == 0 {
 		return shardfsm.Heir{}, nil // others removed one meanwhile
 	}
-	key, err := r.cluster.dataKey(g.Gallery)
+	key, err := r.cluster.DataKey(g.Gallery)
 	if err != nil {
 		return shardfsm.Heir{}, err
 	}
-	note, err := g.openNote(key, subject, state.Events[0])
+	note, err := g.OpenNote(key, subject, state.Events[0])
 	if err != nil || note == nil {
 		return shardfsm.Heir{}, err
 	}
 	next := state.Events[1]
-	ref := g.faceRef(subject, next.Event)
+	ref := g.FaceRef(subject, next.Event)
 	ref.Revision = next.Revision
-	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note), Expires: g.ends(next)}, nil
+	return shardfsm.Heir{Event: next.Event, Revision: next.Revision, Sealed: state.Heir, Note: shard.SealNote(key, ref, *note), Expires: g.Ends(next)}, nil
 }
 
-var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) *int64 { return &c.Time })
+var shardReplace = cluster.ShardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) *int64 { return &c.Time })

@@ -3,6 +3,7 @@ package routing
 import (
 	"facet/internal/id"
 	"facet/router"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -11,12 +12,12 @@ const actNamesMax = 100
 
 // expiredSubjects returns the subjects of events that are about to expire on a shard of this node, with their
 // salts, which may go with the events. Without records it returns none.
-func expiredSubjects(r *cluster, s *shard.Shard, x *shard.Expiration) (list []router.Salted, err error) {
-	g, ok := r.gallery(x.Gallery)
-	if !ok || !audits(r.groups.Meta(), g.Tenant) {
+func expiredSubjects(r *cluster.Cluster, s *shard.Shard, x *shard.Expiration) (list []router.Salted, err error) {
+	g, ok := r.Find(x.Gallery)
+	if !ok || !audits(r.Groups.Meta(), g.Tenant) {
 		return nil, nil
 	}
-	key, err := r.dataKey(g.Gallery)
+	key, err := r.DataKey(g.Gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +31,12 @@ func expiredSubjects(r *cluster, s *shard.Shard, x *shard.Expiration) (list []ro
 		}
 		events, err := s.Events(x.Gallery, x.Generation, e.Subject)
 		if err != nil {
-			return nil, outdated(err)
+			return nil, cluster.Outdated(err)
 		}
 		if len(events) == 0 {
 			continue // others have removed it meanwhile
 		}
-		note, err := g.openNote(key, e.Subject, events[0])
+		note, err := g.OpenNote(key, e.Subject, events[0])
 		if err != nil {
 			return nil, err
 		}

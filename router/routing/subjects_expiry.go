@@ -10,6 +10,8 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 )
 
@@ -22,8 +24,8 @@ const (
 // Retention returns how long a gallery keeps its events, for shard.Expiring. This node's
 // replica of meta may be behind.
 func (r *subjectRequests) Retention(g id.Gallery) (kept int64, known bool) {
-	record, known := r.cluster.groups.Meta().Gallery(g)
-	return enrolment{Gallery: record}.kept(), known
+	record, known := r.cluster.Groups.Meta().Gallery(g)
+	return cluster.Gallery{Gallery: record}.Kept(), known
 }
 
 // ExpireEvents expires the events that are due on the shards that this node leads. It does
@@ -35,7 +37,7 @@ func (r *subjectRequests) ExpireEvents(ctx context.Context) (router.Expired, err
 	var failed []error
 	var work sync.WaitGroup
 	for _, s := range r.cluster.Shards() {
-		g, m, ok := ledShard(r.cluster.groups, s)
+		g, m, ok := cluster.LedShard(r.cluster.Groups, s)
 		if !ok {
 			continue
 		}
@@ -56,7 +58,7 @@ func (r *subjectRequests) ExpireEvents(ctx context.Context) (router.Expired, err
 // expireOn expires the events that are due on a shard, batch by batch.
 func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out router.Expired, err error) {
 	for {
-		now, agrees := r.cluster.clock.Trusted()
+		now, agrees := r.cluster.Clock.Trusted()
 		due := s.Due(now.UnixMilli(), r.Retention, expireBatch)
 		if !agrees || len(due) == 0 {
 			for _, x := range due {
@@ -66,7 +68,7 @@ func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *sha
 		}
 		if byRetention(due) {
 			// A longer retention counts from the answer to its change on.
-			if err := r.cluster.sync.Join(ctx); err != nil {
+			if err := r.cluster.Sync.Join(ctx); err != nil {
 				return out, err
 			}
 			due = s.Due(now.UnixMilli(), r.Retention, expireBatch)
@@ -86,7 +88,7 @@ func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *sha
 		if named == 0 {
 			return out, nil
 		}
-		a, err := propose(ctx, g, shardfsm.ExpireOp, c)
+		a, err := cluster.Propose(ctx, g, shardfsm.ExpireOp, c)
 		if err != nil {
 			return out, err
 		}
@@ -101,20 +103,20 @@ func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *sha
 
 // expired reports the events of a gallery that a batch has expired.
 func (r *subjectRequests) expired(x shard.Expiration, n int, subjects []router.Salted) {
-	if g, ok := r.cluster.gallery(x.Gallery); ok && n > 0 {
-		r.cluster.acted(router.Act{Log: g.Tenant, Operation: "expire events", Gallery: router.GalleryVersion{ID: x.Gallery, Generation: x.Generation}, Count: n, Subjects: subjects})
+	if g, ok := r.cluster.Find(x.Gallery); ok && n > 0 {
+		r.cluster.Acted(router.Act{Log: g.Tenant, Operation: "expire events", Gallery: router.GalleryVersion{ID: x.Gallery, Generation: x.Generation}, Count: n, Subjects: subjects})
 	}
 }
 
 // addHeirs adds the events that get the notes of x's subjects.
 func (r *subjectRequests) addHeirs(ctx context.Context, x shard.Expiration) error {
-	g, ok := r.cluster.gallery(x.Gallery)
+	g, ok := r.cluster.Find(x.Gallery)
 	if !ok {
 		return nil // it is being deleted
 	}
 	for _, i := range x.Noted {
 		e := &x.Events[i]
-		state, err := subjectState(ctx, r.cluster, g, subjectQuery{Subject: e.Subject, Heir: true})
+		state, err := lookup.Subject(ctx, r.cluster, g, lookup.SubjectQuery{Subject: e.Subject, Heir: true})
 		if err != nil {
 			return err
 		}

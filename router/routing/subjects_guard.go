@@ -10,7 +10,10 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 )
 
@@ -53,7 +56,7 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		if known != nil {
 			break
 		}
-		a, err := calls.CallLeader(ctx, r.cluster.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
 			return shardfsm.RegisterAnswer{}, found, err
 		}
@@ -65,10 +68,10 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		found.Hit = *known
 		return a, found, cmp.Or(r.withdrawOwn(ctx, p), enrolledAs(known.Subject))
 	}
-	a, err = calls.CallLeader(ctx, r.cluster.calls, shardActivate, p.home, shardfsm.Activate{
+	a, err = calls.CallLeader(ctx, r.cluster.Calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
-			Subject: p.subject, Event: p.event(), Time: onTime(r.cluster.clock, 0), Share: share(r.cluster, p.gallery.Tenant),
+			Subject: p.subject, Event: p.event(), Time: cluster.OnTime(r.cluster.Clock, 0), Share: admission.Share(r.cluster, p.gallery.Tenant),
 		},
 		Claim: claim,
 	})
@@ -108,13 +111,13 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 	if err := r.withdrawOwn(ctx, p); err != nil {
 		return again, err
 	}
-	at := eventsQuery{p.gallery.ID, p.gallery.Generation, rival.Subject}
+	at := lookup.EventsQuery{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: rival.Subject}
 	for end := time.Now().Add(rivalWait); time.Now().Before(end); {
-		undecided, err := calls.CallLeader(ctx, r.cluster.calls, shardKnows, rival.Event.Shard(), knowsQuery{Made: at, Event: rival.Event})
+		undecided, err := calls.CallLeader(ctx, r.cluster.Calls, shardKnows, rival.Event.Shard(), knowsQuery{Made: at, Event: rival.Event})
 		if err != nil || !undecided {
 			return again, err
 		}
-		active, err := eventsOf(ctx, r.cluster, p.gallery, rival.Subject)
+		active, err := lookup.Events(ctx, r.cluster, p.gallery, rival.Subject)
 		if err != nil {
 			return again, err
 		}
@@ -127,7 +130,7 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 			return again, ctx.Err()
 		}
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 	if err == nil && a.Status == shardfsm.Activated {
 		err = enrolledAs(rival.Subject)
 	}
@@ -136,7 +139,7 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 
 // withdrawOwn withdraws p's pending face.
 func (r *subjectRequests) withdrawOwn(ctx context.Context, p placement) error {
-	_, err := calls.CallLeader(ctx, r.cluster.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event()))
+	_, err := calls.CallLeader(ctx, r.cluster.Calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event()))
 	return err
 }
 
@@ -144,12 +147,12 @@ func (r *subjectRequests) withdrawOwn(ctx context.Context, p placement) error {
 // p's. rivals are pending events of other subjects. The receipt is that of the search for active ones, or
 // nil.
 func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, receipt *router.Receipt, err error) {
-	audited := audits(r.cluster.groups.Meta(), p.gallery.Tenant)
+	audited := audits(r.cluster.Groups.Meta(), p.gallery.Tenant)
 	for _, pending := range []bool{true, false} {
 		asked := p.gallery
-		lists, err := settled(ctx, r.cluster, p.gallery, func(g enrolment) ([][]notedHit, error) {
+		lists, err := settled(ctx, r.cluster, p.gallery, func(g cluster.Gallery) ([][]notedHit, error) {
 			asked = g
-			return calls.Scatter(ctx, r.cluster.calls, shardSearch, g.shards, searchQuery{
+			return calls.Scatter(ctx, r.cluster.Calls, shardSearch, g.ShardIDs, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: router.SearchLimitMax, BySubject: true, Pending: pending, Receipt: audited && !pending,
 			})
@@ -178,6 +181,6 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: time.Now().UnixMilli()}
 }
 
-var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) *int64 { return &c.Time })
+var shardActivate = cluster.ShardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) *int64 { return &c.Time })
 
-var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(c *shardfsm.Withdraw) *int64 { return &c.Time })
+var shardWithdraw = cluster.ShardCommand("shard.withdraw", shardfsm.WithdrawOp, func(c *shardfsm.Withdraw) *int64 { return &c.Time })

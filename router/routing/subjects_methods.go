@@ -7,11 +7,14 @@ import (
 	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 )
 
-var shardGrant = shardCommand("shard.grant", shardfsm.GrantOp, nil)
+var shardGrant = cluster.ShardCommand("shard.grant", shardfsm.GrantOp, nil)
 
 // registerAnswer is a shard's answer to a registration. Granted is the number of
 // slots that meta had granted to the shard.
@@ -21,28 +24,28 @@ type registerAnswer struct {
 }
 
 var shardRegister = calls.NewMethod("shard.register", func(ctx context.Context, r *subjectRequests, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
-	c.Time = onTime(r.cluster.clock, c.Time)
+	c.Time = cluster.OnTime(r.cluster.Clock, c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
 })
 
 var shardAdd = calls.NewMethod("shard.add", func(ctx context.Context, r *subjectRequests, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
-	c.Time = onTime(r.cluster.clock, c.Time)
+	c.Time = cluster.OnTime(r.cluster.Clock, c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
 })
 
 // enrol proposes a write that needs a slot.
 func enrol[C any](ctx context.Context, r *subjectRequests, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
-	g, s, err := r.cluster.localReplica(group)
+	g, s, err := r.cluster.LocalReplica(group)
 	if err != nil {
 		return registerAnswer{}, err
 	}
 	if r.memory != nil && r.memory.Full() {
-		return registerAnswer{}, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: memoryRetry}
+		return registerAnswer{}, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: admission.MemoryRetry}
 	}
 	// Read this before the proposal. A grant may come in between, and the next request
 	// for slots must then ask for more than that grant, never for less.
 	granted := s.Slots().Usage(gallery).Granted
-	a, err := propose(ctx, g, op, c)
+	a, err := cluster.Propose(ctx, g, op, c)
 	return registerAnswer{a, granted}, err
 }
 
@@ -54,19 +57,19 @@ type removedAnswer struct {
 	External shard.ExternalName `cbor:"101,keyasint,omitzero"`
 }
 
-var shardUnregister = calls.NewMethod("shard.unregister", func(ctx context.Context, r *cluster, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
-	c.Time = onTime(r.clock, c.Time)
-	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.UnregisterOp, c)
+var shardUnregister = calls.NewMethod("shard.unregister", func(ctx context.Context, r *cluster.Cluster, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
+	c.Time = cluster.OnTime(r.Clock, c.Time)
+	return remove(ctx, r, group, lookup.EventsQuery{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject}, shardfsm.UnregisterOp, c)
 })
 
-var shardRemove = calls.NewMethod("shard.remove", func(ctx context.Context, r *cluster, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
-	c.Time = onTime(r.clock, c.Time)
-	return remove(ctx, r, group, eventsQuery{c.Gallery, c.Generation, c.Subject}, shardfsm.RemoveEventOp, c)
+var shardRemove = calls.NewMethod("shard.remove", func(ctx context.Context, r *cluster.Cluster, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
+	c.Time = cluster.OnTime(r.Clock, c.Time)
+	return remove(ctx, r, group, lookup.EventsQuery{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject}, shardfsm.RemoveEventOp, c)
 })
 
 // remove proposes a write that removes a subject or one of its events.
-func remove[C any](ctx context.Context, r *cluster, group id.Shard, of eventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (removedAnswer, error) {
-	g, s, err := r.localReplica(group)
+func remove[C any](ctx context.Context, r *cluster.Cluster, group id.Shard, of lookup.EventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (removedAnswer, error) {
+	g, s, err := r.LocalReplica(group)
 	if err != nil {
 		return removedAnswer{}, err
 	}
@@ -75,6 +78,6 @@ func remove[C any](ctx context.Context, r *cluster, group id.Shard, of eventsQue
 	if err == nil && len(noted) == 1 {
 		name = shard.ExternalOf(noted[0].Note)
 	}
-	a, err := propose(ctx, g, op, c)
+	a, err := cluster.Propose(ctx, g, op, c)
 	return removedAnswer{a, g.Applied(), name}, err
 }

@@ -3,20 +3,21 @@ package routing
 import (
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newSubjects returns the requests of a node, and serves those of its peers.
-func newSubjects(c *cluster, of *faceRequests, names *claims, m router.Memory) *subjectRequests {
+func newSubjects(c *cluster.Cluster, of *faceRequests, names *claims, m router.Memory) *subjectRequests {
 	r := &subjectRequests{c, of, names, m}
-	calls.Add(c.calls, r, shardRegister)
-	calls.Add(c.calls, r, shardAdd)
-	calls.Add(c.calls, c, shardGrant)
-	calls.Add(c.calls, c, shardReplace)
-	calls.Add(c.calls, c, shardRemove)
-	calls.Add(c.calls, c, shardActivate)
-	calls.Add(c.calls, c, shardWithdraw)
-	calls.Add(c.calls, c, shardReturn)
-	calls.Add(c.calls, c, shardKnows)
-	calls.Add(c.calls, c, shardUnregister)
+	calls.Add(c.Calls, r, shardRegister)
+	calls.Add(c.Calls, r, shardAdd)
+	calls.Add(c.Calls, c, shardGrant)
+	calls.Add(c.Calls, c, shardReplace)
+	calls.Add(c.Calls, c, shardRemove)
+	calls.Add(c.Calls, c, shardActivate)
+	calls.Add(c.Calls, c, shardWithdraw)
+	calls.Add(c.Calls, c, shardReturn)
+	calls.Add(c.Calls, c, shardKnows)
+	calls.Add(c.Calls, c, shardUnregister)
 	return r
 }

@@ -4,13 +4,14 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
 // salted returns a note with a salt, if the tenant's requests have audit records and the note has none.
-func salted(m *metafsm.Machine, g enrolment, n router.Note) router.Note {
+func salted(m *metafsm.Machine, g cluster.Gallery, n router.Note) router.Note {
 	if n.Salt == ([shard.SaltBytes]byte{}) && audits(m, g.Tenant) {
-		mustRandom(n.Salt[:])
+		cluster.MustRandom(n.Salt[:])
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/cluster"
 )
 
 func eventBytes(p placement) []byte {
@@ -14,7 +15,7 @@ func eventBytes(p placement) []byte {
 
 // placement is a face to store, and the shard for it.
 type placement struct {
-	gallery     enrolment
+	gallery     cluster.Gallery
 	application metafsm.Application
 	home        id.Shard
 	subject     id.Subject
@@ -27,4 +28,4 @@ type placement struct {
 	expires     int64  // in milliseconds since 1970, or 0
 }
 
-func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
+func (p placement) event() id.Event { return p.gallery.Event(p.write.Operation, p.home) }

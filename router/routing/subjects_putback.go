@@ -7,6 +7,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -16,17 +17,17 @@ import (
 // slot as a new one does. It counts against no quota. The status is as of the command; a write that is there already
 // is Replayed or Conflict. NotFound: the gallery was deleted.
 func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) (shardfsm.Status, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return 0, err
 	}
 	if c, err := shardfsm.RegisterOp.Decode(cmd); err == nil {
 		return r.putBackEvent(ctx, at, c, func(c shardfsm.Register) (registerAnswer, error) {
-			return calls.CallLeader(ctx, r.cluster.calls, shardRegister, at, c)
+			return calls.CallLeader(ctx, r.cluster.Calls, shardRegister, at, c)
 		})
 	}
 	if c, err := shardfsm.AddEventOp.Decode(cmd); err == nil {
 		return r.putBackEvent(ctx, at, shardfsm.Register(c), func(c shardfsm.Register) (registerAnswer, error) {
-			return calls.CallLeader(ctx, r.cluster.calls, shardAdd, at, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.cluster.Calls, shardAdd, at, shardfsm.AddEvent(c))
 		})
 	}
 	if c, err := shardfsm.ReplaceEventOp.Decode(cmd); err == nil {
@@ -34,7 +35,7 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 		return r.putBackFace(ctx, at, c)
 	}
 	if c, err := shardfsm.RemoveEventOp.Decode(cmd); err == nil {
-		g, ok := r.cluster.gallery(c.Gallery)
+		g, ok := r.cluster.Find(c.Gallery)
 		if !ok || g.Generation != c.Generation {
 			return 0, errGone
 		}
@@ -47,15 +48,15 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 		return 0, router.Errorf(router.InvalidRequest, "", "the command is no write of a subject")
 	}
 	c.Share = shardfsm.Share{}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardUnregister, at, c)
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardUnregister, at, c)
 	return a.Status, err
 }
 
 // putBackEvent adds an event again. It is not pending: its own enrolment has searched for
 // the person. The subject stays on its shard, whatever the gallery's epoch is now.
 func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shardfsm.Register, write func(shardfsm.Register) (registerAnswer, error)) (shardfsm.Status, error) {
-	g, ok := r.cluster.gallery(c.Gallery)
-	if !ok || !g.holds(at) || g.Generation != c.Generation {
+	g, ok := r.cluster.Find(c.Gallery)
+	if !ok || !g.Holds(at) || g.Generation != c.Generation {
 		return 0, errGone
 	}
 	var err error
@@ -75,7 +76,7 @@ var errGone = router.Errorf(router.NotFound, "", "the gallery was deleted")
 
 // putBackFace replaces a face again. Its note stays if the subject can still have it.
 func (r *subjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardfsm.ReplaceEvent) (shardfsm.Status, error) {
-	g, ok := r.cluster.gallery(c.Gallery)
+	g, ok := r.cluster.Find(c.Gallery)
 	if !ok || g.Generation != c.Generation {
 		return 0, errGone
 	}
@@ -83,13 +84,13 @@ func (r *subjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardf
 	if c.Note, c.Claimed, err = r.claimBack(ctx, g, c.EventWrite, c.Note); err != nil {
 		return 0, err
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.calls, shardReplace, at, c)
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardReplace, at, c)
 	return a.Status, err
 }
 
 // claimBack claims the external id of a note that is put back. If another subject has the id by
 // now, the write comes back without a note.
-func (r *subjectRequests) claimBack(ctx context.Context, g enrolment, w shardfsm.EventWrite, note []byte) ([]byte, uint64, error) {
+func (r *subjectRequests) claimBack(ctx context.Context, g cluster.Gallery, w shardfsm.EventWrite, note []byte) ([]byte, uint64, error) {
 	n := named{g, shard.ExternalOf(note)}
 	if n.name.IsZero() {
 		return note, 0, nil

@@ -11,7 +11,10 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -20,13 +23,13 @@ import (
 // finds the identities of tags. Unknown tags, and a write that the shard has no room
 // to remember, are refused before any work on the image.
 func (r *subjectRequests) extractEnrolment(
-	ctx context.Context, g enrolment, at id.Shard, app metafsm.Application, reg router.Registration,
+	ctx context.Context, g cluster.Gallery, at id.Shard, app metafsm.Application, reg router.Registration,
 ) (portrait.Taken, []uint32, error) {
-	tags, err := tagIdentities(ctx, r.cluster, g, reg.Tags)
+	tags, err := cluster.TagIdentities(ctx, r.cluster, g, reg.Tags)
 	if err != nil {
 		return portrait.Taken{}, nil, err
 	}
-	if err := room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
+	if err := admission.Room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
 		return portrait.Taken{}, nil, err
 	}
 	face, err := r.faces.enrolled(ctx, reg.Image, app)
@@ -36,18 +39,18 @@ func (r *subjectRequests) extractEnrolment(
 // Register enrols the one face of an image as a new subject with one event. A retry
 // with the same Write gets the first answer.
 func (r *subjectRequests) Register(ctx context.Context, reg router.Registration) (router.Registered, error) {
-	g, app, err := r.cluster.enrolment(reg.Access)
+	g, app, err := r.cluster.Of(reg.Access)
 	if err != nil {
 		return router.Registered{}, err
 	}
-	expires, err := storedExpiry(r.cluster.clock, reg.Expires)
+	expires, err := admission.StoredExpiry(r.cluster.Clock, reg.Expires)
 	if err != nil {
 		return router.Registered{}, err
 	}
 	var face portrait.Taken
 	var tags []uint32
 	extracted := false
-	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (router.Registered, error) {
+	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
 		if err == nil && !extracted {
 			face, tags, err = r.extractEnrolment(ctx, g, home, app, reg)
@@ -57,17 +60,17 @@ func (r *subjectRequests) Register(ctx context.Context, reg router.Registration)
 			return router.Registered{}, err
 		}
 		return r.put(ctx, placement{
-			gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
+			gallery: g, application: app, home: home, subject: g.Subject(reg.Write.Operation, home),
 			write: reg.Write, face: face, tags: tags, note: reg.Note, expires: expires,
 		})
 	})
 }
 
 // home returns the shard of a new subject.
-func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
-	return g.home(op, func(earlier id.Shard) (bool, error) {
-		return calls.CallLeader(ctx, r.cluster.calls, shardKnows, earlier, knowsQuery{
-			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
+func (r *subjectRequests) home(ctx context.Context, g cluster.Gallery, op id.Operation) (id.Shard, error) {
+	return g.Home(op, func(earlier id.Shard) (bool, error) {
+		return calls.CallLeader(ctx, r.cluster.Calls, shardKnows, earlier, knowsQuery{
+			Made: lookup.EventsQuery{Gallery: g.ID, Generation: g.Generation, Subject: g.Subject(op, earlier)}, Event: g.Event(op, earlier), Operation: op, Epoch: g.Epoch,
 		})
 	})
 }
@@ -75,9 +78,9 @@ func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation
 // knowsQuery asks for an enrolment by the subject and event that it creates on a
 // shard.
 type knowsQuery struct {
-	Made      eventsQuery  `cbor:"1,keyasint"`
-	Event     id.Event     `cbor:"2,keyasint"`
-	Operation id.Operation `cbor:"3,keyasint"`
+	Made      lookup.EventsQuery `cbor:"1,keyasint"`
+	Event     id.Event           `cbor:"2,keyasint"`
+	Operation id.Operation       `cbor:"3,keyasint"`
 	// Epoch is the gallery's epoch on the calling node, which would enrol on
 	// another shard.
 	Epoch uint32 `cbor:"4,keyasint"`
@@ -86,12 +89,12 @@ type knowsQuery struct {
 // shardKnows reports whether a shard remembers an enrolment or still has its
 // subject. If not, the shard learns the epoch. It then refuses a first try that is
 // still under way with an earlier epoch.
-var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *cluster, group id.Shard, q knowsQuery) (bool, error) {
-	s, err := widenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q knowsQuery) (bool, error) {
+	s, err := cluster.WidenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
 	}
-	m, ok := r.groups.Shard(group)
+	m, ok := r.Groups.Shard(group)
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
@@ -99,13 +102,13 @@ var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *clu
 		return true, nil
 	}
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
-	return len(events) > 0, outdated(err)
+	return len(events) > 0, cluster.Outdated(err)
 })
 
 // put commits a face and the note of its subject. It first claims the note's external
 // id, and gives the claim up if the subject gets no note.
 func (r *subjectRequests) put(ctx context.Context, p placement) (router.Registered, error) {
-	key, err := r.cluster.dataKey(p.gallery.Gallery)
+	key, err := r.cluster.DataKey(p.gallery.Gallery)
 	if err != nil {
 		return router.Registered{}, err
 	}
@@ -126,9 +129,9 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (router.Register
 // putClaimed commits a face. If the application guards its enrolments, putClaimed first
 // checks that the gallery does not have the person.
 func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (router.Registered, error) {
-	ref := p.gallery.faceRef(p.subject, p.event())
+	ref := p.gallery.FaceRef(p.subject, p.event())
 	if !p.further {
-		p.note = salted(r.cluster.groups.Meta(), p.gallery, p.note)
+		p.note = salted(r.cluster.Groups.Meta(), p.gallery, p.note)
 	}
 	sealed, note := shard.SealFace(key, ref, p.face.Face), shard.SealNote(key, ref, p.note)
 	for range guardRounds {
@@ -148,7 +151,7 @@ func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal
 				continue
 			}
 		}
-		if err := enrolRefusal(ctx, r.cluster, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
+		if err := admission.EnrolRefusal(ctx, r.cluster, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
 			return router.Registered{}, err
 		}
 		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
@@ -168,18 +171,18 @@ func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfs
 		return nil
 	}
 	g := p.gallery
-	events, err := eventsOf(ctx, r.cluster, g, a.Subject)
+	events, err := lookup.Events(ctx, r.cluster, g, a.Subject)
 	if err != nil || len(events) > 0 {
 		return err
 	}
-	return deletedSince(router.ReasonSubjectDeleted, "subject")
+	return admission.DeletedSince(router.ReasonSubjectDeleted, "subject")
 }
 
 func (r *subjectRequests) eventWrite(p placement) shardfsm.EventWrite {
 	g, w := p.gallery, p.write
 	return shardfsm.EventWrite{
 		Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
-		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: share(r.cluster, g.Tenant),
+		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
 	}
 }
 
@@ -192,19 +195,19 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note 
 			EventWrite: r.eventWrite(p), Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
-			return calls.CallLeader(ctx, r.cluster.calls, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.cluster.Calls, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return calls.CallLeader(ctx, r.cluster.calls, shardRegister, p.home, c)
+		return calls.CallLeader(ctx, r.cluster.Calls, shardRegister, p.home, c)
 	})
 }
 
 // registeredAnswer turns the shard's answer to a write that is done into the client's. A
 // retry gets the attributes of the first try while its event lives.
-func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (router.Registered, error) {
+func (r *subjectRequests) registeredAnswer(g cluster.Gallery, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (router.Registered, error) {
 	out := router.Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes, Ignored: face.Ignored}
 	if len(a.Sealed) > 0 {
-		ref := g.faceRef(a.Subject, a.Event)
+		ref := g.FaceRef(a.Subject, a.Event)
 		ref.Revision = a.Revision
 		first, err := shard.OpenFace(key, ref, a.Sealed)
 		if err != nil {
@@ -219,13 +222,13 @@ func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfs
 // subject is NotFound; the log has that, too. The subject's shard remembers the outcome of op, which must
 // be new.
 func (r *subjectRequests) Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error) {
-	g, _, err := r.cluster.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.cluster.At(ctx, access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Committed{}, err
 	}
 	a, err := afterMerges(ctx, func() (removedAnswer, error) {
-		return calls.CallLeader(ctx, r.cluster.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
-			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: share(r.cluster, g.Tenant),
+		return calls.CallLeader(ctx, r.cluster.Calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
+			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: admission.Share(r.cluster, g.Tenant),
 		})
 	})
 	if err != nil {
@@ -239,16 +242,16 @@ func (r *subjectRequests) Unregister(ctx context.Context, access router.Access, 
 
 // removalRefusal returns the error for the status of a removal, as refusal does. The error for a
 // subject that was merged into another one lately names the other one, which has its faces.
-func removalRefusal(ctx context.Context, r *cluster, s shardfsm.Status, g enrolment, subject id.Subject, w router.Write) error {
+func removalRefusal(ctx context.Context, r *cluster.Cluster, s shardfsm.Status, g cluster.Gallery, subject id.Subject, w router.Write) error {
 	if s != shardfsm.UnknownSubject {
-		return refusal(ctx, r, s, subject.Shard(), g.Tenant, w)
+		return admission.Refusal(ctx, r, s, subject.Shard(), g.Tenant, w)
 	}
-	state, err := mergeStateOf(ctx, r, subject)
+	state, err := lookup.Merge(ctx, r, subject)
 	switch {
 	case err != nil:
 		return err
 	case state.Into.IsZero() || state.Gallery != g.ID:
-		return subjectNotFound()
+		return admission.SubjectNotFound()
 	default:
 		return router.Errorf(router.NotFound, router.ReasonSubjectMerged, "the subject was merged into another one, which has its faces: %s", state.Into)
 	}

@@ -9,6 +9,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // Meta grants a gallery's slots to its shards. A shard gives slots back in two steps:
@@ -40,7 +41,7 @@ const (
 // withSlot does a write that needs a slot. When the shard has none, it finds one
 // and repeats the write. recycle lets the write take the slot of a deleted entry.
 // withSlot sets it only after it has looked for free slots everywhere.
-func (r *subjectRequests) withSlot(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+func (r *subjectRequests) withSlot(ctx context.Context, g cluster.Gallery, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
 	recycle := false
 	for range grantRounds {
 		a, err := write(recycle)
@@ -62,9 +63,9 @@ func (r *subjectRequests) withSlot(ctx context.Context, g enrolment, home id.Sha
 // findSlots gets slots for home beyond the granted ones: from meta, or else from
 // other shards. With recycle it also takes the slots of their deleted entries. It
 // reports whether it found any.
-func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
+func (r *subjectRequests) findSlots(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32, recycle bool) (bool, error) {
 	got, err := r.grant(ctx, g, home, granted)
-	if got || err != nil || len(g.shards) == 1 {
+	if got || err != nil || len(g.ShardIDs) == 1 {
 		return got, err
 	}
 	var least uint32
@@ -86,14 +87,14 @@ func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Sh
 // grant asks meta for slots beyond the granted ones and hands them to the shard. It
 // reports whether meta had any. It first reads whether meta has free slots, because
 // a full gallery must not fill the log with refusals.
-func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+func (r *subjectRequests) grant(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32) (bool, error) {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return false, err
 	}
-	if r.cluster.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
+	if r.cluster.Groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
 		return false, nil
 	}
-	a, err := proposeMeta(ctx, r.cluster, metafsm.GrantOp, metafsm.Grant{
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.GrantOp, metafsm.Grant{
 		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: r.want(g),
 	})
 	switch {
@@ -102,24 +103,24 @@ func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard,
 	case a.Status == metafsm.Unsettled:
 		// Searches must know of a shard before it gets its first event. The caller tries
 		// the write again afterwards, and then calls grant again.
-		return true, settleList(ctx, r.cluster, g.ID)
+		return true, cluster.SettleList(ctx, r.cluster, g.ID)
 	case a.Status != metafsm.Done:
 		return false, router.Errorf(router.Forbidden, "", "Forbidden") // the gallery was deleted
 	case a.Total <= granted:
 		return false, nil
 	}
-	_, err = calls.CallLeader(ctx, r.cluster.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	_, err = calls.CallLeader(ctx, r.cluster.Calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
 	return err == nil, err
 }
 
 // want returns how many slots a shard asks for at once: all of them for the only
 // shard, else less and less as the gallery fills.
-func (r *subjectRequests) want(g enrolment) uint32 {
-	n := uint32(len(g.shards))
+func (r *subjectRequests) want(g cluster.Gallery) uint32 {
+	n := uint32(len(g.ShardIDs))
 	if n == 1 {
 		return g.Size
 	}
-	free := r.cluster.groups.Meta().FreeSlots(g.ID)
+	free := r.cluster.Groups.Meta().FreeSlots(g.ID)
 	return min(max(1, free/(grantShare*n)), grantMax)
 }
 
@@ -128,10 +129,10 @@ func (r *subjectRequests) want(g enrolment) uint32 {
 // Each shard returns at least least slots, if necessary those of its oldest deleted
 // entries. home returns nothing, but meta may not have reclaimed what it returned
 // earlier.
-func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
+func (r *subjectRequests) collect(ctx context.Context, g cluster.Gallery, home id.Shard, least uint32) (bool, error) {
 	var failed []error
-	for _, s := range g.shards {
-		a, err := calls.CallLeader(ctx, r.cluster.calls, shardReturn, s, returnQuery{
+	for _, s := range g.ShardIDs {
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardReturn, s, returnQuery{
 			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
 		})
 		if err != nil {
@@ -141,7 +142,7 @@ func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shar
 		if a.Returned <= r.grantOf(g.ID, s).Reclaimed {
 			continue
 		}
-		_, err = proposeMeta(ctx, r.cluster, metafsm.ReclaimOp, metafsm.Reclaim{
+		_, err = cluster.ProposeMeta(ctx, r.cluster, metafsm.ReclaimOp, metafsm.Reclaim{
 			Gallery: g.ID, Generation: g.Generation, Shard: s, Returned: a.Returned,
 		})
 		return err == nil, err
@@ -152,7 +153,7 @@ func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shar
 // grantOf returns the slots that meta has granted to a shard and reclaimed from it,
 // as far as this node knows.
 func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
-	for _, of := range r.cluster.groups.Meta().Grants(g) {
+	for _, of := range r.cluster.Groups.Meta().Grants(g) {
 		if of.Shard == s {
 			return of
 		}
@@ -173,12 +174,12 @@ type returnQuery struct {
 	Home bool `cbor:"5,keyasint,omitempty"`
 }
 
-var shardReturn = calls.NewMethod("shard.return", func(ctx context.Context, r *cluster, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
-	g, _, err := r.localReplica(group)
+var shardReturn = calls.NewMethod("shard.return", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
+	g, _, err := r.LocalReplica(group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	m, err := r.leaderMachine(ctx, group)
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
@@ -187,8 +188,8 @@ var shardReturn = calls.NewMethod("shard.return", func(ctx context.Context, r *c
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil
 	}
-	return propose(ctx, g, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
+	return cluster.Propose(ctx, g, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
 		Gallery: q.Gallery, Generation: q.Generation, Granted: max(q.Granted, u.Granted), Returned: u.Returned,
-		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(r.clock, 0),
+		Keep: u.Free() / 2, Recycle: q.Least, Time: cluster.OnTime(r.Clock, 0),
 	})
 })

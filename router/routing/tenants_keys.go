@@ -12,7 +12,10 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
+	"facet/router/secrets"
 )
 
 // Meta's leader changes access keys, one at a time, and only when its replica has all
@@ -32,10 +35,10 @@ const (
 // TenantNamed returns the tenant with this name. The error is NotFound when there
 // is none.
 func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
 	}
-	for _, t := range r.cluster.groups.Meta().Tenants() {
+	for _, t := range r.cluster.Groups.Meta().Tenants() {
 		if t.Name == name {
 			return t.ID, nil
 		}
@@ -46,11 +49,11 @@ func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenan
 // AccessKeys returns a tenant's access keys, the oldest first: all keys in use, and
 // the keys that were revoked last.
 func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]router.KeyRecord, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	var list []router.KeyRecord
-	for _, k := range byAge(r.cluster.groups.Meta().AccessKeys(tenant)) {
+	for _, k := range byAge(r.cluster.Groups.Meta().AccessKeys(tenant)) {
 		list = append(list, router.KeyRecord{
 			ID: k.ID, KeyTerms: termsOf(&k), Revoked: k.State == metafsm.KeyRevoked,
 			Created: time.UnixMilli(k.Created).UTC(), Used: timeOf(k.Used),
@@ -92,18 +95,18 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms rou
 		}
 	}
 	for _, g := range terms.Galleries {
-		if found, ok := r.cluster.groups.Meta().Gallery(g); !ok || found.Tenant != tenant {
+		if found, ok := r.cluster.Groups.Meta().Gallery(g); !ok || found.Tenant != tenant {
 			return router.AccessKey{}, "", router.Errorf(router.NotFound, "", "the tenant has no gallery %s", g)
 		}
 	}
 	k := recordOf(&terms)
-	k.ID, k.Tenant, k.Created = accessKeyPrefix+randomText(accessKeyLength), tenant, time.Now().UnixMilli()
+	k.ID, k.Tenant, k.Created = accessKeyPrefix+cluster.RandomText(accessKeyLength), tenant, time.Now().UnixMilli()
 	if !terms.Ends.IsZero() && terms.Ends.UnixMilli() <= k.Created {
 		return router.AccessKey{}, "", hasEnded(terms.Ends)
 	}
-	secret := randomText(secretKeyLength)
-	k.SealedSecret = r.cluster.master.Wrap([]byte(secret), []byte(purposeSecret+k.ID))
-	a, err := calls.CallLeader(ctx, r.cluster.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: k})
+	secret := cluster.RandomText(secretKeyLength)
+	k.SealedSecret = r.cluster.Master.Wrap([]byte(secret), []byte(secrets.PurposeSecret+k.ID))
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: k})
 	if err != nil {
 		return router.AccessKey{}, "", err
 	}
@@ -119,7 +122,7 @@ func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.T
 	for _, key := range slices.Sorted(maps.Keys(uses)) {
 		c.Uses = append(c.Uses, metafsm.KeyUse{Key: key, At: uses[key].UnixMilli()})
 	}
-	_, err := proposeMeta(ctx, r.cluster, metafsm.NoteKeyUsesOp, c)
+	_, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.NoteKeyUsesOp, c)
 	return err
 }
 
@@ -127,7 +130,7 @@ func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.T
 // or answers with an error (confirmedLookup). A revoked key may be revoked again.
 // The error is NotFound when the tenant does not have the key.
 func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
-	_, err := calls.CallLeader(ctx, r.cluster.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+	_, err := calls.CallLeader(ctx, r.cluster.Calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
 
@@ -155,7 +158,7 @@ var metaNewKey = calls.NewMethod("meta.key.new", func(ctx context.Context, r *ac
 		return newKeyAnswer{}, err
 	}
 	defer done()
-	a, known, err := admitKey(&q, r.cluster.groups.Meta().AccessKeys(q.Key.Tenant))
+	a, known, err := admitKey(&q, r.cluster.Groups.Meta().AccessKeys(q.Key.Tenant))
 	if known || err != nil {
 		return a, err
 	}
@@ -168,7 +171,7 @@ var metaRevokeKey = calls.NewMethod("meta.key.revoke", func(ctx context.Context,
 		return struct{}{}, err
 	}
 	defer done()
-	keys := r.cluster.groups.Meta().AccessKeys(q.Tenant)
+	keys := r.cluster.Groups.Meta().AccessKeys(q.Tenant)
 	i := slices.IndexFunc(keys, func(k metafsm.AccessKey) bool { return k.ID == q.Key })
 	if i < 0 {
 		return struct{}{}, router.Errorf(router.NotFound, "", "the tenant has no access key %q", q.Key)
@@ -187,7 +190,7 @@ var metaRevokeKey = calls.NewMethod("meta.key.revoke", func(ctx context.Context,
 // node's replica of meta, which must lead, has every earlier change. The caller
 // calls done after its change.
 func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
-	g, ok := r.cluster.groups.Group(group)
+	g, ok := r.cluster.Groups.Group(group)
 	if !ok {
 		return nil, nil, &raftfsm.NotLeaderError{}
 	}
@@ -260,16 +263,16 @@ func hasEnded(at time.Time) error {
 
 // putKey commits an access key.
 func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
-	a, err := propose(ctx, g, metafsm.PutAccessKeyOp, metafsm.PutAccessKey{Key: k})
+	a, err := cluster.Propose(ctx, g, metafsm.PutAccessKeyOp, metafsm.PutAccessKey{Key: k})
 	switch {
 	case err != nil:
 		return err
 	case a.Status == metafsm.UnknownTenant:
 		return router.Errorf(router.NotFound, "", "there is no such tenant")
 	case a.Status == metafsm.OtherKey:
-		return errRetired
+		return secrets.ErrRetired
 	case a.Status == metafsm.OverAccessKeys:
-		return overQuota(metafsm.QuotaAccessKeys, 0)
+		return admission.OverQuota(metafsm.QuotaAccessKeys, 0)
 	case a.Status != metafsm.Done:
 		return fmt.Errorf("put access key: meta answered %v", a.Status)
 	}
@@ -281,7 +284,7 @@ func forgetKeys(ctx context.Context, g *raftfsm.Group, keys []metafsm.AccessKey)
 	revoked := byAge(slices.DeleteFunc(keys, func(k metafsm.AccessKey) bool { return k.State != metafsm.KeyRevoked }))
 	for ; len(revoked) > revokedKeysMax; revoked = revoked[1:] {
 		c := metafsm.DeleteAccessKey{Tenant: revoked[0].Tenant, Key: revoked[0].ID}
-		if _, err := propose(ctx, g, metafsm.DeleteAccessKeyOp, c); err != nil {
+		if _, err := cluster.Propose(ctx, g, metafsm.DeleteAccessKeyOp, c); err != nil {
 			return err
 		}
 	}

@@ -2,13 +2,14 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newTenants returns the requests of a node, and serves those of its peers.
-func newTenants(c *cluster) *accessRequests {
+func newTenants(c *cluster.Cluster) *accessRequests {
 	r := &accessRequests{c, make(chan struct{}, 1)}
-	calls.Add(c.calls, r, metaNewKey)
-	calls.Add(c.calls, r, metaRevokeKey)
-	calls.Add(c.calls, c, shardTaken)
+	calls.Add(c.Calls, r, metaNewKey)
+	calls.Add(c.Calls, r, metaRevokeKey)
+	calls.Add(c.Calls, c, shardTaken)
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // SetQuotas sets quotas of a tenant; 0 stands for the default. It returns all of them, with
@@ -20,7 +21,7 @@ func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas
 			return none, router.Errorf(router.InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
 		}
 	}
-	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantOp, metafsm.SetTenant{Tenant: tenant, Quotas: quotas})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetTenantOp, metafsm.SetTenant{Tenant: tenant, Quotas: quotas})
 	if err == nil && a.Status == metafsm.UnknownTenant {
 		err = router.Errorf(router.NotFound, "", "there is no such tenant")
 	}
@@ -28,7 +29,7 @@ func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas
 		return none, err
 	}
 	// The quotas are set now, so nothing may fail from here on. This node may learn them later.
-	meta, record := r.cluster.groups.Meta(), metafsm.Tenant{ID: tenant}
+	meta, record := r.cluster.Groups.Meta(), metafsm.Tenant{ID: tenant}
 	for _, t := range meta.Tenants() {
 		if t.ID == tenant {
 			record = t
@@ -43,10 +44,10 @@ const takenWait = 5 * time.Second
 // Tenants returns all tenants, in order of creation, with their quotas. Their use is
 // incomplete if a shard gives no answer.
 func (r *accessRequests) Tenants(ctx context.Context) ([]router.TenantUse, error) {
-	if err := r.cluster.sync.Join(ctx); err != nil {
+	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
-	meta := r.cluster.groups.Meta()
+	meta := r.cluster.Groups.Meta()
 	taken, incomplete := taken(ctx, r.cluster)
 	list, all := []router.TenantUse{}, meta.Used()
 	for _, t := range meta.Tenants() {
@@ -57,13 +58,13 @@ func (r *accessRequests) Tenants(ctx context.Context) ([]router.TenantUse, error
 
 // taken returns what the tenants have taken, each on the shard with the most. incomplete
 // reports that a shard gave no answer.
-func taken(ctx context.Context, r *cluster) (taken map[id.Tenant]shardfsm.Taken, incomplete bool) {
+func taken(ctx context.Context, r *cluster.Cluster) (taken map[id.Tenant]shardfsm.Taken, incomplete bool) {
 	ctx, cancel := context.WithTimeout(ctx, takenWait)
 	defer cancel()
 	shards := r.Shards()
 	failed := make([]error, len(shards))
 	answers, _ := calls.ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (list []tenantTaken, _ error) {
-		list, failed[i] = calls.CallLeader(ctx, r.calls, shardTaken, shards[i], struct{}{})
+		list, failed[i] = calls.CallLeader(ctx, r.Calls, shardTaken, shards[i], struct{}{})
 		return list, nil // one shard without a leader does not hide the others
 	})
 	taken = map[id.Tenant]shardfsm.Taken{}
@@ -98,8 +99,8 @@ type tenantTaken struct {
 }
 
 // shardTaken returns what the tenants have taken on a shard, as its leader knows it.
-var shardTaken = calls.NewMethod("shard.taken", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) ([]tenantTaken, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardTaken = calls.NewMethod("shard.taken", func(ctx context.Context, r *cluster.Cluster, group id.Shard, _ struct{}) ([]tenantTaken, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}

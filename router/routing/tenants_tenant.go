@@ -7,7 +7,9 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 const (
@@ -20,8 +22,8 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (router.
 	if name == "" || len(name) > tenantNameMax {
 		return router.AccessKey{}, router.Errorf(router.InvalidRequest, "", "a tenant's name has 1 to %d bytes", tenantNameMax)
 	}
-	tenant := metafsm.Tenant{ID: id.Tenant{UUID: randomID()}, Name: name}
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: ownWrite(), Tenant: tenant})
+	tenant := metafsm.Tenant{ID: id.Tenant{UUID: cluster.RandomID()}, Name: name}
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: cluster.OwnWrite(), Tenant: tenant})
 	if err != nil {
 		return router.AccessKey{}, err
 	}
@@ -39,16 +41,16 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (router.
 // disabled tenant within two seconds, as those with a revoked key (confirmedLookup). The error is
 // NotFound when there is no such tenant, and Duplicate when it is being deleted.
 func (r *accessRequests) SetTenantState(ctx context.Context, tenant id.Tenant, state metafsm.TenantState) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: tenant, State: state})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: tenant, State: state})
 	if err != nil {
 		return err
 	}
-	return tenantError("change a tenant's state", a.Status)
+	return admission.TenantError("change a tenant's state", a.Status)
 }
 
 // PutNode writes the record of a node of the cluster.
 func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.PutNodeOp, metafsm.PutNode{Node: n})
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.PutNodeOp, metafsm.PutNode{Node: n})
 	if err == nil && a.Status == metafsm.TooOld {
 		return fmt.Errorf("put the record of node %s: %w", n.Name, metafsm.ErrLevel)
 	}
@@ -59,7 +61,7 @@ func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
 // replicas. The error is NotFound when the node or its heir does not exist or was
 // removed.
 func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.SetNodeStateOp, c)
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetNodeStateOp, c)
 	if err == nil && a.Status == metafsm.UnknownNode {
 		return router.Errorf(router.NotFound, "", "there is no such node, or it was removed")
 	}
@@ -68,14 +70,14 @@ func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeStat
 
 // SetReplicas sets the number of replicas that each shard should have.
 func (r *accessRequests) SetReplicas(ctx context.Context, c metafsm.SetReplicas) error {
-	_, err := proposeMeta(ctx, r.cluster, metafsm.SetReplicasOp, c)
+	_, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetReplicasOp, c)
 	return err
 }
 
 // PutShards changes the shard map. The error is Unavailable when the map has
 // changed meanwhile.
 func (r *accessRequests) PutShards(ctx context.Context, c metafsm.PutShards) error {
-	a, err := proposeMeta(ctx, r.cluster, metafsm.PutShardsOp, c)
+	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.PutShardsOp, c)
 	if err == nil && a.Status == metafsm.StaleEpoch {
 		return &router.Error{Kind: router.Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: calls.RetryLater}
 	}

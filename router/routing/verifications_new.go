@@ -2,11 +2,12 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
 // newVerifications returns the requests of a node, and serves those of its peers.
-func newVerifications(c *cluster, of *faceRequests, reviews *caseRequests) *verificationRequests {
+func newVerifications(c *cluster.Cluster, of *faceRequests, reviews *caseRequests) *verificationRequests {
 	r := &verificationRequests{c, of, reviews}
-	calls.Add(c.calls, c, shardBest)
+	calls.Add(c.Calls, c, shardBest)
 	return r
 }

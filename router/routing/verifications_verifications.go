@@ -7,7 +7,9 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/router"
+	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 	"facet/shard/job"
 )
@@ -35,7 +37,7 @@ func (r *verificationRequests) VerifyFace(ctx context.Context, face []byte, prob
 // review band a case may be opened.
 func (r *verificationRequests) VerifySubject(ctx context.Context, q router.SubjectVerification) (router.Verification, error) {
 	subject := q.Subject
-	g, app, err := r.cluster.enrolmentAt(ctx, q.Access, subject.Shard(), subjectNotFound)
+	g, app, err := r.cluster.At(ctx, q.Access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Verification{}, err
 	}
@@ -43,7 +45,7 @@ func (r *verificationRequests) VerifySubject(ctx context.Context, q router.Subje
 	if err != nil {
 		return router.Verification{}, err
 	}
-	best, err := calls.CallAny(ctx, r.cluster.calls, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.CallAny(ctx, r.cluster.Calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 		Means: g.SubjectTemplates,
 	})
@@ -51,11 +53,11 @@ func (r *verificationRequests) VerifySubject(ctx context.Context, q router.Subje
 		return router.Verification{}, err
 	}
 	if !best.Known {
-		return router.Verification{}, subjectNotFound()
+		return router.Verification{}, admission.SubjectNotFound()
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
 	if q.Doubt != nil && inReview(&app, best.Score, app.VerifyThreshold) {
-		key, failed := r.cluster.dataKey(g.Gallery)
+		key, failed := r.cluster.DataKey(g.Gallery)
 		if failed != nil {
 			return v, failed
 		}
@@ -66,9 +68,9 @@ func (r *verificationRequests) VerifySubject(ctx context.Context, q router.Subje
 	if len(best.Noted.Note) == 0 {
 		return v, err
 	}
-	key, failed := r.cluster.dataKey(g.Gallery)
+	key, failed := r.cluster.DataKey(g.Gallery)
 	if failed == nil {
-		v.Note, failed = g.openNote(key, subject, best.Noted)
+		v.Note, failed = g.OpenNote(key, subject, best.Noted)
 	}
 	if failed != nil {
 		return v, failed
@@ -90,7 +92,7 @@ func atThreshold(score, threshold int) (router.Verification, error) {
 
 // verificationRequests serves verifications.
 type verificationRequests struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	faces   *faceRequests
 	reviews *caseRequests
 }
@@ -113,8 +115,8 @@ type bestAnswer struct {
 	Noted shard.Active `cbor:"3,keyasint,omitzero"`
 }
 
-var shardBest = shardReadAny("shard.best", func(ctx context.Context, r *cluster, s *shard.Shard, q bestQuery) (bestAnswer, error) {
-	key, err := keyOf(ctx, r, q.Gallery)
+var shardBest = cluster.ShardReadAny("shard.best", func(ctx context.Context, r *cluster.Cluster, s *shard.Shard, q bestQuery) (bestAnswer, error) {
+	key, err := cluster.KeyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return bestAnswer{}, err
 	}

@@ -1,4 +1,6 @@
-package routing
+// Package secrets names the purposes for which the cluster's key wraps secrets of meta's records,
+// and wraps them again when that key is replaced.
+package secrets
 
 import (
 	"errors"
@@ -10,14 +12,6 @@ import (
 	"facet/shard/seal"
 )
 
-// Purposes for which the cluster's master secret wraps and authenticates. Stored
-// bytes depend on them.
-const (
-	purposeAPIKey = "api-key"
-	purposeSecret = "access-key-secret"
-	purposeData   = "gallery-data-key"
-)
-
 // Rewrap replaces the master key under the records of meta. It unwraps secrets with
 // From and wraps them with To. The two may be equal.
 type Rewrap struct{ From, To *seal.Master }
@@ -27,13 +21,13 @@ func (w Rewrap) Record(c metafsm.Copied) error {
 	var err error
 	switch {
 	case c.Gallery != nil:
-		c.Gallery.WrappedKey, _, err = w.secret(c.Gallery.WrappedKey, purposeData+c.Gallery.ID.String())
+		c.Gallery.WrappedKey, _, err = w.secret(c.Gallery.WrappedKey, PurposeData+c.Gallery.ID.String())
 	case c.AccessKey != nil && len(c.AccessKey.SealedSecret) > 0: // a revoked key has none
-		c.AccessKey.SealedSecret, _, err = w.secret(c.AccessKey.SealedSecret, purposeSecret+c.AccessKey.ID)
+		c.AccessKey.SealedSecret, _, err = w.secret(c.AccessKey.SealedSecret, PurposeSecret+c.AccessKey.ID)
 	case c.Application != nil:
 		var key []byte
-		c.Application.SealedKey, key, err = w.secret(c.Application.SealedKey, purposeAPIKey+c.Application.ID.String())
-		c.Application.KeyMAC = w.To.MAC(purposeAPIKey, key)
+		c.Application.SealedKey, key, err = w.secret(c.Application.SealedKey, PurposeAPIKey+c.Application.ID.String())
+		c.Application.KeyMAC = w.To.MAC(PurposeAPIKey, key)
 	}
 	if err != nil {
 		return fmt.Errorf("rewrap a secret: %w", err)
@@ -62,16 +56,16 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 	var key []byte
 	switch {
 	case !s.Gallery.IsZero():
-		s.New, _, err = w.secret(s.Old, purposeData+s.Gallery.String())
+		s.New, _, err = w.secret(s.Old, PurposeData+s.Gallery.String())
 	case s.AccessKey != "":
-		s.New, _, err = w.secret(s.Old, purposeSecret+s.AccessKey)
+		s.New, _, err = w.secret(s.Old, PurposeSecret+s.AccessKey)
 	case !s.Audit.IsZero():
-		s.New, _, err = w.secret(s.Old, purposeAudit+s.Audit.String())
+		s.New, _, err = w.secret(s.Old, PurposeAudit+s.Audit.String())
 	case s.Signer:
-		s.New, _, err = w.secret(s.Old, purposeSigner)
+		s.New, _, err = w.secret(s.Old, PurposeSigner)
 	case !s.Application.IsZero():
-		s.New, key, err = w.secret(s.Old, purposeAPIKey+s.Application.String())
-		s.KeyMAC = w.To.MAC(purposeAPIKey, key)
+		s.New, key, err = w.secret(s.Old, PurposeAPIKey+s.Application.String())
+		s.KeyMAC = w.To.MAC(PurposeAPIKey, key)
 	default:
 		err = errNothing
 	}
@@ -83,20 +77,28 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 
 // errRetired is returned when the cluster's key was replaced after a secret was
 // wrapped and before it arrived at meta.
-var errRetired = &router.Error{Kind: router.Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
+var ErrRetired = &router.Error{Kind: router.Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
 
 // withRotationRetry calls do, which wraps a secret. It calls do again when the key
 // was replaced meanwhile: by then this node wraps with the new key
 // (metafsm.OtherKey).
-func withRotationRetry[T any](do func() (T, error)) (T, error) {
+func WithRotationRetry[T any](do func() (T, error)) (T, error) {
 	made, err := do()
-	if errors.Is(err, errRetired) {
+	if errors.Is(err, ErrRetired) {
 		return do()
 	}
 	return made, err
 }
 
+// Purposes for which the cluster's master secret wraps and authenticates. Stored
+// bytes depend on them.
 const (
-	purposeSigner = "receipt-signer"
-	purposeAudit  = "audit-key"
+	PurposeAPIKey = "api-key"
+	PurposeSecret = "access-key-secret"
+	PurposeData   = "gallery-data-key"
+)
+
+const (
+	PurposeSigner = "receipt-signer"
+	PurposeAudit  = "audit-key"
 )

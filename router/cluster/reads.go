@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 
 // readBeside returns what read returns of a shard's state, as after readAny. If the replica has applied
 // all that it has, it is read while the leader proves that it leads.
-func readBeside[A any](ctx context.Context, r *cluster, group id.Shard, read func(context.Context, *shard.Shard) (A, error)) (a A, err error) {
-	g, s, err := r.localReplica(group)
+func ReadBeside[A any](ctx context.Context, r *Cluster, group id.Shard, read func(context.Context, *shard.Shard) (A, error)) (a A, err error) {
+	g, s, err := r.LocalReplica(group)
 	if err != nil {
 		return a, err
 	}
-	confirm := func() (*shard.Shard, error) { return r.readAny(ctx, group) }
+	confirm := func() (*shard.Shard, error) { return r.ReadAny(ctx, group) }
 	if raftfsm.AppliedAll(g) {
 		return beside(ctx, s, g.Applied, confirm, read)
 	}
@@ -57,26 +57,26 @@ func beside[S, A any](
 }
 
 // shardRead returns the method that reads a shard on its leader.
-func shardRead[Q, A any](name string, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) method[Q, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (A, error) {
+func ShardRead[Q, A any](name string, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) Method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (A, error) {
 		s, err := r.leaderState(ctx, group)
 		return readOf(ctx, r, s, err, q, read)
 	})
 }
 
 // shardReadAny returns the method that reads a shard on any replica.
-func shardReadAny[Q, A any](name string, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) method[Q, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, q Q) (A, error) {
-		s, err := r.readAny(ctx, group)
+func ShardReadAny[Q, A any](name string, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) Method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (A, error) {
+		s, err := r.ReadAny(ctx, group)
 		return readOf(ctx, r, s, err, q, read)
 	})
 }
 
-func readOf[Q, A any](ctx context.Context, r *cluster, s *shard.Shard, err error, q Q, read func(context.Context, *cluster, *shard.Shard, Q) (A, error)) (A, error) {
+func readOf[Q, A any](ctx context.Context, r *Cluster, s *shard.Shard, err error, q Q, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) (A, error) {
 	if err != nil {
 		var none A
 		return none, err
 	}
 	a, err := read(ctx, r, s, q)
-	return a, outdated(err)
+	return a, Outdated(err)
 }

@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 )
 
 // stamped returns w in the form that commands contain, with this node's time.
-func stamped(w router.Write) metafsm.Write {
+func Stamped(w router.Write) metafsm.Write {
 	return metafsm.Write{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Time: time.Now().UnixMilli()}
 }
 
 // proposeMeta commits a command in meta and returns its answer.
-func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A], c C) (A, error) {
+func ProposeMeta[C, A any](ctx context.Context, r *Cluster, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := calls.CallLeader(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
+	raw, err := calls.CallLeader(ctx, r.Calls, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {
 		return none, err
 	}
@@ -36,14 +36,14 @@ func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A],
 
 // ownWrite returns a Write with a new operation. A retry within this call finds the
 // operation's outcome. A second request of the client is a second operation.
-func ownWrite() metafsm.Write {
+func OwnWrite() metafsm.Write {
 	var w router.Write
-	mustRandom(w.Operation[:])
-	return stamped(w)
+	MustRandom(w.Operation[:])
+	return Stamped(w)
 }
 
 // metaPropose commits an encoded command in meta and returns the encoded answer.
-var metaPropose = calls.NewMethod("meta.propose", func(ctx context.Context, r *cluster, group id.Shard, cmd []byte) ([]byte, error) {
+var metaPropose = calls.NewMethod("meta.propose", func(ctx context.Context, r *Cluster, group id.Shard, cmd []byte) ([]byte, error) {
 	g, err := localGroup(r, group)
 	if err != nil {
 		return nil, err
@@ -57,23 +57,23 @@ var metaPropose = calls.NewMethod("meta.propose", func(ctx context.Context, r *c
 
 // shardCommand returns the method that proposes op on this node's replica of a shard.
 // stamp, where not nil, returns the place of the command's time, which this node's clock corrects.
-func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C) *int64) method[C, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *cluster, group id.Shard, c C) (A, error) {
-		g, _, err := r.localReplica(group)
+func ShardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C) *int64) Method[C, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, c C) (A, error) {
+		g, _, err := r.LocalReplica(group)
 		if err != nil {
 			var none A
 			return none, err
 		}
 		if stamp != nil {
 			at := stamp(&c)
-			*at = onTime(r.clock, *at)
+			*at = OnTime(r.Clock, *at)
 		}
-		return propose(ctx, g, op, c)
+		return Propose(ctx, g, op, c)
 	})
 }
 
 // propose commits a command and returns the answer of the state machine.
-func propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
+func Propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
 	var none A
 	raw, err := g.Propose(ctx, op.Encode(c))
 	if errors.Is(err, raftfsm.ErrTooLarge) {
@@ -103,7 +103,7 @@ const clockSkewMax = 5 * time.Second
 // onTime returns a proposed time, or this node's time when the two differ by more
 // than clockSkewMax. One wrong clock must not change the times of a shard, so the time
 // of this node is that of most nodes.
-func onTime(clock router.Clock, proposed int64) int64 {
+func OnTime(clock router.Clock, proposed int64) int64 {
 	now := clock.Now()
 	if off := now.Sub(time.UnixMilli(proposed)).Abs(); off > clockSkewMax {
 		return now.UnixMilli()

@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"crypto/rand"
@@ -10,19 +10,19 @@ const (
 	apiKeyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-func randomID() id.UUID {
+func RandomID() id.UUID {
 	var b [16]byte
-	mustRandom(b[:])
+	MustRandom(b[:])
 	return id.Random(b)
 }
 
 // randomText returns n characters of apiKeyAlphabet, each equally likely.
-func randomText(n int) string {
+func RandomText(n int) string {
 	const fair = 256 - 256%len(apiKeyAlphabet)
 	text := make([]byte, 0, n)
 	var b [1]byte
 	for len(text) < n {
-		if mustRandom(b[:]); int(b[0]) < fair {
+		if MustRandom(b[:]); int(b[0]) < fair {
 			text = append(text, apiKeyAlphabet[int(b[0])%len(apiKeyAlphabet)])
 		}
 	}
@@ -31,4 +31,4 @@ func randomText(n int) string {
 
 // mustRandom fills b with secure random bytes. crypto/rand never fails: it ends the
 // process instead.
-func mustRandom(b []byte) { _, _ = rand.Read(b) }
+func MustRandom(b []byte) { _, _ = rand.Read(b) }

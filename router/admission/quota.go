@@ -1,4 +1,4 @@
-package routing
+package admission
 
 import (
 	"context"
@@ -11,50 +11,36 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 )
 
-// expiry returns the stored form of a time of expiry. The zero time, none, is 0.
-func storedExpiry(clock router.Clock, at time.Time) (int64, error) {
-	if at.IsZero() {
-		return 0, nil
-	}
-	if !at.After(clock.Now()) {
-		return 0, router.Errorf(router.InvalidRequest, "", "the time in expires must be in the future")
-	}
-	return at.UnixMilli(), nil
-}
-
-// memoryRetry is the Retry-After of a registration that is refused for lack of
-// memory.
-const memoryRetry = time.Minute
-
 // share returns what a tenant may have a shard remember, for a command.
-func share(r *cluster, of id.Tenant) shardfsm.Share {
-	return shardfsm.Share{Tenant: of, Writes: most(r.groups.Meta(), of, metafsm.QuotaWrites)}
+func Share(r *cluster.Cluster, of id.Tenant) shardfsm.Share {
+	return shardfsm.Share{Tenant: of, Writes: most(r.Groups.Meta(), of, metafsm.QuotaWrites)}
 }
 
 // room refuses a write that its shard has no room to remember. It is asked before the models
 // run on an image; the command decides. This node's replica may say yes. A no is the leader's,
 // since a replica that is behind may not know that the write was done before.
-func room(ctx context.Context, r *cluster, at id.Shard, of id.Tenant, w router.Write) error {
-	q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: share(r, of)}
-	if m, ok := r.groups.Shard(at); ok && q.ask(m).Refusal == 0 {
+func Room(ctx context.Context, r *cluster.Cluster, at id.Shard, of id.Tenant, w router.Write) error {
+	q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: Share(r, of)}
+	if m, ok := r.Groups.Shard(at); ok && q.ask(m).Refusal == 0 {
 		return nil
 	}
 	return leaderRoom(ctx, r, at, q)
 }
 
 // leaderRoom refuses a write if its shard's leader has no room to remember it.
-func leaderRoom(ctx context.Context, r *cluster, at id.Shard, q roomQuery) error {
+func leaderRoom(ctx context.Context, r *cluster.Cluster, at id.Shard, q roomQuery) error {
 	if q.Share.Tenant.IsZero() {
 		return nil // a node does not know the method
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardRoom, at, q)
+	a, err := calls.CallLeader(ctx, r.Calls, shardRoom, at, q)
 	switch {
 	case err != nil:
 		return err
 	case a.Refusal == shardfsm.OverWrites:
-		return overQuota(metafsm.QuotaWrites, waitUntil(a.At))
+		return OverQuota(metafsm.QuotaWrites, waitUntil(a.At))
 	case a.Refusal != 0:
 		return operationsFull(waitUntil(a.At))
 	default:
@@ -64,22 +50,22 @@ func leaderRoom(ctx context.Context, r *cluster, at id.Shard, q roomQuery) error
 
 // refusal returns the error for the status of a write on a shard, and nil for success. The
 // shard says from when on it has room.
-func refusal(ctx context.Context, r *cluster, s shardfsm.Status, at id.Shard, of id.Tenant, w router.Write) error {
+func Refusal(ctx context.Context, r *cluster.Cluster, s shardfsm.Status, at id.Shard, of id.Tenant, w router.Write) error {
 	if s == shardfsm.OverWrites || s == shardfsm.OpsFull {
-		q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: share(r, of)}
+		q := roomQuery{Op: w.Operation, Keyed: w.Keyed, Share: Share(r, of)}
 		if err := leaderRoom(ctx, r, at, q); err != nil {
 			return err
 		}
 	}
-	return writeError(s)
+	return WriteError(s)
 }
 
 // enrolRefusal is refusal for the answer to a write of an event.
-func enrolRefusal(ctx context.Context, r *cluster, a shardfsm.RegisterAnswer, at id.Shard, of id.Tenant, w router.Write) error {
+func EnrolRefusal(ctx context.Context, r *cluster.Cluster, a shardfsm.RegisterAnswer, at id.Shard, of id.Tenant, w router.Write) error {
 	if a.Status == shardfsm.Refused {
-		return externalTaken(a.Subject)
+		return ExternalTaken(a.Subject)
 	}
-	return refusal(ctx, r, a.Status, at, of, w)
+	return Refusal(ctx, r, a.Status, at, of, w)
 }
 
 // roomQuery asks whether a shard has room to remember a write.
@@ -101,8 +87,8 @@ type roomAnswer struct {
 }
 
 // shardRoom answers a roomQuery on the shard's leader.
-var shardRoom = calls.NewMethod("shard.room", func(ctx context.Context, r *cluster, group id.Shard, q roomQuery) (roomAnswer, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardRoom = calls.NewMethod("shard.room", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q roomQuery) (roomAnswer, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return roomAnswer{}, err
 	}
@@ -116,8 +102,8 @@ func waitUntil(at int64) time.Duration {
 }
 
 // jobShare returns what a tenant may have a shard keep of jobs, as share.
-func jobShare(r *cluster, of id.Tenant) shardfsm.JobShare {
-	meta := r.groups.Meta()
+func JobShare(r *cluster.Cluster, of id.Tenant) shardfsm.JobShare {
+	meta := r.Groups.Meta()
 	return shardfsm.JobShare{Tenant: of, Jobs: most(meta, of, metafsm.QuotaJobs), Items: most(meta, of, metafsm.QuotaJobItems)}
 }
 
@@ -125,3 +111,18 @@ func most(meta *metafsm.Machine, of id.Tenant, q metafsm.Quota) uint32 {
 	n, _ := meta.Most(of, q)
 	return uint32(min(n, math.MaxUint32))
 }
+
+// expiry returns the stored form of a time of expiry. The zero time, none, is 0.
+func StoredExpiry(clock router.Clock, at time.Time) (int64, error) {
+	if at.IsZero() {
+		return 0, nil
+	}
+	if !at.After(clock.Now()) {
+		return 0, router.Errorf(router.InvalidRequest, "", "the time in expires must be in the future")
+	}
+	return at.UnixMilli(), nil
+}
+
+// memoryRetry is the Retry-After of a registration that is refused for lack of
+// memory.
+const MemoryRetry = time.Minute

@@ -1,4 +1,4 @@
-package routing
+package admission
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/cluster"
+	"facet/router/secrets"
 )
 
 // manageError returns the error for a status with which meta refuses a change of a
 // tenant, and nil for success.
-func manageError(ctx context.Context, r *cluster, what string, of id.Tenant, w metafsm.Write, s metafsm.Status) error {
+func ManageError(ctx context.Context, r *cluster.Cluster, what string, of id.Tenant, w metafsm.Write, s metafsm.Status) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -27,11 +29,11 @@ func manageError(ctx context.Context, r *cluster, what string, of id.Tenant, w m
 	case metafsm.OpsFull:
 		return operationsFull(changeWait(ctx, r, of, w))
 	case metafsm.OtherKey:
-		return errRetired
+		return secrets.ErrRetired
 	case metafsm.OverChanges:
-		return overQuota(metaQuotas[s], changeWait(ctx, r, of, w))
+		return OverQuota(metaQuotas[s], changeWait(ctx, r, of, w))
 	case metafsm.OverSubjects, metafsm.OverGalleries, metafsm.OverApplications:
-		return overQuota(metaQuotas[s], 0)
+		return OverQuota(metaQuotas[s], 0)
 	default:
 		return fmt.Errorf("%s: meta answered: %v", what, s)
 	}
@@ -45,16 +47,16 @@ var metaQuotas = map[metafsm.Status]metafsm.Quota{
 }
 
 // changeWait returns the Retry-After of a change that meta has no room to remember.
-func changeWait(ctx context.Context, r *cluster, of id.Tenant, w metafsm.Write) time.Duration {
-	if err := r.sync.Join(ctx); err != nil { // this node may not know what the leader has refused
-		return forgetRetry
+func changeWait(ctx context.Context, r *cluster.Cluster, of id.Tenant, w metafsm.Write) time.Duration {
+	if err := r.Sync.Join(ctx); err != nil { // this node may not know what the leader has refused
+		return ForgetRetry
 	}
-	return waitUntil(r.groups.Meta().RoomAt(of, w.Keyed))
+	return waitUntil(r.Groups.Meta().RoomAt(of, w.Keyed))
 }
 
 // tenantError returns the error for a status with which meta refuses a change of a tenant's
 // state, and nil for success.
-func tenantError(what string, s metafsm.Status) error {
+func TenantError(what string, s metafsm.Status) error {
 	switch s {
 	case metafsm.Done:
 		return nil

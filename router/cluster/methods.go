@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -13,24 +13,24 @@ import (
 )
 
 // localGroup returns this node's replica of group, whether or not it leads.
-func localGroup(r *cluster, group id.Shard) (*raftfsm.Group, error) {
-	if g, ok := r.groups.Group(group); ok {
+func localGroup(r *Cluster, group id.Shard) (*raftfsm.Group, error) {
+	if g, ok := r.Groups.Group(group); ok {
 		return g, nil
 	}
 	return nil, &raftfsm.NotLeaderError{}
 }
 
 // ledShard returns this node's replica of a shard and its state machine. ok is false unless this node leads the shard.
-func ledShard(groups router.Groups, s id.Shard) (g *raftfsm.Group, m *shardfsm.Machine, ok bool) {
+func LedShard(groups router.Groups, s id.Shard) (g *raftfsm.Group, m *shardfsm.Machine, ok bool) {
 	g, ok = groups.Group(s)
 	m, here := groups.Shard(s)
 	return g, m, ok && here && g.IsLeader()
 }
 
 // localReplica returns this node's replica of a shard, whether or not it leads.
-func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
-	g, ok := r.groups.Group(group)
-	m, here := r.groups.Shard(group)
+func (r *Cluster) LocalReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
+	g, ok := r.Groups.Group(group)
+	m, here := r.Groups.Shard(group)
 	if !ok || !here {
 		return nil, nil, &raftfsm.NotLeaderError{}
 	}
@@ -39,9 +39,9 @@ func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, er
 
 // leaderMachine returns the state machine of a shard when it has every write that was
 // acknowledged before the call. Only the leader can confirm that.
-func (r *cluster) leaderMachine(ctx context.Context, group id.Shard) (*shardfsm.Machine, error) {
-	g, ok := r.groups.Group(group)
-	m, here := r.groups.Shard(group)
+func (r *Cluster) LeaderMachine(ctx context.Context, group id.Shard) (*shardfsm.Machine, error) {
+	g, ok := r.Groups.Group(group)
+	m, here := r.Groups.Shard(group)
 	if !ok || !here {
 		return nil, &raftfsm.NotLeaderError{}
 	}
@@ -58,8 +58,8 @@ func (r *cluster) leaderMachine(ctx context.Context, group id.Shard) (*shardfsm.
 }
 
 // leaderState returns the state of leaderMachine.
-func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	m, err := r.leaderMachine(ctx, group)
+func (r *Cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard
 
 // metaIndex returns a log index of meta. A replica that has applied it has every
 // write that was acknowledged before the call.
-var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (uint64, error) {
+var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *Cluster, group id.Shard, _ struct{}) (uint64, error) {
 	g, err := localGroup(r, group)
 	if err != nil {
 		return 0, err
@@ -78,4 +78,4 @@ var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *clust
 
 // A method is one request between nodes. The Router of the node that leads the
 // group, or that has a replica of it, carries it out.
-type method[Q, A any] = calls.Method[*cluster, Q, A]
+type Method[Q, A any] = calls.Method[*Cluster, Q, A]

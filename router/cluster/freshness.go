@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const outdatedMax = 3
 
 // outdated returns err with kind Outdated if a shard refused an old view of a gallery,
 // else err. The gallery was deleted, or lies on more shards by now.
-func outdated(err error) error {
+func Outdated(err error) error {
 	if errors.Is(err, shard.ErrEpoch) || errors.Is(err, shard.ErrGeneration) {
 		return router.Errorf(calls.Outdated, "", "%v", err)
 	}
@@ -28,7 +28,7 @@ func outdated(err error) error {
 // withFreshShards does a read over all shards of a gallery. When a shard reports
 // that the list of shards is old, this node catches up with meta and reads again.
 // So the read never misses events on a shard that this node did not know.
-func withFreshShards[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
+func WithFreshShards[T any](ctx context.Context, r *Cluster, g Gallery, read func(Gallery) (T, error)) (T, error) {
 	var err error
 	for range outdatedMax {
 		var out T
@@ -36,10 +36,10 @@ func withFreshShards[T any](ctx context.Context, r *cluster, g enrolment, read f
 		if router.KindOf(err) != calls.Outdated {
 			return out, err
 		}
-		if err := r.sync.Join(ctx); err != nil {
+		if err := r.Sync.Join(ctx); err != nil {
 			return out, err
 		}
-		fresh, ok := r.gallery(g.ID)
+		fresh, ok := r.Find(g.ID)
 		if !ok || fresh.Generation != g.Generation {
 			return out, router.Errorf(router.Forbidden, "", "Forbidden") // the gallery was deleted
 		}
@@ -51,7 +51,7 @@ func withFreshShards[T any](ctx context.Context, r *cluster, g enrolment, read f
 
 // widenedState returns the state of a shard as leaderState does. When the shard
 // knows only earlier epochs of the gallery, widenedState first tells it to.Epoch.
-func widenedState(ctx context.Context, r *cluster, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
+func WidenedState(ctx context.Context, r *Cluster, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Slots().Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
@@ -61,20 +61,20 @@ func widenedState(ctx context.Context, r *cluster, group id.Shard, to shardfsm.W
 
 // settleList sends the epoch of the list of shards, as this node knows it, to the gallery's
 // first shard, which every search asks. Then it tells meta that this shard knows the epoch.
-func settleList(ctx context.Context, r *cluster, gallery id.Gallery) error {
-	g, ok := r.gallery(gallery)
+func SettleList(ctx context.Context, r *Cluster, gallery id.Gallery) error {
+	g, ok := r.Find(gallery)
 	if !ok {
 		return router.Errorf(router.Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	a, err := calls.CallLeader(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	a, err := calls.CallLeader(ctx, r.Calls, shardWiden, g.ShardIDs[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	if err != nil {
 		return err
 	}
 	if a.Status != shardfsm.Done {
 		return router.Errorf(router.Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	_, err = proposeMeta(ctx, r, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	_, err = ProposeMeta(ctx, r, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	return err
 }
 
-var shardWiden = shardCommand("shard.widen", shardfsm.WidenOp, nil)
+var shardWiden = ShardCommand("shard.widen", shardfsm.WidenOp, nil)

@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -21,12 +21,12 @@ const pointWait = 250 * time.Millisecond
 var errBehind = &router.Error{Kind: router.Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
 // readAny returns the state of a shard as leaderState does, on any replica.
-func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	g, s, err := r.localReplica(group)
+func (r *Cluster) ReadAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	g, s, err := r.LocalReplica(group)
 	if err != nil {
 		return nil, err
 	}
-	if leader, known := g.Leader(); !known || leader == r.peers.Self() {
+	if leader, known := g.Leader(); !known || leader == r.Peers.Self() {
 		return r.leaderState(ctx, group) // it fails unless this replica leads
 	}
 	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.CatchUp, Group: group})
@@ -37,7 +37,7 @@ func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, er
 
 // follow returns the rounds in which this node's replica of a group catches up with
 // its leader.
-func (r *cluster) follow(group id.Shard) *calls.Rounds {
+func (r *Cluster) follow(group id.Shard) *calls.Rounds {
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	f := r.follows[group]
@@ -58,19 +58,19 @@ func (r *cluster) follow(group id.Shard) *calls.Rounds {
 
 // catchUp waits until this node's replica of a group has applied everything that
 // its leader had committed at the call.
-func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
-	g, ok := r.groups.Group(group)
+func (r *Cluster) catchUp(ctx context.Context, group id.Shard) error {
+	g, ok := r.Groups.Group(group)
 	if !ok {
 		return &raftfsm.NotLeaderError{}
 	}
 	leader, known := g.Leader()
-	if !known || leader == r.peers.Self() {
+	if !known || leader == r.Peers.Self() {
 		return &raftfsm.NotLeaderError{}
 	}
 	if p, ok := raftfsm.AskLeader(ctx, g); ok {
 		return g.WaitPoint(ctx, p)
 	}
-	p, err := calls.CallMember(ctx, r.calls, groupPoint, group, leader, struct{}{})
+	p, err := calls.CallMember(ctx, r.Calls, GroupPoint, group, leader, struct{}{})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 
 // groupPoint returns the leader's read point. Another replica that has applied it
 // may answer a read.
-var groupPoint = calls.NewMethod("group.point", func(ctx context.Context, r *cluster, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
+var GroupPoint = calls.NewMethod("group.point", func(ctx context.Context, r *Cluster, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
 	g, err := localGroup(r, group)
 	if err != nil {
 		return raftfsm.ReadPoint{}, err
@@ -89,8 +89,8 @@ var groupPoint = calls.NewMethod("group.point", func(ctx context.Context, r *clu
 
 // CatchUp waits until this node's replica of a shard has applied everything that
 // its leader had committed at the call, or until ctx ends.
-func (r *cluster) CatchUp(ctx context.Context, group id.Shard) error {
-	if g, here := r.groups.Group(group); here && g.IsLeader() {
+func (r *Cluster) CatchUp(ctx context.Context, group id.Shard) error {
+	if g, here := r.Groups.Group(group); here && g.IsLeader() {
 		index, err := g.ReadIndex(ctx)
 		if err == nil {
 			err = g.WaitApplied(ctx, index)

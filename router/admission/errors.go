@@ -1,4 +1,6 @@
-package routing
+// Package admission decides whether a tenant's write has room, and turns the statuses with which
+// groups refuse writes into errors for clients.
+package admission
 
 import (
 	"fmt"
@@ -12,22 +14,22 @@ import (
 )
 
 // externalTaken returns the error for an external id that another subject has.
-func externalTaken(subject id.Subject) error {
+func ExternalTaken(subject id.Subject) error {
 	return router.Errorf(router.Duplicate, "", "another subject has this externalId: %s", subject)
 }
 
 // writeError returns the error for a status with which a shard refuses a write, and
 // nil for success.
-func writeError(s shardfsm.Status) error {
+func WriteError(s shardfsm.Status) error {
 	switch s {
 	case shardfsm.Done, shardfsm.Replayed:
 		return nil
 	case shardfsm.Conflict:
 		return keyReused()
 	case shardfsm.OpsFull:
-		return operationsFull(forgetRetry)
+		return operationsFull(ForgetRetry)
 	case shardfsm.OverWrites:
-		return overQuota(metafsm.QuotaWrites, forgetRetry)
+		return OverQuota(metafsm.QuotaWrites, ForgetRetry)
 	case shardfsm.StaleGeneration:
 		return router.Errorf(router.Forbidden, "", "Forbidden") // the gallery was deleted
 	case shardfsm.Outdated:
@@ -37,7 +39,7 @@ func writeError(s shardfsm.Status) error {
 	case shardfsm.Moved:
 		return &router.Error{Kind: router.Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 	case shardfsm.UnknownSubject:
-		return subjectNotFound()
+		return SubjectNotFound()
 	case shardfsm.Merging:
 		return router.Errorf(router.InvalidRequest, router.ReasonMerging, "the subject takes part in a merge; try again when that has ended")
 	case shardfsm.MergesFull:
@@ -51,24 +53,24 @@ func writeError(s shardfsm.Status) error {
 	}
 }
 
-func subjectNotFound() error {
+func SubjectNotFound() error {
 	return router.Errorf(router.NotFound, router.ReasonSubjectNotFound, "there is no subject with this id")
 }
 
 // deletedSince returns the answer to the retry of a creation whose outcome was
 // deleted meanwhile. The retry creates nothing.
-func deletedSince(reason, what string) error {
+func DeletedSince(reason, what string) error {
 	return router.Errorf(router.InvalidRequest, reason, "this request was carried out before, and the %s that it made was deleted since; send it with a new Idempotency-Key to carry it out again", what)
 }
 
 // forgetRetry is how long the files of a gallery rest whose tenant has too many remembered
 // writes. It is also the Retry-After of a write that is refused for that when its group does
 // not say from when on it has room.
-const forgetRetry = time.Minute
+const ForgetRetry = time.Minute
 
 // overQuota returns the error for what would exceed a quota of the tenant. After that time
 // there may be room; 0 stands for quotas with which time alone makes none.
-func overQuota(q metafsm.Quota, after time.Duration) error {
+func OverQuota(q metafsm.Quota, after time.Duration) error {
 	e := router.Errorf(router.OverQuota, q.String(), "the tenant's quota %q is used up", q)
 	e.RetryAfter = after
 	switch q {

@@ -1,4 +1,4 @@
-package routing
+package lookup
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"facet/internal/id"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
@@ -18,17 +19,17 @@ const (
 )
 
 // subjectsOf returns the subjects that are still in a gallery, on request with their notes.
-func subjectsOf(ctx context.Context, r *cluster, g enrolment, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
-	slices.SortFunc(subjects, compareSubjects)
+func Present(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
+	slices.SortFunc(subjects, CompareSubjects)
 	there := map[id.Subject]shard.Active{}
-	for at, of := range byShard(slices.Compact(subjects), id.Subject.Shard) {
+	for at, of := range ByShard(slices.Compact(subjects), id.Subject.Shard) {
 		for some := range slices.Chunk(of, presentMax) {
-			a, err := calls.CallAny(ctx, r.calls, shardPresent, at, presentQuery{Gallery: g.ID, Generation: g.Generation, Subjects: some, Notes: notes})
+			a, err := calls.CallAny(ctx, r.Calls, shardPresent, at, presentQuery{Gallery: g.ID, Generation: g.Generation, Subjects: some, Notes: notes})
 			if err != nil {
 				return nil, err
 			}
 			if len(a.Present) != len(some) || len(a.Noted) > 0 && len(a.Noted) != len(some) {
-				return nil, errHolders
+				return nil, ErrCount
 			}
 			for i, subject := range some {
 				if a.Present[i] {
@@ -57,7 +58,7 @@ type presentAnswer struct {
 	Noted   []shard.Active `cbor:"2,keyasint,omitempty"`
 }
 
-var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *cluster, s *shard.Shard, q presentQuery) (a presentAnswer, err error) {
+var shardPresent = cluster.ShardReadAny("shard.present", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q presentQuery) (a presentAnswer, err error) {
 	if len(q.Subjects) > presentMax {
 		return a, router.Errorf(router.InvalidRequest, "", "at most %d subjects at once", presentMax)
 	}
@@ -67,13 +68,13 @@ var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *clus
 	return a, err
 })
 
-func compareSubjects(a, b id.Subject) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
+func CompareSubjects(a, b id.Subject) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
 
 // errHolders is returned when a home answers for another number of names than it was asked for.
-var errHolders = errors.New("router: a shard answered with another number of claims")
+var ErrCount = errors.New("router: a shard answered with another number of claims")
 
 // byShard groups a list by shard.
-func byShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
+func ByShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
 	out := map[id.Shard][]T{}
 	for _, one := range list {
 		out[of(one)] = append(out[of(one)], one)

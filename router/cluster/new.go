@@ -1,7 +1,8 @@
-package routing
+package cluster
 
 import (
 	"log/slog"
+	"time"
 
 	"facet/internal/id"
 	"facet/internal/trace"
@@ -11,7 +12,7 @@ import (
 )
 
 // clusterConfig contains the parts that a cluster uses.
-type clusterConfig struct {
+type Config struct {
 	Groups router.Groups
 	Peers  router.Peers
 	Master *seal.Master
@@ -23,29 +24,29 @@ type clusterConfig struct {
 }
 
 // newCluster returns a cluster that serves the requests of peers about groups.
-func newCluster(cfg clusterConfig) *cluster {
-	c := &cluster{
-		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, clock: cfg.Clock, acted: cfg.Acted, follows: map[id.Shard]*calls.Rounds{},
-		calls: calls.New(calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: cfg.Meter}),
+func New(cfg Config) *Cluster {
+	c := &Cluster{
+		Groups: cfg.Groups, Peers: cfg.Peers, Master: cfg.Master, Log: cfg.Log, Clock: cfg.Clock, Acted: cfg.Acted, follows: map[id.Shard]*calls.Rounds{},
+		Calls: calls.New(calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: cfg.Meter}),
 	}
-	c.sync.Run = c.syncMeta
-	if c.acted == nil {
-		c.acted = func(router.Act) {}
+	c.Sync.Run = c.syncMeta
+	if c.Acted == nil {
+		c.Acted = func(router.Act) {}
 	}
-	if c.clock == nil {
-		c.clock = systemClock{}
+	if c.Clock == nil {
+		c.Clock = systemClock{}
 	}
-	calls.Add(c.calls, c, metaPropose)
-	calls.Add(c.calls, c, metaIndex)
-	calls.Add(c.calls, c, groupPoint)
-	calls.Add(c.calls, c, shardWiden)
+	calls.Add(c.Calls, c, metaPropose)
+	calls.Add(c.Calls, c, metaIndex)
+	calls.Add(c.Calls, c, GroupPoint)
+	calls.Add(c.Calls, c, shardWiden)
 	return c
 }
 
 // Close waits for the reads and rounds that are still running. The caller makes no further calls.
-func (r *cluster) Close() {
-	r.calls.Close()
-	r.sync.Close()
+func (r *Cluster) Close() {
+	r.Calls.Close()
+	r.Sync.Close()
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	for _, f := range r.follows {
@@ -55,3 +56,7 @@ func (r *cluster) Close() {
 
 // systemClock trusts the system's clock.
 type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) Trusted() (time.Time, bool) { return time.Now(), true }

@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"encoding/binary"
@@ -12,14 +12,18 @@ import (
 	"facet/shard/seal"
 )
 
-// enrolment is a gallery together with the shards that it lies on.
-type enrolment struct {
-	metafsm.Gallery
-	shards []id.Shard
+func BoundsOf(a metafsm.Application) router.SearchBounds {
+	return router.SearchBounds{SearchThresholdMin: a.SearchThresholdMin, SearchLimitMax: a.SearchLimitMax}
 }
 
-func (g enrolment) holds(s id.Shard) bool {
-	return slices.Contains(g.shards, s)
+// enrolment is a gallery together with the shards that it lies on.
+type Gallery struct {
+	metafsm.Gallery
+	ShardIDs []id.Shard
+}
+
+func (g Gallery) Holds(s id.Shard) bool {
+	return slices.Contains(g.ShardIDs, s)
 }
 
 const (
@@ -28,12 +32,12 @@ const (
 )
 
 // kept returns the retention of the gallery in milliseconds, or 0.
-func (g enrolment) kept() int64 { return int64(g.RetentionDays) * dayMillis }
+func (g Gallery) Kept() int64 { return int64(g.RetentionDays) * dayMillis }
 
 // ends returns when a copy of an event expires that becomes another entry: not later than
 // the event, in milliseconds since 1970, or 0 for never.
-func (g enrolment) ends(a shard.Active) int64 {
-	if at := expiresAt(g.kept(), a.Time, a.Expires); !at.IsZero() {
+func (g Gallery) Ends(a shard.Active) int64 {
+	if at := ExpiresAt(g.Kept(), a.Time, a.Expires); !at.IsZero() {
 		return at.UnixMilli()
 	}
 	return 0
@@ -42,7 +46,7 @@ func (g enrolment) ends(a shard.Active) int64 {
 // expiresAt returns when an event expires that was updated at a time and has the time own,
 // or 0: the earlier of own and the end of the gallery's retention kept, if that is not 0. It
 // returns the zero time for never.
-func expiresAt(kept, updated, own int64) time.Time {
+func ExpiresAt(kept, updated, own int64) time.Time {
 	if end := updated + kept; kept > 0 && (own == 0 || end < own) {
 		own = end
 	}
@@ -52,21 +56,17 @@ func expiresAt(kept, updated, own int64) time.Time {
 	return time.UnixMilli(own).UTC()
 }
 
-func boundsOf(a metafsm.Application) router.SearchBounds {
-	return router.SearchBounds{SearchThresholdMin: a.SearchThresholdMin, SearchLimitMax: a.SearchLimitMax}
-}
-
-func shardsOf(meta *metafsm.Machine, g metafsm.Gallery) []id.Shard {
+func ShardsOf(meta *metafsm.Machine, g metafsm.Gallery) []id.Shard {
 	record, _ := meta.Cluster()
 	return metafsm.ShardsOf(g.ID, g.Shards, record.Shards)
 }
 
 // openNote decrypts the note of a subject that its event a carries. Without a note it returns nil.
-func (g enrolment) openNote(key *seal.Key, subject id.Subject, a shard.Active) (*router.Note, error) {
+func (g Gallery) OpenNote(key *seal.Key, subject id.Subject, a shard.Active) (*router.Note, error) {
 	if len(a.Note) == 0 {
 		return nil, nil
 	}
-	ref := g.faceRef(subject, a.Event)
+	ref := g.FaceRef(subject, a.Event)
 	ref.Revision = a.Revision
 	n, err := shard.OpenNote(key, ref, a.Note)
 	if err != nil {
@@ -85,12 +85,12 @@ const (
 )
 
 // subject returns the id of the subject that an operation creates on a shard.
-func (g enrolment) subject(op id.Operation, home id.Shard) id.Subject {
+func (g Gallery) Subject(op id.Operation, home id.Shard) id.Subject {
 	return id.Subject{UUID: id.Derive(g.IDKey[:], purposeSubject, op, home)}
 }
 
 // event returns the id of the event that an operation creates on a shard.
-func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
+func (g Gallery) Event(op id.Operation, home id.Shard) id.Event {
 	return id.Event{UUID: id.Derive(g.IDKey[:], purposeEvent, op, home)}
 }
 
@@ -98,14 +98,14 @@ func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
 // changes the shard of an operation. But if an earlier try had its effect on the
 // former shard, home returns that one. known reports whether op had its effect on a
 // shard.
-func (g enrolment) home(op id.Operation, known func(id.Shard) (bool, error)) (id.Shard, error) {
-	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
-	home := at(len(g.shards))
+func (g Gallery) Home(op id.Operation, known func(id.Shard) (bool, error)) (id.Shard, error) {
+	at := func(n int) id.Shard { return g.ShardIDs[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
+	home := at(len(g.ShardIDs))
 	if g.Epoch == firstEpoch {
 		return home, nil
 	}
 	last := home
-	for n := len(g.shards) - 1; n > 0; n-- {
+	for n := len(g.ShardIDs) - 1; n > 0; n-- {
 		earlier := at(n)
 		if earlier == last {
 			continue
@@ -118,6 +118,6 @@ func (g enrolment) home(op id.Operation, known func(id.Shard) (bool, error)) (id
 	return home, nil
 }
 
-func (g enrolment) faceRef(subject id.Subject, event id.Event) shard.FaceRef {
+func (g Gallery) FaceRef(subject id.Subject, event id.Event) shard.FaceRef {
 	return shard.FaceRef{Gallery: g.ID, Generation: g.Generation, Subject: subject, Event: event}
 }

@@ -1,15 +1,16 @@
-package routing
+package lookup
 
 import (
 	"context"
 
 	"facet/internal/id"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard"
 )
 
 // subjectQuery asks for a subject, and whether its shard remembers an operation.
-type subjectQuery struct {
+type SubjectQuery struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
 	Subject    id.Subject   `cbor:"3,keyasint"`
@@ -18,7 +19,7 @@ type subjectQuery struct {
 	Heir bool `cbor:"5,keyasint,omitempty"`
 }
 
-type subjectAnswer struct {
+type SubjectAnswer struct {
 	// Known reports whether the shard remembers the operation.
 	Known bool `cbor:"1,keyasint,omitempty"`
 	// Bars is the shard's count of bars (claim.Book.Bars).
@@ -31,28 +32,28 @@ type subjectAnswer struct {
 }
 
 // name returns the name of the subject's external id, or the zero name.
-func (a subjectAnswer) name() shard.ExternalName {
+func (a SubjectAnswer) Name() shard.ExternalName {
 	if len(a.Events) == 0 {
 		return shard.ExternalName{}
 	}
 	return shard.ExternalOf(a.Events[0].Note)
 }
 
-func subjectState(ctx context.Context, r *cluster, g enrolment, q subjectQuery) (subjectAnswer, error) {
+func Subject(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, q SubjectQuery) (SubjectAnswer, error) {
 	q.Gallery, q.Generation = g.ID, g.Generation
-	return calls.CallLeader(ctx, r.calls, shardSubject, q.Subject.Shard(), q)
+	return calls.CallLeader(ctx, r.Calls, shardSubject, q.Subject.Shard(), q)
 }
 
-var shardSubject = calls.NewMethod("shard.subject", func(ctx context.Context, r *cluster, group id.Shard, q subjectQuery) (subjectAnswer, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardSubject = calls.NewMethod("shard.subject", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q SubjectQuery) (SubjectAnswer, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
-		return subjectAnswer{}, err
+		return SubjectAnswer{}, err
 	}
 	s := m.Shard()
 	// Read the bars before the events: a bar that comes in between counts as later.
-	a := subjectAnswer{Bars: m.Claims().Bars(), Known: m.Remembers(q.Operation)}
+	a := SubjectAnswer{Bars: m.Claims().Bars(), Known: m.Remembers(q.Operation)}
 	if a.Events, err = s.Events(q.Gallery, q.Generation, q.Subject); err != nil {
-		return a, outdated(err)
+		return a, cluster.Outdated(err)
 	}
 	a.Entries = s.Listing().Of(q.Gallery, q.Subject)
 	if q.Heir && len(a.Events) > 1 {

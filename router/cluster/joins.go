@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"facet/internal/id"

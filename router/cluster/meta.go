@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 // first catches up with meta's leader in two cases: it has not done so within
 // trustMax, or it does not find the thing. The error is NotFound when the thing
 // does not exist.
-func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
+func ConfirmedLookup[T any](ctx context.Context, r *Cluster, look func() (T, bool)) (T, error) {
 	age := r.synced.age()
 	if age < trustMax {
 		if rec, ok := look(); ok {
 			if age >= refreshAfter {
-				r.sync.Nudge()
+				r.Sync.Nudge()
 			}
 			return rec, nil
 		}
 	}
-	if err := r.sync.Join(ctx); err != nil {
+	if err := r.Sync.Join(ctx); err != nil {
 		var none T
 		return none, err
 	}
@@ -36,8 +36,8 @@ func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, boo
 }
 
 // confirmedGallery returns a gallery of a generation. there is false if it was deleted.
-func confirmedGallery(ctx context.Context, r *cluster, gallery id.Gallery, generation uint32) (g enrolment, there bool, err error) {
-	g, err = confirmedLookup(ctx, r, func() (enrolment, bool) { return r.gallery(gallery) })
+func ConfirmedGallery(ctx context.Context, r *Cluster, gallery id.Gallery, generation uint32) (g Gallery, there bool, err error) {
+	g, err = ConfirmedLookup(ctx, r, func() (Gallery, bool) { return r.Find(gallery) })
 	if router.KindOf(err) == router.NotFound {
 		return g, false, nil
 	}
@@ -46,25 +46,25 @@ func confirmedGallery(ctx context.Context, r *cluster, gallery id.Gallery, gener
 
 // SyncMeta waits until this node's replica of meta has every write that was
 // acknowledged before the call. Concurrent callers share the work.
-func (r *cluster) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) }
+func (r *Cluster) SyncMeta(ctx context.Context) error { return r.Sync.Join(ctx) }
 
 // SyncMetaSince is SyncMeta for a caller to whom a round that began after since is
 // enough.
-func (r *cluster) SyncMetaSince(ctx context.Context, since time.Time) error {
+func (r *Cluster) SyncMetaSince(ctx context.Context, since time.Time) error {
 	if r.synced.age() < time.Since(since) {
 		return nil
 	}
-	return r.sync.Join(ctx)
+	return r.Sync.Join(ctx)
 }
 
 // syncMeta does the work of SyncMeta for one round.
-func (r *cluster) syncMeta(ctx context.Context) error {
+func (r *Cluster) syncMeta(ctx context.Context) error {
 	round := r.synced.begin()
 	p, err := metaPoint(ctx, r)
 	if err != nil {
 		return err
 	}
-	group, ok := r.groups.Group(id.Meta)
+	group, ok := r.Groups.Group(id.Meta)
 	if !ok {
 		return &router.Error{Kind: router.Unavailable, Message: "this node is starting; try again", RetryAfter: calls.RetryLater}
 	}
@@ -77,20 +77,20 @@ func (r *cluster) syncMeta(ctx context.Context) error {
 
 // metaPoint returns the read point of meta's leader. A node without a record, which joins, may
 // ask for the index alone (Joins).
-func metaPoint(ctx context.Context, r *cluster) (raftfsm.ReadPoint, error) {
-	self, err := r.peers.Self().Node()
+func metaPoint(ctx context.Context, r *Cluster) (raftfsm.ReadPoint, error) {
+	self, err := r.Peers.Self().Node()
 	if err == nil {
-		if _, recorded := r.groups.Meta().Node(self); recorded {
-			return calls.CallLeader(ctx, r.calls, groupPoint, id.Meta, struct{}{})
+		if _, recorded := r.Groups.Meta().Node(self); recorded {
+			return calls.CallLeader(ctx, r.Calls, GroupPoint, id.Meta, struct{}{})
 		}
 	}
-	index, err := calls.CallLeader(ctx, r.calls, metaIndex, id.Meta, struct{}{})
+	index, err := calls.CallLeader(ctx, r.Calls, metaIndex, id.Meta, struct{}{})
 	return raftfsm.ReadPoint{Index: index}, err
 }
 
 // waitKnown waits until every node answers by the change of a gallery that is committed: a node trusts
 // its replica of meta for trustMax without a new round.
-func waitKnown(ctx context.Context) error {
+func WaitKnown(ctx context.Context) error {
 	select {
 	case <-time.After(trustMax):
 		return nil

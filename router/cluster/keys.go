@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"context"
@@ -6,21 +6,22 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
+	"facet/router/secrets"
 	"facet/shard/seal"
 )
 
 // keysMax is the most unwrapped data keys in the cache.
-const keysMax = 10_000
+const KeysMax = 10_000
 
 // dataKey returns the key that seals the faces of g.
-func (r *cluster) dataKey(g metafsm.Gallery) (*seal.Key, error) {
+func (r *Cluster) DataKey(g metafsm.Gallery) (*seal.Key, error) {
 	r.keys.mu.Lock()
 	defer r.keys.mu.Unlock()
 	name := keyName{g.ID, g.Generation}
 	if k, ok := r.keys.key[name]; ok {
 		return k, nil
 	}
-	raw, err := r.master.Unwrap(g.WrappedKey, []byte(purposeData+g.ID.String()))
+	raw, err := r.Master.Unwrap(g.WrappedKey, []byte(secrets.PurposeData+g.ID.String()))
 	if err != nil {
 		return nil, fmt.Errorf("unwrap the data key of gallery %s: %w", g.ID, err)
 	}
@@ -28,7 +29,7 @@ func (r *cluster) dataKey(g metafsm.Gallery) (*seal.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.keys.key == nil || len(r.keys.key) >= keysMax {
+	if r.keys.key == nil || len(r.keys.key) >= KeysMax {
 		r.keys.key = map[keyName]*seal.Key{}
 	}
 	r.keys.key[name] = k
@@ -37,14 +38,14 @@ func (r *cluster) dataKey(g metafsm.Gallery) (*seal.Key, error) {
 
 // keyOf returns a gallery's data key on a node that answers for a shard. This
 // node's replica of meta may not know the gallery yet.
-func keyOf(ctx context.Context, r *cluster, gallery id.Gallery) (*seal.Key, error) {
-	look := func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }
+func KeyOf(ctx context.Context, r *Cluster, gallery id.Gallery) (*seal.Key, error) {
+	look := func() (metafsm.Gallery, bool) { return r.Groups.Meta().Gallery(gallery) }
 	g, ok := look() // unconfirmed: the shard's fence refuses a deleted gallery
 	if !ok {
 		var err error
-		if g, err = confirmedLookup(ctx, r, look); err != nil {
+		if g, err = ConfirmedLookup(ctx, r, look); err != nil {
 			return nil, err
 		}
 	}
-	return r.dataKey(g)
+	return r.DataKey(g)
 }

@@ -1,4 +1,4 @@
-package routing
+package cluster
 
 import (
 	"crypto/hmac"
@@ -14,7 +14,7 @@ const (
 	cursorMAC = 16
 )
 
-func macOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) []byte {
+func MacOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) []byte {
 	mac := hmac.New(sha256.New, g.IDKey[:])
 	mac.Write([]byte(purpose))
 	mac.Write([]byte{0})
@@ -26,12 +26,12 @@ func macOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) 
 }
 
 // openCursor returns the first size bytes of a cursor, if its MAC is right.
-func openCursor(purpose string, of id.Cluster, g metafsm.Gallery, text string, size int) (head []byte, ok bool) {
+func OpenCursor(purpose string, of id.Cluster, g metafsm.Gallery, text string, size int) (head []byte, ok bool) {
 	if len(text) != base64.RawURLEncoding.EncodedLen(size+cursorMAC) {
 		return nil, false
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != size+cursorMAC || !hmac.Equal(b[size:], macOfCursor(purpose, of, g, b[:size])) {
+	if err != nil || len(b) != size+cursorMAC || !hmac.Equal(b[size:], MacOfCursor(purpose, of, g, b[:size])) {
 		return nil, false
 	}
 	return b[:size], true

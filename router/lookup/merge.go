@@ -1,10 +1,11 @@
-package routing
+package lookup
 
 import (
 	"context"
 
 	"facet/internal/id"
 	"facet/router/calls"
+	"facet/router/cluster"
 	"facet/shard/merging"
 )
 
@@ -18,12 +19,12 @@ type mergeState struct {
 }
 
 // mergeStateOf returns how far the merge of a source is, by the leader of its shard.
-func mergeStateOf(ctx context.Context, r *cluster, source id.Subject) (mergeState, error) {
-	return calls.CallLeader(ctx, r.calls, shardMergeState, source.Shard(), source)
+func Merge(ctx context.Context, r *cluster.Cluster, source id.Subject) (mergeState, error) {
+	return calls.CallLeader(ctx, r.Calls, shardMergeState, source.Shard(), source)
 }
 
-var shardMergeState = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster, group id.Shard, source id.Subject) (mergeState, error) {
-	m, err := r.leaderMachine(ctx, group)
+var shardMergeState = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster.Cluster, group id.Shard, source id.Subject) (mergeState, error) {
+	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return mergeState{}, err
 	}

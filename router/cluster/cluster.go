@@ -1,4 +1,10 @@
-package routing
+// Package cluster has what all parts of a router share: calls to other nodes, this node's replica
+// of meta, keys and the clock.
+//
+// Cluster trusts its replica of meta for a short time, and looks things up by ConfirmedLookup.
+// Methods between nodes that change or read a shard are made by ShardCommand, ShardRead and
+// ShardReadAny. The package knows nothing of what requests ask for.
+package cluster
 
 import (
 	"log/slog"
@@ -68,17 +74,17 @@ type keyName struct {
 
 // cluster is the part that all kinds of requests share: calls to other nodes, this
 // node's replica of meta, and keys.
-type cluster struct {
-	groups router.Groups
-	peers  router.Peers
-	calls  *calls.Caller
-	master *seal.Master
-	log    *slog.Logger
+type Cluster struct {
+	Groups router.Groups
+	Peers  router.Peers
+	Calls  *calls.Caller
+	Master *seal.Master
+	Log    *slog.Logger
 	keys   keys
-	clock  router.Clock
-	sync   calls.Rounds
+	Clock  router.Clock
+	Sync   calls.Rounds
 	synced syncing
-	acted  func(router.Act)
+	Acted  func(router.Act)
 
 	followMu sync.Mutex // guards follows
 	follows  map[id.Shard]*calls.Rounds

@@ -1,0 +1,11 @@
+package admission
+
+import (
+	"facet/router/calls"
+	"facet/router/cluster"
+)
+
+// serveRoom serves the requests of peers.
+func Serve(c *cluster.Cluster) {
+	calls.Add(c.Calls, c, shardRoom)
+}

@@ -1,0 +1,14 @@
+package lookup
+
+import (
+	"facet/router/calls"
+	"facet/router/cluster"
+)
+
+// serveLookups serves the requests of peers.
+func Serve(c *cluster.Cluster) {
+	calls.Add(c.Calls, c, shardEvents)
+	calls.Add(c.Calls, c, shardSubject)
+	calls.Add(c.Calls, c, shardPresent)
+	calls.Add(c.Calls, c, shardMergeState)
+}
