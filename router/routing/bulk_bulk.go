@@ -2,12 +2,13 @@ package routing
 
 import (
 	"facet/router/cluster"
+	"facet/router/faces"
 )
 
 // jobRequests serves bulk registrations.
 type jobRequests struct {
 	cluster  *cluster.Cluster
-	faces    *faceRequests
+	faces    *faces.FaceRequests
 	subjects *subjectRequests
 	leases   leases
 	bulk     bool

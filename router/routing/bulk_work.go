@@ -118,7 +118,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (r
 	if err != nil {
 		return router.Registered{}, err
 	}
-	face, err := r.faces.enrolled(ctx, image, app)
+	face, err := r.faces.Enrolled(ctx, image, app)
 	if err != nil {
 		return router.Registered{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"facet/router/admission"
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/faces"
 	"facet/router/listcheck"
 )
 
@@ -31,7 +32,7 @@ const (
 // checkRequests serves checks of lists.
 type checkRequests struct {
 	cluster  *cluster.Cluster
-	faces    *faceRequests
+	faces    *faces.FaceRequests
 	searches *searchRequests
 	claims   *claims
 	checks   *listcheck.Checks
@@ -76,7 +77,7 @@ func (r *checkRequests) CheckRow(ctx context.Context, c router.CheckRow) (router
 	if _, err := cluster.TagIdentities(ctx, r.cluster, g, c.Tags); err != nil {
 		return router.CheckedRow{}, err
 	}
-	face, err := r.faces.enrolled(ctx, c.Image, app)
+	face, err := r.faces.Enrolled(ctx, c.Image, app)
 	if err != nil {
 		return router.CheckedRow{}, err
 	}

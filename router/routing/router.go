@@ -17,6 +17,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/cluster"
+	"facet/router/faces"
 	"facet/router/lookup"
 	"facet/shard/seal"
 )
@@ -57,7 +58,7 @@ type Router struct {
 	cluster *cluster.Cluster
 	*accessRequests
 	*galleryRequests
-	*faceRequests
+	*faces.FaceRequests
 	*subjectRequests
 	*mergeRequests
 	*claims
@@ -82,19 +83,19 @@ func New(cfg Config) *Router {
 		cluster:         c,
 		accessRequests:  newTenants(c),
 		galleryRequests: newGalleries(c),
-		faceRequests:    newFaces(c, cfg.Extractor, cfg.Table, cfg.Turn),
+		FaceRequests:    faces.New(c, cfg.Extractor, cfg.Table, cfg.Turn),
 		claims:          newClaims(c),
 		auditRequests:   newAuditLogs(c),
 	}
 	r.listRequests = newLists(c, r.claims)
-	r.searchRequests = newSearches(c, r.faceRequests, cfg.Meter)
-	r.subjectRequests = newSubjects(c, r.faceRequests, r.claims, cfg.Memory)
+	r.searchRequests = newSearches(c, r.FaceRequests, cfg.Meter)
+	r.subjectRequests = newSubjects(c, r.FaceRequests, r.claims, cfg.Memory)
 	r.mergeRequests = newMerges(c, r.subjectRequests, r.claims)
-	r.jobRequests = newJobs(c, r.subjectRequests, r.faceRequests, cfg.Bulk)
+	r.jobRequests = newJobs(c, r.subjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
 	r.caseRequests = newReviews(c, r.claims)
-	r.verificationRequests = newVerifications(c, r.faceRequests, r.caseRequests)
-	r.checkRequests = newChecks(c, r.faceRequests, r.searchRequests, r.claims, cfg.Table, cfg.Memory)
+	r.verificationRequests = newVerifications(c, r.FaceRequests, r.caseRequests)
+	r.checkRequests = newChecks(c, r.FaceRequests, r.searchRequests, r.claims, cfg.Table, cfg.Memory)
 	return r
 }
 

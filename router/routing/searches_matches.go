@@ -29,7 +29,7 @@ func (r *searchRequests) Matches(ctx context.Context, q router.MatchQuery) (rout
 	if !ok {
 		return router.Matched{}, router.Errorf(router.InvalidRequest, router.ReasonUnknownCursor, "the cursor in after is not one of this gallery's matches; send the next of an earlier page as it came")
 	}
-	probe, err := r.faces.probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.faces.Probe(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return router.Matched{}, err
 	}

@@ -6,10 +6,11 @@ import (
 	"facet/router"
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/faces"
 )
 
 // newSearches returns the requests of a node, and serves those of its peers. m may be nil.
-func newSearches(c *cluster.Cluster, of *faceRequests, m router.Meter) *searchRequests {
+func newSearches(c *cluster.Cluster, of *faces.FaceRequests, m router.Meter) *searchRequests {
 	if m == nil {
 		m = unmeasured{}
 	}

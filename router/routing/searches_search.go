@@ -29,7 +29,7 @@ func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 		return router.SearchResult{}, err
 	}
 	begin := time.Now()
-	probe, err := r.faces.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.faces.Probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return router.SearchResult{}, err
 	}
@@ -50,7 +50,7 @@ func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 	}
 	searched := time.Now()
 	result := router.SearchResult{
-		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.all,
+		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.All,
 		Searched: router.Searched{Generation: g.Generation, Model: probe.Model, Receipt: receipt},
 	}
 	hits := bestHits(lists, q.Limit)

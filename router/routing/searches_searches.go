@@ -3,12 +3,13 @@ package routing
 import (
 	"facet/router"
 	"facet/router/cluster"
+	"facet/router/faces"
 )
 
 // searchRequests serves searches.
 type searchRequests struct {
 	cluster *cluster.Cluster
-	faces   *faceRequests
+	faces   *faces.FaceRequests
 	meter   router.Meter
 	shares  sharing
 }

@@ -4,10 +4,11 @@ import (
 	"facet/router"
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/faces"
 )
 
 // newSubjects returns the requests of a node, and serves those of its peers.
-func newSubjects(c *cluster.Cluster, of *faceRequests, names *claims, m router.Memory) *subjectRequests {
+func newSubjects(c *cluster.Cluster, of *faces.FaceRequests, names *claims, m router.Memory) *subjectRequests {
 	r := &subjectRequests{c, of, names, m}
 	calls.Add(c.Calls, r, shardRegister)
 	calls.Add(c.Calls, r, shardAdd)

@@ -32,7 +32,7 @@ func (r *subjectRequests) extractEnrolment(
 	if err := admission.Room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
 		return portrait.Taken{}, nil, err
 	}
-	face, err := r.faces.enrolled(ctx, reg.Image, app)
+	face, err := r.faces.Enrolled(ctx, reg.Image, app)
 	return face, tags, err
 }
 

@@ -3,12 +3,13 @@ package routing
 import (
 	"facet/router"
 	"facet/router/cluster"
+	"facet/router/faces"
 )
 
 // subjectRequests serves requests about subjects and their events.
 type subjectRequests struct {
 	cluster *cluster.Cluster
-	faces   *faceRequests
+	faces   *faces.FaceRequests
 	claims  *claims
 	memory  router.Memory
 }

@@ -3,10 +3,11 @@ package routing
 import (
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/faces"
 )
 
 // newVerifications returns the requests of a node, and serves those of its peers.
-func newVerifications(c *cluster.Cluster, of *faceRequests, reviews *caseRequests) *verificationRequests {
+func newVerifications(c *cluster.Cluster, of *faces.FaceRequests, reviews *caseRequests) *verificationRequests {
 	r := &verificationRequests{c, of, reviews}
 	calls.Add(c.Calls, c, shardBest)
 	return r

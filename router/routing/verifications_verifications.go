@@ -10,6 +10,7 @@ import (
 	"facet/router/admission"
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/faces"
 	"facet/shard"
 	"facet/shard/job"
 )
@@ -18,16 +19,16 @@ import (
 // several faces. Below ThresholdDefault the error is
 // NotVerified and contains the score.
 func (r *verificationRequests) VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error) {
-	a, err := r.faces.probe(ctx, face, portrait.Refuse)
+	a, err := r.faces.Probe(ctx, face, portrait.Refuse)
 	if err != nil {
 		return router.Verification{}, err
 	}
-	b, err := r.faces.probes(ctx, probe, portrait.Refuse)
+	b, err := r.faces.Probes(ctx, probe, portrait.Refuse)
 	if err != nil {
 		return router.Verification{}, err
 	}
-	v, err := atThreshold(r.faces.table.Score(score.Dot(a.Template, b.Template)), router.ThresholdDefault)
-	v.Probes = b.all
+	v, err := atThreshold(r.faces.Table.Score(score.Dot(a.Template, b.Template)), router.ThresholdDefault)
+	v.Probes = b.All
 	return v, err
 }
 
@@ -41,7 +42,7 @@ func (r *verificationRequests) VerifySubject(ctx context.Context, q router.Subje
 	if err != nil {
 		return router.Verification{}, err
 	}
-	probe, err := r.faces.probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
+	probe, err := r.faces.Probes(ctx, q.Probe, portrait.Rule(app.MultipleFaces))
 	if err != nil {
 		return router.Verification{}, err
 	}
@@ -64,7 +65,7 @@ func (r *verificationRequests) VerifySubject(ctx context.Context, q router.Subje
 		c := job.Case{Subject: subject, Score: best.Score, Probe: probeName(key, g.Gallery, probe.Template)}
 		v.Case, err = r.reviews.doubt(ctx, g, app, c, q.Doubt)
 	}
-	v.Ignored, v.Probes = probe.Ignored, probe.all
+	v.Ignored, v.Probes = probe.Ignored, probe.All
 	if len(best.Noted.Note) == 0 {
 		return v, err
 	}
@@ -93,7 +94,7 @@ func atThreshold(score, threshold int) (router.Verification, error) {
 // verificationRequests serves verifications.
 type verificationRequests struct {
 	cluster *cluster.Cluster
-	faces   *faceRequests
+	faces   *faces.FaceRequests
 	reviews *caseRequests
 }
 

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // Extract returns at most limit faces of image, largest first. The error is NoFace for
 // an image without a face.
-func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]router.Seen, error) {
+func (r *FaceRequests) Extract(ctx context.Context, image []byte, limit int) ([]router.Seen, error) {
 	faces, err := r.extractor.Extract(ctx, image)
 	if err != nil {
 		return nil, imageError(ctx, err)
@@ -30,13 +30,13 @@ func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 }
 
 // probe extracts the one face of a probe.
-func (r *faceRequests) probe(ctx context.Context, image []byte, rule portrait.Rule) (portrait.Taken, error) {
+func (r *FaceRequests) Probe(ctx context.Context, image []byte, rule portrait.Rule) (portrait.Taken, error) {
 	return r.single(ctx, image, rule, portrait.ProbeQualityMin)
 }
 
 // enrolled extracts the one face of an image that an application enrols. It must have
 // no defect.
-func (r *faceRequests) enrolled(ctx context.Context, image []byte, app metafsm.Application) (portrait.Taken, error) {
+func (r *FaceRequests) Enrolled(ctx context.Context, image []byte, app metafsm.Application) (portrait.Taken, error) {
 	face, err := r.single(ctx, image, portrait.Rule(app.MultipleFaces), app.MinimumQuality)
 	if err == nil && len(face.Defects) > 0 {
 		return portrait.Taken{}, router.Errorf(router.PoorQuality, reasonOf(&face.Face), "%s", face.Advice())
@@ -54,7 +54,7 @@ func reasonOf(f *engine.Face) string {
 
 // single extracts the one face of image; rule says which one if there are several. It
 // must have at least the quality qualityMin.
-func (r *faceRequests) single(ctx context.Context, image []byte, rule portrait.Rule, qualityMin float64) (portrait.Taken, error) {
+func (r *FaceRequests) single(ctx context.Context, image []byte, rule portrait.Rule, qualityMin float64) (portrait.Taken, error) {
 	faces, err := r.extractor.ExtractLarge(ctx, image, portrait.SoughtSide)
 	if err == nil && len(faces) == 0 { // perhaps a small face on a large picture
 		faces, err = r.extractor.Extract(ctx, image)

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"context"
@@ -39,9 +39,9 @@ func TestSeveralFacesFollowTheApplication(t *testing.T) {
 	t.Parallel()
 	f := func(want router.Kind, rule portrait.Rule, faces ...engine.Face) {
 		t.Helper()
-		r := &faceRequests{extractor: album(faces)}
+		r := &FaceRequests{extractor: album(faces)}
 		app := metafsm.Application{MinimumQuality: 0.45, MultipleFaces: metafsm.FaceRule(rule)}
-		if _, err := r.enrolled(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), app); router.KindOf(err) != want {
+		if _, err := r.Enrolled(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), app); router.KindOf(err) != want {
 			t.Errorf("got %v, want kind %v", err, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestEnrolmentNeedsMoreQualityThanProbe(t *testing.T) {
 	for _, quality := range []float32{0.04, 0.06, 0.44, 0.46} {
 		face := side(100)
 		face.Attributes.Quality = quality
-		r := &faceRequests{extractor: album{face}}
+		r := &FaceRequests{extractor: album{face}}
 		kind := func(refused bool) router.Kind {
 			if refused {
 				return router.PoorQuality
@@ -68,7 +68,7 @@ func TestEnrolmentNeedsMoreQualityThanProbe(t *testing.T) {
 		if _, err := r.single(t.Context(), nil, portrait.Refuse, 0.45); router.KindOf(err) != kind(quality < 0.45) {
 			t.Errorf("enrolment of a face of quality %v: %v", quality, err)
 		}
-		if _, err := r.probe(t.Context(), nil, portrait.Refuse); router.KindOf(err) != kind(quality < 0.05) {
+		if _, err := r.Probe(t.Context(), nil, portrait.Refuse); router.KindOf(err) != kind(quality < 0.05) {
 			t.Errorf("probe of quality %v: %v", quality, err)
 		}
 		if faces, err := r.Extract(t.Context(), nil, 10); err != nil || len(faces) != 1 {
@@ -99,13 +99,13 @@ func TestEnrolmentRefusesDefects(t *testing.T) {
 	t.Parallel()
 	face := side(100)
 	face.Defects = []engine.Defect{engine.DefectMouth, engine.DefectMoved}
-	r := &faceRequests{extractor: album{face}}
-	_, err := r.enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
+	r := &FaceRequests{extractor: album{face}}
+	_, err := r.Enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
 	if refused, ok := errors.AsType[*router.Error](err); !ok || refused.Kind != router.PoorQuality || refused.Reason != "MouthCovered" ||
 		!strings.Contains(refused.Message, "take off the mask") {
 		t.Errorf("an enrolment got %v", err)
 	}
-	if _, err := r.probe(t.Context(), nil, portrait.Refuse); err != nil {
+	if _, err := r.Probe(t.Context(), nil, portrait.Refuse); err != nil {
 		t.Errorf("a probe got %v", err)
 	}
 }
@@ -115,8 +115,8 @@ func TestPoorQualityTellsCause(t *testing.T) {
 	face := side(100)
 	face.Attributes.Quality, face.Attributes.Frontal = 0.3, 0.2
 	face.Measures.EyeDistance.Native = 60
-	r := &faceRequests{extractor: album{face}}
-	_, err := r.enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
+	r := &FaceRequests{extractor: album{face}}
+	_, err := r.Enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
 	const want = "the face's quality 0.30 is below the minimum 0.45; turn towards the camera"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

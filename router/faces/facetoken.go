@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"crypto/sha256"
@@ -58,7 +58,7 @@ type faceTokens struct {
 }
 
 // faceTokens returns the tokens of a tenant.
-func (r *faceRequests) faceTokens(tenant id.Tenant) *faceTokens {
+func (r *FaceRequests) faceTokens(tenant id.Tenant) *faceTokens {
 	c, _ := r.cluster.Groups.Meta().Cluster()
 	sum := sha256.Sum256([]byte(c.Pack))
 	return &faceTokens{r.cluster.Master, c.ID, [8]byte(sum[:]), tenant, r.cluster.Clock.Now(), map[int64][]*seal.Key{}}

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"context"
@@ -20,14 +20,14 @@ const probesScore = 4000
 type probed struct {
 	portrait.Taken
 	// all has each photo, or nothing if there is one photo.
-	all []router.Probed
+	All []router.Probed
 }
 
 // probes extracts the one face of each photo of a probe, one after the other. Photos that disagree
 // are refused: their mean would be like nobody.
-func (r *faceRequests) probes(ctx context.Context, photos router.Probe, rule portrait.Rule) (probed, error) {
+func (r *FaceRequests) Probes(ctx context.Context, photos router.Probe, rule portrait.Rule) (probed, error) {
 	if len(photos) == 1 {
-		face, err := r.probe(ctx, photos[0], rule)
+		face, err := r.Probe(ctx, photos[0], rule)
 		return probed{Taken: face}, err
 	}
 	var mean score.Mean
@@ -35,7 +35,7 @@ func (r *faceRequests) probes(ctx context.Context, photos router.Probe, rule por
 	var faces []engine.Face
 	var all []router.Probed
 	for i, photo := range photos {
-		face, err := r.probe(ctx, photo, rule)
+		face, err := r.Probe(ctx, photo, rule)
 		if err != nil {
 			return probed{}, ofPhoto(i, err)
 		}
@@ -51,11 +51,11 @@ func (r *faceRequests) probes(ctx context.Context, photos router.Probe, rule por
 }
 
 // agree returns an error if two of the faces are not alike. It names the two that are least alike.
-func (r *faceRequests) agree(faces []engine.Face) error {
+func (r *FaceRequests) agree(faces []engine.Face) error {
 	least, a, b := probesScore, 0, 0
 	for i := range faces {
 		for j := range i {
-			if s := r.table.Score(score.Dot(faces[j].Template, faces[i].Template)); s < least {
+			if s := r.Table.Score(score.Dot(faces[j].Template, faces[i].Template)); s < least {
 				least, a, b = s, j, i
 			}
 		}

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 )
 
 // newFaces returns the requests of a node. A nil turn makes nobody wait.
-func newFaces(c *cluster.Cluster, e router.Extractor, table *score.Table, turn func(context.Context) (end func(), err error)) *faceRequests {
+func New(c *cluster.Cluster, e router.Extractor, table *score.Table, turn func(context.Context) (end func(), err error)) *FaceRequests {
 	if turn == nil {
 		turn = func(context.Context) (func(), error) { return func() {}, nil }
 	}
-	return &faceRequests{c, e, turn, table}
+	return &FaceRequests{c, e, turn, table}
 }

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"context"
@@ -53,12 +53,12 @@ func (d *degrees) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]
 }
 
 // comparer is a node that extracts angles. Its table makes 5000 of a right angle.
-func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), error)) *faceRequests {
+func comparer(t testing.TB, d *degrees, turn func(context.Context) (func(), error)) *FaceRequests {
 	t.Helper()
 	table, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
 	must.Do(t, err)
 	c := cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: clustertest.Silent{}, Log: slog.New(slog.DiscardHandler), Master: newMaster(t, 1)})
-	return newFaces(c, d, table, turn)
+	return New(c, d, table, turn)
 }
 
 func photosOf(angles ...string) (list []router.CompareFace) {
@@ -100,7 +100,7 @@ func TestComparisonScoresRowByRow(t *testing.T) {
 				want = append(want, router.NoScore)
 				continue
 			}
-			want = append(want, int16(r.table.Score(float32(math.Cos((a-b)*math.Pi/180)))))
+			want = append(want, int16(r.Table.Score(float32(math.Cos((a-b)*math.Pi/180)))))
 		}
 	}
 	near := cmp.Comparer(func(a, b int16) bool { return a-b < 3 && b-a < 3 })

@@ -1,4 +1,6 @@
-package routing
+// Package faces extracts the face of a photo, or of several photos of one person, and compares
+// photos with each other.
+package faces
 
 import (
 	"context"
@@ -9,9 +11,9 @@ import (
 )
 
 // faceRequests serves requests about images and single faces.
-type faceRequests struct {
+type FaceRequests struct {
 	cluster   *cluster.Cluster
 	extractor router.Extractor
 	turn      func(context.Context) (end func(), err error)
-	table     *score.Table
+	Table     *score.Table
 }

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 // Compare extracts the one face of each photo, one after the other, and compares all faces. A photo
 // without such a face does not end it. When the node has no more time, the photos that it
 // extracted are in the answer. The error is Busy if that is none.
-func (r *faceRequests) Compare(ctx context.Context, tenant id.Tenant, faces []router.CompareFace) (router.Comparison, error) {
+func (r *FaceRequests) Compare(ctx context.Context, tenant id.Tenant, faces []router.CompareFace) (router.Comparison, error) {
 	tokens := r.faceTokens(tenant)
 	templates := make([]engine.Template, len(faces))
 	if err := openFaces(tokens, faces, templates); err != nil {
@@ -73,7 +73,7 @@ var tokenReasons = map[error]string{
 }
 
 // compared extracts the photos among faces into templates.
-func (r *faceRequests) compared(ctx context.Context, tokens *faceTokens, faces []router.CompareFace, templates []engine.Template) ([]router.Compared, error) {
+func (r *FaceRequests) compared(ctx context.Context, tokens *faceTokens, faces []router.CompareFace, templates []engine.Template) ([]router.Compared, error) {
 	within, cancel := context.WithTimeout(ctx, compareExtract)
 	defer cancel()
 	done := make([]router.Compared, len(faces))
@@ -87,7 +87,7 @@ func (r *faceRequests) compared(ctx context.Context, tokens *faceTokens, faces [
 			done[i].Err = notDone()
 			continue
 		}
-		face, err := r.probe(within, f.Image, portrait.Refuse)
+		face, err := r.Probe(within, f.Image, portrait.Refuse)
 		own, of := errors.AsType[*router.Error](err)
 		switch {
 		case err == nil:
@@ -110,7 +110,7 @@ func (r *faceRequests) compared(ctx context.Context, tokens *faceTokens, faces [
 
 // scores compares each template with each one before it, in pieces that take turns with the images
 // of all tenants. The error is Busy when the tenant's line is full.
-func (r *faceRequests) scores(ctx context.Context, templates []engine.Template) ([]int16, error) {
+func (r *FaceRequests) scores(ctx context.Context, templates []engine.Template) ([]int16, error) {
 	scores := make([]int16, 0, len(templates)*(len(templates)-1)/2)
 	end, left := func() {}, 0
 	defer func() { end() }()
@@ -128,7 +128,7 @@ func (r *faceRequests) scores(ctx context.Context, templates []engine.Template) 
 		for _, b := range templates[:i] {
 			s := int16(router.NoScore)
 			if a != nil && b != nil {
-				s = int16(r.table.Score(score.Dot(a, b)))
+				s = int16(r.Table.Score(score.Dot(a, b)))
 			}
 			scores = append(scores, s)
 		}

@@ -1,4 +1,4 @@
-package routing
+package faces
 
 import (
 	"encoding/base64"
