@@ -19,6 +19,7 @@ import (
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/lookup"
+	"facet/router/tenants"
 	"facet/shard/seal"
 )
 
@@ -56,7 +57,7 @@ type Config struct {
 // other goroutine outlasts its call. Close waits for both.
 type Router struct {
 	cluster *cluster.Cluster
-	*accessRequests
+	*tenants.TenantRequests
 	*galleryRequests
 	*faces.FaceRequests
 	*subjectRequests
@@ -81,7 +82,7 @@ func New(cfg Config) *Router {
 	admission.Serve(c)
 	r := &Router{
 		cluster:         c,
-		accessRequests:  newTenants(c),
+		TenantRequests:  tenants.New(c),
 		galleryRequests: newGalleries(c),
 		FaceRequests:    faces.New(c, cfg.Extractor, cfg.Table, cfg.Turn),
 		claims:          newClaims(c),

@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // AccessKey returns the key pair with the id accessKey. The error is NotFound for
 // an unknown id. Before that, this node catches up with meta's leader.
-func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error) {
+func (r *TenantRequests) AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error) {
 	rec, err := cluster.ConfirmedLookup(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.cluster.Groups.Meta().AccessKey(accessKey) })
 	if err != nil {
 		r.cluster.Master.Wrap([]byte(accessKey), []byte(secrets.PurposeSecret)) // in the place of Unwrap, so that the time does not reveal the key
@@ -31,7 +31,7 @@ func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (route
 
 // Access returns the application with the API key apiKey, and its gallery. The
 // error is Forbidden for an unknown key and for another tenant's key.
-func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error) {
+func (r *TenantRequests) Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error) {
 	macs := r.cluster.Master.MACs(secrets.PurposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
 	app, err := cluster.ConfirmedLookup(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
 		for i := 0; i < len(macs) && !ok; i++ {

@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"net/netip"
@@ -89,7 +89,7 @@ func timeOf(millis int64) time.Time {
 
 // GalleryNamed returns the gallery of a tenant with a name. The error is NotFound when there is none.
 // The caller has asked for the tenant, so this node has caught up with meta's leader.
-func (r *accessRequests) GalleryNamed(tenant id.Tenant, name string) (id.Gallery, error) {
+func (r *TenantRequests) GalleryNamed(tenant id.Tenant, name string) (id.Gallery, error) {
 	for _, g := range r.cluster.Groups.Meta().Galleries(tenant) {
 		if g.Name == name {
 			return g.ID, nil
@@ -99,7 +99,7 @@ func (r *accessRequests) GalleryNamed(tenant id.Tenant, name string) (id.Gallery
 }
 
 // GalleryName returns the name of a gallery, or its id if there is no such gallery.
-func (r *accessRequests) GalleryName(g id.Gallery) string {
+func (r *TenantRequests) GalleryName(g id.Gallery) string {
 	if found, ok := r.cluster.Groups.Meta().Gallery(g); ok {
 		return found.Name
 	}

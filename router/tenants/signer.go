@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // EnsureSigner makes the key with which the cluster signs receipts, unless it has one or a node
 // does not know the command.
-func (r *accessRequests) EnsureSigner(ctx context.Context) error {
+func (r *TenantRequests) EnsureSigner(ctx context.Context) error {
 	record, founded := r.cluster.Groups.Meta().Cluster()
 	if !founded || len(record.Signer.WrappedSeed) > 0 {
 		return nil
@@ -33,7 +33,7 @@ func (r *accessRequests) EnsureSigner(ctx context.Context) error {
 }
 
 // Signer returns the key with which the cluster signs receipts.
-func (r *accessRequests) Signer() (id.Cluster, ed25519.PrivateKey, error) {
+func (r *TenantRequests) Signer() (id.Cluster, ed25519.PrivateKey, error) {
 	record, _ := r.cluster.Groups.Meta().Cluster()
 	if len(record.Signer.WrappedSeed) == 0 {
 		return record.ID, nil, &router.Error{Kind: router.Unavailable, Message: "the cluster has no signing key yet: it makes one when all nodes are upgraded; try again", RetryAfter: calls.RetryLater}

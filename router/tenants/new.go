@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"facet/router/calls"
@@ -6,8 +6,8 @@ import (
 )
 
 // newTenants returns the requests of a node, and serves those of its peers.
-func newTenants(c *cluster.Cluster) *accessRequests {
-	r := &accessRequests{c, make(chan struct{}, 1)}
+func New(c *cluster.Cluster) *TenantRequests {
+	r := &TenantRequests{c, make(chan struct{}, 1)}
 	calls.Add(c.Calls, r, metaNewKey)
 	calls.Add(c.Calls, r, metaRevokeKey)
 	calls.Add(c.Calls, c, shardTaken)

@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // SetQuotas sets quotas of a tenant; 0 stands for the default. It returns all of them, with
 // the use that meta knows. The error is NotFound when there is no such tenant.
-func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas []metafsm.QuotaValue) (none router.TenantUse, err error) {
+func (r *TenantRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas []metafsm.QuotaValue) (none router.TenantUse, err error) {
 	for _, v := range quotas {
 		if v.Most > metafsm.QuotaMax {
 			return none, router.Errorf(router.InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
@@ -43,7 +43,7 @@ const takenWait = 5 * time.Second
 
 // Tenants returns all tenants, in order of creation, with their quotas. Their use is
 // incomplete if a shard gives no answer.
-func (r *accessRequests) Tenants(ctx context.Context) ([]router.TenantUse, error) {
+func (r *TenantRequests) Tenants(ctx context.Context) ([]router.TenantUse, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}

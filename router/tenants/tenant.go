@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const (
 
 // CreateTenant creates a tenant with an access key of the role admin. The error is
 // Duplicate when a tenant has this name.
-func (r *accessRequests) CreateTenant(ctx context.Context, name string) (router.AccessKey, error) {
+func (r *TenantRequests) CreateTenant(ctx context.Context, name string) (router.AccessKey, error) {
 	if name == "" || len(name) > tenantNameMax {
 		return router.AccessKey{}, router.Errorf(router.InvalidRequest, "", "a tenant's name has 1 to %d bytes", tenantNameMax)
 	}
@@ -40,7 +40,7 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (router.
 // SetTenantState disables a tenant or enables it again. Every node refuses the requests of a
 // disabled tenant within two seconds, as those with a revoked key (confirmedLookup). The error is
 // NotFound when there is no such tenant, and Duplicate when it is being deleted.
-func (r *accessRequests) SetTenantState(ctx context.Context, tenant id.Tenant, state metafsm.TenantState) error {
+func (r *TenantRequests) SetTenantState(ctx context.Context, tenant id.Tenant, state metafsm.TenantState) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: tenant, State: state})
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *accessRequests) SetTenantState(ctx context.Context, tenant id.Tenant, s
 }
 
 // PutNode writes the record of a node of the cluster.
-func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
+func (r *TenantRequests) PutNode(ctx context.Context, n metafsm.Node) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.PutNodeOp, metafsm.PutNode{Node: n})
 	if err == nil && a.Status == metafsm.TooOld {
 		return fmt.Errorf("put the record of node %s: %w", n.Name, metafsm.ErrLevel)
@@ -60,7 +60,7 @@ func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
 // SetNodeState changes the state of a node, which decides whether it holds
 // replicas. The error is NotFound when the node or its heir does not exist or was
 // removed.
-func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
+func (r *TenantRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetNodeStateOp, c)
 	if err == nil && a.Status == metafsm.UnknownNode {
 		return router.Errorf(router.NotFound, "", "there is no such node, or it was removed")
@@ -69,14 +69,14 @@ func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeStat
 }
 
 // SetReplicas sets the number of replicas that each shard should have.
-func (r *accessRequests) SetReplicas(ctx context.Context, c metafsm.SetReplicas) error {
+func (r *TenantRequests) SetReplicas(ctx context.Context, c metafsm.SetReplicas) error {
 	_, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetReplicasOp, c)
 	return err
 }
 
 // PutShards changes the shard map. The error is Unavailable when the map has
 // changed meanwhile.
-func (r *accessRequests) PutShards(ctx context.Context, c metafsm.PutShards) error {
+func (r *TenantRequests) PutShards(ctx context.Context, c metafsm.PutShards) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.PutShardsOp, c)
 	if err == nil && a.Status == metafsm.StaleEpoch {
 		return &router.Error{Kind: router.Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: calls.RetryLater}

@@ -1,4 +1,4 @@
-package routing
+package tenants
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ const (
 
 // TenantNamed returns the tenant with this name. The error is NotFound when there
 // is none.
-func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
+func (r *TenantRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
 	}
@@ -48,7 +48,7 @@ func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenan
 
 // AccessKeys returns a tenant's access keys, the oldest first: all keys in use, and
 // the keys that were revoked last.
-func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]router.KeyRecord, error) {
+func (r *TenantRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]router.KeyRecord, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
 // CreateAccessKey creates an access key of a tenant. Its secret can't be shown
 // again. The error is Duplicate when the holder has two keys of the role, NotFound when the
 // tenant has not all the galleries, and OverQuota when it has the most keys of all roles.
-func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, terms router.KeyTerms) (router.AccessKey, error) {
+func (r *TenantRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, terms router.KeyTerms) (router.AccessKey, error) {
 	key, _, err := r.newKey(ctx, tenant, terms, false)
 	return key, err
 }
@@ -81,11 +81,11 @@ func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, 
 // first one. It ends as the first one does unless terms say when. old is the id of the key
 // in use, which is to be revoked when all clients use the new key. The error is
 // NotFound when the holder has no key of the role, and Duplicate when it has two.
-func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, terms router.KeyTerms) (key router.AccessKey, old string, err error) {
+func (r *TenantRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, terms router.KeyTerms) (key router.AccessKey, old string, err error) {
 	return r.newKey(ctx, tenant, terms, true)
 }
 
-func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms router.KeyTerms, rotate bool) (key router.AccessKey, old string, err error) {
+func (r *TenantRequests) newKey(ctx context.Context, tenant id.Tenant, terms router.KeyTerms, rotate bool) (key router.AccessKey, old string, err error) {
 	if err := checkTerms(&terms); err != nil {
 		return router.AccessKey{}, "", err
 	}
@@ -117,7 +117,7 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, terms rou
 }
 
 // NoteKeyUses notes when access keys were used last.
-func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.Time) error {
+func (r *TenantRequests) NoteKeyUses(ctx context.Context, uses map[string]time.Time) error {
 	var c metafsm.NoteKeyUses
 	for _, key := range slices.Sorted(maps.Keys(uses)) {
 		c.Uses = append(c.Uses, metafsm.KeyUse{Key: key, At: uses[key].UnixMilli()})
@@ -129,7 +129,7 @@ func (r *accessRequests) NoteKeyUses(ctx context.Context, uses map[string]time.T
 // RevokeAccessKey revokes an access key. Within two seconds every node refuses it
 // or answers with an error (confirmedLookup). A revoked key may be revoked again.
 // The error is NotFound when the tenant does not have the key.
-func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
+func (r *TenantRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
 	_, err := calls.CallLeader(ctx, r.cluster.Calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
@@ -152,7 +152,7 @@ type revokeKeyQuery struct {
 	Key    string    `cbor:"2,keyasint"`
 }
 
-var metaNewKey = calls.NewMethod("meta.key.new", func(ctx context.Context, r *accessRequests, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
+var metaNewKey = calls.NewMethod("meta.key.new", func(ctx context.Context, r *TenantRequests, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return newKeyAnswer{}, err
@@ -165,7 +165,7 @@ var metaNewKey = calls.NewMethod("meta.key.new", func(ctx context.Context, r *ac
 	return a, putKey(ctx, g, q.Key)
 })
 
-var metaRevokeKey = calls.NewMethod("meta.key.revoke", func(ctx context.Context, r *accessRequests, group id.Shard, q revokeKeyQuery) (struct{}, error) {
+var metaRevokeKey = calls.NewMethod("meta.key.revoke", func(ctx context.Context, r *TenantRequests, group id.Shard, q revokeKeyQuery) (struct{}, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return struct{}{}, err
@@ -189,7 +189,7 @@ var metaRevokeKey = calls.NewMethod("meta.key.revoke", func(ctx context.Context,
 // keyTurn waits until no other access key is being changed here, and until this
 // node's replica of meta, which must lead, has every earlier change. The caller
 // calls done after its change.
-func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
+func (r *TenantRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
 	g, ok := r.cluster.Groups.Group(group)
 	if !ok {
 		return nil, nil, &raftfsm.NotLeaderError{}
