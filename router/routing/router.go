@@ -16,6 +16,7 @@ import (
 	"facet/internal/trace"
 	"facet/router"
 	"facet/router/admission"
+	"facet/router/auditlogs"
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/lookup"
@@ -69,7 +70,7 @@ type Router struct {
 	*checkRequests
 	*duplicateRequests
 	*verificationRequests
-	*auditRequests
+	*auditlogs.AuditRequests
 	*caseRequests
 }
 
@@ -86,7 +87,7 @@ func New(cfg Config) *Router {
 		galleryRequests: newGalleries(c),
 		FaceRequests:    faces.New(c, cfg.Extractor, cfg.Table, cfg.Turn),
 		claims:          newClaims(c),
-		auditRequests:   newAuditLogs(c),
+		AuditRequests:   auditlogs.New(c),
 	}
 	r.listRequests = newLists(c, r.claims)
 	r.searchRequests = newSearches(c, r.FaceRequests, cfg.Meter)

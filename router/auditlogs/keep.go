@@ -1,4 +1,4 @@
-package routing
+package auditlogs
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // EnsureClusterLog begins the cluster's audit log if this node leads its shard, so that each node can record
 // without asking another one.
-func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
+func (r *AuditRequests) EnsureClusterLog(ctx context.Context) error {
 	a := r.Audit(id.ClusterLog)
 	if a.Mode == metafsm.AuditOff || len(a.WrappedKey) > 0 {
 		return nil
@@ -29,7 +29,7 @@ func (r *auditRequests) EnsureClusterLog(ctx context.Context) error {
 }
 
 // AuditLogs returns the tenants whose audit logs this node leads, and id.ClusterLog.
-func (r *auditRequests) AuditLogs() (list []id.Tenant) {
+func (r *AuditRequests) AuditLogs() (list []id.Tenant) {
 	for _, s := range r.cluster.Shards() {
 		if _, m, ok := cluster.LedShard(r.cluster.Groups, s); ok {
 			list = append(list, m.Audit().Tenants()...)
@@ -39,7 +39,7 @@ func (r *auditRequests) AuditLogs() (list []id.Tenant) {
 }
 
 // OpenIntents returns the oldest open intents of a log that this node leads, at most most.
-func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Intent {
+func (r *AuditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Intent {
 	m, here := r.cluster.Groups.Shard(r.auditHome(tenant))
 	if !here {
 		return nil
@@ -49,7 +49,7 @@ func (r *auditRequests) OpenIntents(tenant id.Tenant, most int) []auditlog.Inten
 
 // Remembers reports whether a shard remembers an operation: a write of faces or subjects that it has
 // carried out or refused in the last minutes.
-func (r *auditRequests) Remembers(ctx context.Context, op id.Operation) (bool, error) {
+func (r *AuditRequests) Remembers(ctx context.Context, op id.Operation) (bool, error) {
 	found, err := calls.Scatter(ctx, r.cluster.Calls, shardRemembers, r.cluster.Shards(), op)
 	return slices.Contains(found, true), err
 }
@@ -64,7 +64,7 @@ var shardRemembers = calls.NewMethod("shard.remembers", func(ctx context.Context
 
 // AuditDays returns how many days the records of a tenant, or of the cluster, keep their contents. ok is false
 // without the tenant.
-func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
+func (r *AuditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
 	if tenant != id.ClusterLog && r.cluster.Groups.Meta().TenantState(tenant) == metafsm.TenantDeleting {
 		return 0, false // or meta does not have the tenant
 	}
@@ -73,7 +73,7 @@ func (r *auditRequests) AuditDays(tenant id.Tenant) (days uint32, ok bool) {
 
 // ExpireAudit removes the contents of a log's first entries, up to and without the one at before. Only the node
 // that leads the log can: no node takes another one's word for what has expired.
-func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error {
+func (r *AuditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, before uint64) error {
 	g, _, err := r.cluster.LocalReplica(r.auditHome(tenant))
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *auditRequests) ExpireAudit(ctx context.Context, tenant id.Tenant, befor
 
 // SettleAudit writes the snapshots of the shards on this node whose audit logs have more than most bytes
 // of records in memory. The records are in files then.
-func (r *auditRequests) SettleAudit(most int64) error {
+func (r *AuditRequests) SettleAudit(most int64) error {
 	var failed []error
 	for _, s := range r.cluster.Shards() {
 		m, here := r.cluster.Groups.Shard(s)

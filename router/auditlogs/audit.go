@@ -1,4 +1,5 @@
-package routing
+// Package auditlogs reads and writes the audit logs of tenants and of the cluster.
+package auditlogs
 
 import (
 	"context"
@@ -20,7 +21,7 @@ import (
 )
 
 // auditRequests serves requests about the audit logs of tenants. A tenant's log has one home shard.
-type auditRequests struct {
+type AuditRequests struct {
 	cluster *cluster.Cluster
 	cached  auditKeys
 }
@@ -32,29 +33,29 @@ type auditKeys struct {
 }
 
 // auditHome returns the shard that has the audit log of a tenant. It depends on nothing that changes.
-func (r *auditRequests) auditHome(tenant id.Tenant) id.Shard {
+func (r *AuditRequests) auditHome(tenant id.Tenant) id.Shard {
 	record, _ := r.cluster.Groups.Meta().Cluster()
 	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(tenant.UUID[8:]), record.Shards) + 1)
 }
 
 // Audit returns how a tenant's audit log is kept. Mode is AuditOff before the cluster is founded.
-func (r *auditRequests) Audit(tenant id.Tenant) metafsm.Audit {
+func (r *AuditRequests) Audit(tenant id.Tenant) metafsm.Audit {
 	return metafsm.AuditOf(r.cluster.Groups.Meta(), tenant)
 }
 
 // AuditKey returns the key that seals a tenant's records and names subjects in them. The error is NotFound
 // if the tenant has no log.
-func (r *auditRequests) AuditKey(tenant id.Tenant) (*seal.Key, error) {
+func (r *AuditRequests) AuditKey(tenant id.Tenant) (*seal.Key, error) {
 	return r.auditKey(tenant, func() ([]byte, error) { return nil, auditError(auditlog.ErrUnknown) })
 }
 
 // BeginAudit returns the key as AuditKey does. It begins the log if the tenant has none.
-func (r *auditRequests) BeginAudit(ctx context.Context, tenant id.Tenant) (*seal.Key, error) {
+func (r *AuditRequests) BeginAudit(ctx context.Context, tenant id.Tenant) (*seal.Key, error) {
 	return r.auditKey(tenant, func() ([]byte, error) { return r.beginAudit(ctx, tenant) })
 }
 
 // auditKey unwraps the key of a tenant, or the one that missing returns if the tenant has none.
-func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error)) (*seal.Key, error) {
+func (r *AuditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error)) (*seal.Key, error) {
 	r.cached.mu.Lock()
 	known, ok := r.cached.of[tenant]
 	r.cached.mu.Unlock()
@@ -86,7 +87,7 @@ func (r *auditRequests) auditKey(tenant id.Tenant, missing func() ([]byte, error
 }
 
 // beginAudit returns the wrapped audit key of a tenant, which it makes, and begins the log.
-func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
+func (r *AuditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byte, error) {
 	if len(r.Audit(tenant).Former) == 0 { // otherwise FollowAudit begins it, with an entry under the key
 		if err := r.beginLog(ctx, shardfsm.BeginLog{Tenant: tenant}); err != nil {
 			return nil, err
@@ -114,7 +115,7 @@ func (r *auditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 }
 
 // beginLog begins a log.
-func (r *auditRequests) beginLog(ctx context.Context, c shardfsm.BeginLog) error {
+func (r *AuditRequests) beginLog(ctx context.Context, c shardfsm.BeginLog) error {
 	begun, err := calls.CallLeader(ctx, r.cluster.Calls, auditBegin, r.auditHome(c.Tenant), c)
 	if err == nil && begun.Status != shardfsm.Done {
 		err = fmt.Errorf("begin the audit log of tenant %s: the shard answered %v", c.Tenant, begun.Status)
@@ -124,14 +125,14 @@ func (r *auditRequests) beginLog(ctx context.Context, c shardfsm.BeginLog) error
 
 // FollowAudit begins the log of a tenant that was restored from a backup, unless there is one. first is its
 // first entry, which names the former log (metafsm.Audit.Former).
-func (r *auditRequests) FollowAudit(ctx context.Context, tenant id.Tenant, first auditlog.Entry) error {
+func (r *AuditRequests) FollowAudit(ctx context.Context, tenant id.Tenant, first auditlog.Entry) error {
 	return r.beginLog(ctx, shardfsm.BeginLog{Tenant: tenant, Former: r.Audit(tenant).Former, First: []auditlog.Entry{first}})
 }
 
 // AppendAudit appends a batch to its tenant's audit log. A batch that comes again has no second
 // effect. After an error the batch may be in the log, and the writer sends it again. The error wraps
 // auditlog.ErrWriter if the log does not know the writer's entries before the batch.
-func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error) {
+func (r *AuditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (first uint64, err error) {
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, auditAppend, r.auditHome(b.Tenant), shardfsm.AppendLog(b))
 	switch {
 	case err != nil:
@@ -150,23 +151,23 @@ func (r *auditRequests) AppendAudit(ctx context.Context, b auditlog.Batch) (firs
 }
 
 // AuditMost returns how many records with contents a tenant's log may have. metafsm.QuotaMax is no bound.
-func (r *auditRequests) AuditMost(tenant id.Tenant) uint64 {
+func (r *AuditRequests) AuditMost(tenant id.Tenant) uint64 {
 	most, _ := r.cluster.Groups.Meta().Most(tenant, metafsm.QuotaAuditRecords)
 	return most
 }
 
 // AuditHead returns the head of a tenant's log. The error is NotFound if there is none.
-func (r *auditRequests) AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error) {
+func (r *AuditRequests) AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error) {
 	return calls.CallLeader(ctx, r.cluster.Calls, auditHead, r.auditHome(tenant), tenant)
 }
 
 // AuditEntries returns entries of a tenant's log from number first on, at most AuditReadMax.
-func (r *auditRequests) AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error) {
+func (r *AuditRequests) AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error) {
 	return calls.CallLeader(ctx, r.cluster.Calls, auditRead, r.auditHome(tenant), auditRange{Tenant: tenant, First: first, Most: most})
 }
 
 // AuditHashes returns the hashes of a tile of a tenant's log, as auditlog.Book.Hashes does.
-func (r *auditRequests) AuditHashes(ctx context.Context, tenant id.Tenant, level int, first uint64, most int) ([]auditlog.Hash, error) {
+func (r *AuditRequests) AuditHashes(ctx context.Context, tenant id.Tenant, level int, first uint64, most int) ([]auditlog.Hash, error) {
 	return calls.CallLeader(ctx, r.cluster.Calls, auditHashes, r.auditHome(tenant), auditRange{tenant, first, most, level})
 }
 
@@ -216,7 +217,7 @@ func auditError(err error) error {
 
 // SetAudit sets when the records of a tenant's requests are durable, and for how many days they keep their
 // contents. 0 days leave the present number. The errors are those of SetTenantState.
-func (r *auditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode metafsm.AuditMode, days uint32) error {
+func (r *AuditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode metafsm.AuditMode, days uint32) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetAuditOp, metafsm.SetAudit{Tenant: tenant, Mode: mode, Days: days})
 	if err != nil {
 		return err

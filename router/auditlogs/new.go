@@ -1,4 +1,4 @@
-package routing
+package auditlogs
 
 import (
 	"facet/router/calls"
@@ -6,8 +6,8 @@ import (
 )
 
 // newAuditLogs returns the requests of a node, and serves those of its peers.
-func newAuditLogs(c *cluster.Cluster) *auditRequests {
-	r := &auditRequests{cluster: c}
+func New(c *cluster.Cluster) *AuditRequests {
+	r := &AuditRequests{cluster: c}
 	calls.Add(c.Calls, c, auditBegin)
 	calls.Add(c.Calls, c, auditAppend)
 	calls.Add(c.Calls, c, shardRemembers)
