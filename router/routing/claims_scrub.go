@@ -14,6 +14,7 @@ import (
 	"facet/router"
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/galleries"
 	"facet/router/lookup"
 	"facet/shard"
 	"facet/shard/claim"
@@ -53,7 +54,7 @@ func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Bo
 	g, err := cluster.ConfirmedLookup(ctx, r.Cluster, func() (cluster.Gallery, bool) { return r.Cluster.Find(gallery) })
 	switch {
 	case router.KindOf(err) == router.NotFound || err == nil && g.Generation > generation:
-		_, err = calls.CallLeader(ctx, r.Cluster.Calls, shardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
+		_, err = calls.CallLeader(ctx, r.Cluster.Calls, galleries.ShardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
 		return err
 	case err != nil:
 		return err

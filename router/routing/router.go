@@ -19,6 +19,7 @@ import (
 	"facet/router/auditlogs"
 	"facet/router/cluster"
 	"facet/router/faces"
+	"facet/router/galleries"
 	"facet/router/lookup"
 	"facet/router/tenants"
 	"facet/shard/seal"
@@ -59,7 +60,7 @@ type Config struct {
 type Router struct {
 	cluster *cluster.Cluster
 	*tenants.TenantRequests
-	*galleryRequests
+	*galleries.GalleryRequests
 	*faces.FaceRequests
 	*subjectRequests
 	*mergeRequests
@@ -84,7 +85,7 @@ func New(cfg Config) *Router {
 	r := &Router{
 		cluster:         c,
 		TenantRequests:  tenants.New(c),
-		galleryRequests: newGalleries(c),
+		GalleryRequests: galleries.New(c),
 		FaceRequests:    faces.New(c, cfg.Extractor, cfg.Table, cfg.Turn),
 		claims:          newClaims(c),
 		AuditRequests:   auditlogs.New(c),

@@ -1,4 +1,4 @@
-package routing
+package galleries
 
 import (
 	"context"
@@ -26,8 +26,8 @@ const (
 
 // fence makes all shards of a deleted gallery refuse its former generation. left is
 // the number of entries still to be purged.
-func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
-	answers, err := calls.Scatter(ctx, r.cluster.Calls, shardFence, cluster.ShardsOf(r.cluster.Groups.Meta(), g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
+func (r *GalleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
+	answers, err := calls.Scatter(ctx, r.cluster.Calls, ShardFence, cluster.ShardsOf(r.cluster.Groups.Meta(), g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
 	for _, a := range answers {
 		left += a.Left
 	}
@@ -43,7 +43,7 @@ type deletion struct {
 // proposeNamed proposes a command that gives a gallery a name. A gallery under deletion
 // keeps its name until its entries are purged, although its client got the answer. So
 // proposeNamed purges them, as Sweep does, and proposes again, for up to nameWait.
-func proposeNamed[C, A any](ctx context.Context, r *galleryRequests, op command.Op[C, A], c C, of deletion, status func(A) metafsm.Status) (A, error) {
+func proposeNamed[C, A any](ctx context.Context, r *GalleryRequests, op command.Op[C, A], c C, of deletion, status func(A) metafsm.Status) (A, error) {
 	for end := time.Now().Add(nameWait); ; {
 		a, err := cluster.ProposeMeta(ctx, r.cluster, op, c)
 		if err != nil || status(a) != metafsm.BeingDeleted || time.Now().After(end) {
@@ -72,7 +72,7 @@ func nameInUse() error {
 
 // Sweep continues the deletion of galleries. Every step may be repeated, so it can
 // continue where another node stopped. One call does a bounded part of the work.
-func (r *galleryRequests) Sweep(ctx context.Context) error {
+func (r *GalleryRequests) Sweep(ctx context.Context) error {
 	var failed []error
 	for _, g := range r.cluster.Groups.Meta().Deleting() {
 		if err := r.sweep(ctx, g); err != nil {
@@ -82,7 +82,7 @@ func (r *galleryRequests) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
+func (r *GalleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	left, err := r.fence(ctx, g)
 	if err != nil {
 		return err
@@ -95,6 +95,6 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	return err
 }
 
-var shardFence = cluster.ShardCommand("shard.fence", shardfsm.FenceOp, nil)
+var ShardFence = cluster.ShardCommand("shard.fence", shardfsm.FenceOp, nil)
 
 var shardPurge = cluster.ShardCommand("shard.purge", shardfsm.PurgeOp, nil)

@@ -1,4 +1,4 @@
-package routing
+package galleries
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // Tags returns the names of the gallery's tags in order of creation.
-func (r *galleryRequests) Tags(ctx context.Context, access router.Access) ([]string, error) {
+func (r *GalleryRequests) Tags(ctx context.Context, access router.Access) ([]string, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (r *galleryRequests) Tags(ctx context.Context, access router.Access) ([]str
 
 // CreateTag creates a tag. The error is Duplicate when the gallery has a tag with
 // this name.
-func (r *galleryRequests) CreateTag(ctx context.Context, access router.Access, name string) error {
+func (r *GalleryRequests) CreateTag(ctx context.Context, access router.Access, name string) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: cluster.OwnWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (r *galleryRequests) CreateTag(ctx context.Context, access router.Access, n
 
 // RenameTag renames a tag. Events keep it. The error is NotFound for an unknown
 // tag, and Duplicate when another tag has the new name.
-func (r *galleryRequests) RenameTag(ctx context.Context, access router.Access, from, to string) error {
+func (r *GalleryRequests) RenameTag(ctx context.Context, access router.Access, from, to string) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: cluster.OwnWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *galleryRequests) RenameTag(ctx context.Context, access router.Access, f
 
 // DeleteTag removes a tag. Events stay unchanged. The error is NotFound for an
 // unknown tag.
-func (r *galleryRequests) DeleteTag(ctx context.Context, access router.Access, name string) error {
+func (r *GalleryRequests) DeleteTag(ctx context.Context, access router.Access, name string) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: cluster.OwnWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *galleryRequests) DeleteTag(ctx context.Context, access router.Access, n
 
 // tagError returns the error for a status with which meta refuses a change of tags,
 // and nil for success.
-func (r *galleryRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.Status, name string) error {
+func (r *GalleryRequests) tagError(ctx context.Context, of id.Tenant, s metafsm.Status, name string) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil

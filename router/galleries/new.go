@@ -1,4 +1,4 @@
-package routing
+package galleries
 
 import (
 	"facet/router/calls"
@@ -6,9 +6,9 @@ import (
 )
 
 // newGalleries returns the requests of a node, and serves those of its peers.
-func newGalleries(c *cluster.Cluster) *galleryRequests {
-	r := &galleryRequests{c}
-	calls.Add(c.Calls, c, shardFence)
+func New(c *cluster.Cluster) *GalleryRequests {
+	r := &GalleryRequests{c}
+	calls.Add(c.Calls, c, ShardFence)
 	calls.Add(c.Calls, c, shardPurge)
 	calls.Add(c.Calls, c, shardCounts)
 	return r

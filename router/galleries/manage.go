@@ -1,4 +1,4 @@
-package routing
+package galleries
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const (
 
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
 // shards stays in use meanwhile.
-func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w router.Write, gallery id.Gallery, patch router.GalleryPatch) (router.Gallery, error) {
+func (r *GalleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w router.Write, gallery id.Gallery, patch router.GalleryPatch) (router.Gallery, error) {
 	record, _ := r.cluster.Groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{
 		Write: cluster.Stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
@@ -59,7 +59,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 }
 
 // UpdateApplication applies patch.
-func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w router.Write, application id.Application, patch router.ApplicationPatch) (router.Application, error) {
+func (r *GalleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w router.Write, application id.Application, patch router.ApplicationPatch) (router.Application, error) {
 	write := cluster.Stamped(w)
 	c := metafsm.UpdateApplication{
 		Write: write, Tenant: tenant, Application: application,
@@ -84,7 +84,7 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 
 // DeleteApplication removes an application. This node refuses its API key at once,
 // every other node as soon as meta's log has reached it.
-func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
+func (r *GalleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
 	write := cluster.OwnWrite()
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: write, Tenant: tenant, Application: application})
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenan
 // DeleteGallery removes a gallery and its applications. When it returns, every
 // shard refuses requests of nodes that do not know of the deletion yet. Sweep
 // purges the entries later.
-func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
+func (r *GalleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
 	// A gallery under deletion counts as unknown.
 	if _, err := cluster.ConfirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.cluster.Groups.Meta().Gallery(gallery) }); err != nil {
 		if router.KindOf(err) == router.NotFound {
@@ -123,7 +123,7 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 // the galleries are purged within purgeWait, or later by Sweep. left is the number of galleries
 // with faces left; the tenant is gone when it is 0. A second call continues where the first one
 // stopped. The errors are those of SetTenantState.
-func (r *galleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (left int, err error) {
+func (r *GalleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (left int, err error) {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.DeleteTenantOp, metafsm.DeleteTenant{Tenant: tenant})
 	if err == nil {
 		err = admission.TenantError("delete tenant", a.Status)

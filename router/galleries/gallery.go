@@ -1,4 +1,4 @@
-package routing
+package galleries
 
 import (
 	"context"
@@ -25,11 +25,11 @@ const (
 // CreateGallery creates a gallery and its first application. Its name must be
 // unique within the tenant. Otherwise the error is Duplicate, and its message
 // contains the API key of the gallery's oldest application.
-func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
+func (r *GalleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
 	return secrets.WithRotationRetry(func() (router.Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
 }
 
-func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
+func (r *GalleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
 	record, ok := r.cluster.Groups.Meta().Cluster()
 	if !ok {
 		return router.Gallery{}, &router.Error{Kind: router.Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
@@ -81,7 +81,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 }
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.
-func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error) {
+func (r *GalleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]ro
 
 // Gallery returns one gallery of the tenant with its count and applications. The
 // error is NotFound for an unknown gallery and for another tenant's.
-func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error) {
+func (r *GalleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return router.Gallery{}, err
 	}
@@ -127,7 +127,7 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 
 // counts returns the number of active events of each gallery. It calls each shard
 // once.
-func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
+func (r *GalleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
 	record, _ := r.cluster.Groups.Meta().Cluster()
 	var ids []id.Gallery
 	var shards []id.Shard
@@ -158,11 +158,11 @@ func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Galler
 }
 
 // CreateApplication creates an application of one of the tenant's galleries.
-func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewApplication) (router.Application, error) {
+func (r *GalleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewApplication) (router.Application, error) {
 	return secrets.WithRotationRetry(func() (router.Application, error) { return r.createApplication(ctx, tenant, w, n) })
 }
 
-func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewApplication) (router.Application, error) {
+func (r *GalleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w router.Write, n router.NewApplication) (router.Application, error) {
 	write := cluster.Stamped(w)
 	app := r.newApplication(tenant, n)
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{Write: write, Application: app})
@@ -183,7 +183,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 }
 
 // Applications returns the tenant's applications in order of creation.
-func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error) {
+func (r *GalleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([
 
 // Application returns one application of the tenant. The error is NotFound for an
 // unknown application and for another tenant's.
-func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error) {
+func (r *GalleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return router.Application{}, err
 	}
@@ -211,7 +211,7 @@ func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, app
 	return r.applicationOf(a)
 }
 
-func (r *galleryRequests) newApplication(tenant id.Tenant, n router.NewApplication) metafsm.Application {
+func (r *GalleryRequests) newApplication(tenant id.Tenant, n router.NewApplication) metafsm.Application {
 	key := cluster.RandomText(apiKeyLength)
 	app := metafsm.Application{
 		ID: id.Application{UUID: cluster.RandomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
@@ -225,7 +225,7 @@ func (r *galleryRequests) newApplication(tenant id.Tenant, n router.NewApplicati
 	return app
 }
 
-func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
+func (r *GalleryRequests) apiKey(a metafsm.Application) (string, error) {
 	key, err := r.cluster.Master.Unwrap(a.SealedKey, []byte(secrets.PurposeAPIKey+a.ID.String()))
 	if err != nil {
 		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
@@ -241,14 +241,14 @@ func galleryOf(g metafsm.Gallery, count int) router.Gallery {
 	}
 }
 
-func (r *galleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (router.Gallery, error) {
+func (r *GalleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (router.Gallery, error) {
 	app, err := r.applicationOf(a)
 	out := galleryOf(g, 0)
 	out.Applications = []router.Application{app}
 	return out, err
 }
 
-func (r *galleryRequests) applicationOf(a metafsm.Application) (router.Application, error) {
+func (r *GalleryRequests) applicationOf(a metafsm.Application) (router.Application, error) {
 	key, err := r.apiKey(a)
 	return router.Application{
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
