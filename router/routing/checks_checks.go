@@ -11,6 +11,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/listcheck"
@@ -34,7 +35,7 @@ type checkRequests struct {
 	cluster  *cluster.Cluster
 	faces    *faces.FaceRequests
 	searches *searchRequests
-	claims   *claims
+	claims   *claims.ClaimRequests
 	checks   *listcheck.Checks
 	memory   router.Memory
 }

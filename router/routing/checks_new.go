@@ -4,13 +4,14 @@ import (
 	"facet/engine/score"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/listcheck"
 )
 
 // newChecks returns the requests of a node, and serves those of its peers.
-func newChecks(c *cluster.Cluster, of *faces.FaceRequests, searches *searchRequests, names *claims, table *score.Table, m router.Memory) *checkRequests {
+func newChecks(c *cluster.Cluster, of *faces.FaceRequests, searches *searchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *checkRequests {
 	r := &checkRequests{c, of, searches, names, listcheck.New(table), m}
 	calls.Add(c.Calls, r, checkCompare)
 	calls.Add(c.Calls, r, checkEnd)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"facet/router"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/shard"
 )
@@ -12,12 +13,12 @@ import (
 // SubjectsWith returns the list of the active events of the subject that has an external id. It
 // is empty if none has.
 func (r *listRequests) SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error) {
-	g, key, n, err := r.claims.byExternal(access, externalID)
+	g, key, n, err := r.claims.ByExternal(access, externalID)
 	if err != nil {
 		return router.Listing{}, err
 	}
 	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Listing, error) {
-		subject, a, err := r.claims.find(ctx, named{g, n.name})
+		subject, a, err := r.claims.Find(ctx, claims.Named{Gallery: g, Name: n.Name})
 		if router.KindOf(err) == router.NotFound {
 			return router.Listing{}, nil
 		}

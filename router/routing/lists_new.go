@@ -2,11 +2,12 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 )
 
 // newLists returns the requests of a node, and serves those of its peers.
-func newLists(c *cluster.Cluster, of *claims) *listRequests {
+func newLists(c *cluster.Cluster, of *claims.ClaimRequests) *listRequests {
 	r := &listRequests{c, of}
 	calls.Add(c.Calls, c, shardEntries)
 	calls.Add(c.Calls, c, shardExpiring)

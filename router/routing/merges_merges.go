@@ -14,6 +14,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/lookup"
 	"facet/shard"
@@ -234,7 +235,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			continue
 		}
 		if err == nil && a.Status == shardfsm.Done && len(events) > 0 {
-			c.claims.tidy(ctx, named{c.gallery, shard.ExternalOf(events[0].Note)}, c.Source)
+			c.claims.Tidy(ctx, claims.Named{Gallery: c.gallery, Name: shard.ExternalOf(events[0].Note)}, c.Source)
 		}
 		return 0, cmp.Or(err, admission.WriteError(a.Status))
 	}
@@ -408,5 +409,5 @@ func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal
 type mergeRequests struct {
 	cluster  *cluster.Cluster
 	subjects *subjectRequests
-	claims   *claims
+	claims   *claims.ClaimRequests
 }

@@ -2,11 +2,12 @@ package routing
 
 import (
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 )
 
 // newMerges returns the requests of a node, and serves those of its peers.
-func newMerges(c *cluster.Cluster, of *subjectRequests, names *claims) *mergeRequests {
+func newMerges(c *cluster.Cluster, of *subjectRequests, names *claims.ClaimRequests) *mergeRequests {
 	r := &mergeRequests{c, of, names}
 	calls.Add(c.Calls, c, shardBeginMerge)
 	calls.Add(c.Calls, c, shardStopReceiving)

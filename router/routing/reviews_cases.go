@@ -17,6 +17,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/lookup"
 	"facet/shard/job"
@@ -58,7 +59,7 @@ func (r *caseRequests) checkReference(ctx context.Context, g cluster.Gallery, re
 	if err != nil {
 		return err
 	}
-	switch _, _, err := r.claims.find(ctx, nameOf(g, key, reference)); {
+	switch _, _, err := r.claims.Find(ctx, claims.NameOf(g, key, reference)); {
 	case err == nil:
 		return router.Errorf(router.InvalidRequest, "", "the reference is the externalId of a subject; it must name the photo that was sent")
 	case router.KindOf(err) == router.NotFound:

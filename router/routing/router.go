@@ -17,6 +17,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/auditlogs"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/galleries"
@@ -64,7 +65,7 @@ type Router struct {
 	*faces.FaceRequests
 	*subjectRequests
 	*mergeRequests
-	*claims
+	*claims.ClaimRequests
 	*listRequests
 	*searchRequests
 	*jobRequests
@@ -87,18 +88,18 @@ func New(cfg Config) *Router {
 		TenantRequests:  tenants.New(c),
 		GalleryRequests: galleries.New(c),
 		FaceRequests:    faces.New(c, cfg.Extractor, cfg.Table, cfg.Turn),
-		claims:          newClaims(c),
+		ClaimRequests:   claims.New(c),
 		AuditRequests:   auditlogs.New(c),
 	}
-	r.listRequests = newLists(c, r.claims)
+	r.listRequests = newLists(c, r.ClaimRequests)
 	r.searchRequests = newSearches(c, r.FaceRequests, cfg.Meter)
-	r.subjectRequests = newSubjects(c, r.FaceRequests, r.claims, cfg.Memory)
-	r.mergeRequests = newMerges(c, r.subjectRequests, r.claims)
+	r.subjectRequests = newSubjects(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
+	r.mergeRequests = newMerges(c, r.subjectRequests, r.ClaimRequests)
 	r.jobRequests = newJobs(c, r.subjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
-	r.caseRequests = newReviews(c, r.claims)
+	r.caseRequests = newReviews(c, r.ClaimRequests)
 	r.verificationRequests = newVerifications(c, r.FaceRequests, r.caseRequests)
-	r.checkRequests = newChecks(c, r.FaceRequests, r.searchRequests, r.claims, cfg.Table, cfg.Memory)
+	r.checkRequests = newChecks(c, r.FaceRequests, r.searchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
 	return r
 }
 

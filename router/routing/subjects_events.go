@@ -10,6 +10,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/lookup"
 	"facet/shard"
@@ -132,24 +133,24 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 		Tags: u.tags, KeepTags: u.Tags == nil, Sealed: shard.SealFace(u.key, ref, u.face.Face), Revision: ref.Revision, Oldest: u.oldest,
 		Note: shard.SealNote(u.key, ref, note), Noted: old != nil, Expires: u.expires, NoExpiry: u.NoExpiry,
 	}
-	var fresh named // the external id that the subject gets
+	var fresh claims.Named // the external id that the subject gets
 	switch {
 	case target.Event.IsZero(): // there is no such subject
 		c.Note = nil
 	case note.ExternalID != had.ExternalID:
-		fresh = nameOf(g, u.key, note.ExternalID)
+		fresh = claims.NameOf(g, u.key, note.ExternalID)
 	}
-	if !fresh.name.IsZero() {
-		if c.Claimed, err = r.claims.claimFor(ctx, fresh, c.EventWrite); err != nil {
+	if !fresh.Name.IsZero() {
+		if c.Claimed, err = r.claims.ClaimFor(ctx, fresh, c.EventWrite); err != nil {
 			return shardfsm.RegisterAnswer{}, err
 		}
 	}
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardReplace, u.Subject.Shard(), c)
 	switch {
 	case err != nil || admission.WriteError(a.Status) != nil:
-		r.claims.tidy(ctx, fresh, u.Subject)
+		r.claims.Tidy(ctx, fresh, u.Subject)
 	case note.ExternalID != had.ExternalID:
-		r.claims.tidy(ctx, nameOf(g, u.key, had.ExternalID), u.Subject)
+		r.claims.Tidy(ctx, claims.NameOf(g, u.key, had.ExternalID), u.Subject)
 	}
 	return a, err
 }
@@ -223,7 +224,7 @@ func (r *subjectRequests) removeEvent(ctx context.Context, g cluster.Gallery, c 
 		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardRemove, c.Subject.Shard(), c)
 		if err != nil || a.Status != shardfsm.Moved {
 			if err == nil && a.Status == shardfsm.Done {
-				r.claims.tidy(ctx, named{g, a.External}, c.Subject) // it stays if another event has it now
+				r.claims.Tidy(ctx, claims.Named{Gallery: g, Name: a.External}, c.Subject) // it stays if another event has it now
 			}
 			return a, err
 		}

@@ -3,12 +3,13 @@ package routing
 import (
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/faces"
 )
 
 // newSubjects returns the requests of a node, and serves those of its peers.
-func newSubjects(c *cluster.Cluster, of *faces.FaceRequests, names *claims, m router.Memory) *subjectRequests {
+func newSubjects(c *cluster.Cluster, of *faces.FaceRequests, names *claims.ClaimRequests, m router.Memory) *subjectRequests {
 	r := &subjectRequests{c, of, names, m}
 	calls.Add(c.Calls, r, shardRegister)
 	calls.Add(c.Calls, r, shardAdd)

@@ -7,6 +7,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/shard"
 )
@@ -91,11 +92,11 @@ func (r *subjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardf
 // claimBack claims the external id of a note that is put back. If another subject has the id by
 // now, the write comes back without a note.
 func (r *subjectRequests) claimBack(ctx context.Context, g cluster.Gallery, w shardfsm.EventWrite, note []byte) ([]byte, uint64, error) {
-	n := named{g, shard.ExternalOf(note)}
-	if n.name.IsZero() {
+	n := claims.Named{Gallery: g, Name: shard.ExternalOf(note)}
+	if n.Name.IsZero() {
 		return note, 0, nil
 	}
-	claimed, holder, err := r.claims.claim(ctx, n, w.Subject, w.Op)
+	claimed, holder, err := r.claims.Claim(ctx, n, w.Subject, w.Op)
 	if !holder.IsZero() {
 		return nil, 0, nil
 	}

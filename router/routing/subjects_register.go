@@ -13,6 +13,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/calls"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/lookup"
 	"facet/shard"
@@ -115,13 +116,13 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (router.Register
 	if p.note.ExternalID == "" {
 		return r.putClaimed(ctx, p, key)
 	}
-	n := nameOf(p.gallery, key, p.note.ExternalID)
-	if p.claimed, err = r.claims.claimFor(ctx, n, r.eventWrite(p)); err != nil {
+	n := claims.NameOf(p.gallery, key, p.note.ExternalID)
+	if p.claimed, err = r.claims.ClaimFor(ctx, n, r.eventWrite(p)); err != nil {
 		return router.Registered{}, err
 	}
 	out, err := r.putClaimed(ctx, p, key)
 	if err != nil {
-		r.claims.tidy(ctx, n, p.subject)
+		r.claims.Tidy(ctx, n, p.subject)
 	}
 	return out, err
 }
@@ -235,7 +236,7 @@ func (r *subjectRequests) Unregister(ctx context.Context, access router.Access, 
 		return router.Committed{}, err
 	}
 	if a.Status == shardfsm.Done {
-		r.claims.tidy(ctx, named{g, a.External}, subject)
+		r.claims.Tidy(ctx, claims.Named{Gallery: g, Name: a.External}, subject)
 	}
 	return router.Committed{Group: subject.Shard(), Index: a.Applied}, removalRefusal(ctx, r.cluster, a.Status, g, subject, router.Write{Operation: op})
 }

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"facet/router"
+	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/faces"
 )
@@ -10,6 +11,6 @@ import (
 type subjectRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests
-	claims  *claims
+	claims  *claims.ClaimRequests
 	memory  router.Memory
 }

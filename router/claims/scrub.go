@@ -1,4 +1,4 @@
-package routing
+package claims
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ const scrubBatch = 256
 // whose subjects do not have the external id: their writes failed, or a node failed before it gave
 // them up. It claims the external ids of subjects without a claim, which the home has lost
 // (docs/operations.md, FacetHistoryRewritten). It removes the claims of galleries that are gone.
-func (r *claims) ScrubClaims(ctx context.Context) error {
+func (r *ClaimRequests) ScrubClaims(ctx context.Context) error {
 	var failed []error
 	for _, home := range r.Cluster.Shards() {
 		_, m, ok := cluster.LedShard(r.Cluster.Groups, home)
@@ -50,7 +50,7 @@ func (r *claims) ScrubClaims(ctx context.Context) error {
 func byGallery(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
 
 // scrubGallery checks the claims of a gallery at one home.
-func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Book, gallery id.Gallery, generation uint32) error {
+func (r *ClaimRequests) scrubGallery(ctx context.Context, home id.Shard, book *claim.Book, gallery id.Gallery, generation uint32) error {
 	g, err := cluster.ConfirmedLookup(ctx, r.Cluster, func() (cluster.Gallery, bool) { return r.Cluster.Find(gallery) })
 	switch {
 	case router.KindOf(err) == router.NotFound || err == nil && g.Generation > generation:
@@ -76,7 +76,7 @@ func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Bo
 			return ctx.Err()
 		}
 		for _, c := range left {
-			if err := r.giveUp(ctx, named{g, c.Name}, c.Holder.Subject); err != nil {
+			if err := r.giveUp(ctx, Named{g, c.Name}, c.Holder.Subject); err != nil {
 				return err
 			}
 		}
@@ -85,7 +85,7 @@ func (r *claims) scrubGallery(ctx context.Context, home id.Shard, book *claim.Bo
 }
 
 // unnamed returns the claims whose subjects do not have the external id.
-func (r *claims) unnamed(ctx context.Context, g cluster.Gallery, page []claim.Claim) (out []claim.Claim, err error) {
+func (r *ClaimRequests) unnamed(ctx context.Context, g cluster.Gallery, page []claim.Claim) (out []claim.Claim, err error) {
 	for at, of := range lookup.ByShard(page, func(c claim.Claim) id.Shard { return c.Holder.Subject.Shard() }) {
 		q := namesQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, c := range of {
@@ -108,7 +108,7 @@ func (r *claims) unnamed(ctx context.Context, g cluster.Gallery, page []claim.Cl
 }
 
 // reclaim claims the external ids of a shard's subjects that no home knows.
-func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
+func (r *ClaimRequests) reclaim(ctx context.Context, s *shard.Shard) error {
 	for _, gallery := range s.Notes().Galleries() {
 		g, ok := r.Cluster.Find(gallery)
 		if !ok {
@@ -131,7 +131,7 @@ func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
 	return nil
 }
 
-func (r *claims) reclaimPage(ctx context.Context, g cluster.Gallery, page []shard.NotedSubject) error {
+func (r *ClaimRequests) reclaimPage(ctx context.Context, g cluster.Gallery, page []shard.NotedSubject) error {
 	for home, of := range lookup.ByShard(page, func(n shard.NotedSubject) id.Shard { return r.homeOf(n.Name) }) {
 		q := holdersQuery{Gallery: g.ID, Generation: g.Generation}
 		for _, n := range of {
@@ -158,7 +158,7 @@ func (r *claims) reclaimPage(ctx context.Context, g cluster.Gallery, page []shar
 			return err
 		}
 		for _, c := range lost { // the subject may have gone meanwhile
-			if err := r.giveUp(ctx, named{g, c.Name}, c.Subject); err != nil {
+			if err := r.giveUp(ctx, Named{g, c.Name}, c.Subject); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,6 @@
-package routing
+// Package claims finds the subject of an external id. It makes the claims of subjects to external
+// ids, gives them up, and repairs them.
+package claims
 
 import (
 	"context"
@@ -46,16 +48,16 @@ const (
 )
 
 // claims finds, makes and gives up the claims of subjects to external ids.
-type claims struct{ *cluster.Cluster }
+type ClaimRequests struct{ *cluster.Cluster }
 
 // named is the name of an external id in a gallery.
-type named struct {
-	gallery cluster.Gallery
-	name    shard.ExternalName
+type Named struct {
+	Gallery cluster.Gallery
+	Name    shard.ExternalName
 }
 
 // homeOf returns the home shard of a name. It depends on nothing that changes.
-func (r *claims) homeOf(name shard.ExternalName) id.Shard {
+func (r *ClaimRequests) homeOf(name shard.ExternalName) id.Shard {
 	record, _ := r.Cluster.Groups.Meta().Cluster()
 	return homeAmong(name, record.Shards)
 }
@@ -66,8 +68,8 @@ func homeAmong(name shard.ExternalName, shards int) id.Shard {
 
 // claimFor is claim for a write. If another subject has the external id, the error is Duplicate, and the
 // operation has no effect any more, by no try that may still be under way.
-func (r *claims) claimFor(ctx context.Context, n named, w shardfsm.EventWrite) (claimed uint64, err error) {
-	claimed, holder, err := r.claim(ctx, n, w.Subject, w.Op)
+func (r *ClaimRequests) ClaimFor(ctx context.Context, n Named, w shardfsm.EventWrite) (claimed uint64, err error) {
+	claimed, holder, err := r.Claim(ctx, n, w.Subject, w.Op)
 	if err != nil || holder.IsZero() {
 		return claimed, err
 	}
@@ -82,21 +84,21 @@ func (r *claims) claimFor(ctx context.Context, n named, w shardfsm.EventWrite) (
 	case a.Status == shardfsm.Done:
 		return 0, admission.ExternalTaken(holder)
 	}
-	return 0, admission.EnrolRefusal(ctx, r.Cluster, a, at, n.gallery.Tenant, router.Write{Operation: w.Op})
+	return 0, admission.EnrolRefusal(ctx, r.Cluster, a, at, n.Gallery.Tenant, router.Write{Operation: w.Op})
 }
 
 // claim makes subject the holder of a name. It returns the Claimed of the write that gives the
 // subject its note, or the other subject that has the external id. It claims nothing if the shard
 // remembers the operation of that write.
-func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.Operation) (claimed uint64, holder id.Subject, err error) {
-	state, err := lookup.Subject(ctx, r.Cluster, n.gallery, lookup.SubjectQuery{Subject: subject, Operation: op})
+func (r *ClaimRequests) Claim(ctx context.Context, n Named, subject id.Subject, op id.Operation) (claimed uint64, holder id.Subject, err error) {
+	state, err := lookup.Subject(ctx, r.Cluster, n.Gallery, lookup.SubjectQuery{Subject: subject, Operation: op})
 	switch {
 	case err != nil:
 		return 0, holder, err
 	case state.Known:
 		return claimedNever, holder, nil
 	}
-	change, end, pause := claim.Change{Name: n.name, Subject: subject}, time.Now().Add(claimWait), claimPauseMin
+	change, end, pause := claim.Change{Name: n.Name, Subject: subject}, time.Now().Add(claimWait), claimPauseMin
 	for {
 		held, err := r.changeClaim(ctx, n, change)
 		if err != nil || held.Subject == subject {
@@ -128,9 +130,9 @@ func (r *claims) claim(ctx context.Context, n named, subject id.Subject, op id.O
 
 // barUnlessNamed bars the older claims of a subject, and reports whether it has the name in spite
 // of that.
-func (r *claims) barUnlessNamed(ctx context.Context, n named, subject id.Subject) (bool, error) {
+func (r *ClaimRequests) barUnlessNamed(ctx context.Context, n Named, subject id.Subject) (bool, error) {
 	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardBar, subject.Shard(), shardfsm.Bar{
-		Gallery: n.gallery.ID, Generation: n.gallery.Generation, Subject: subject,
+		Gallery: n.Gallery.ID, Generation: n.Gallery.Generation, Subject: subject,
 	})
 	if err == nil {
 		err = admission.WriteError(a.Status)
@@ -142,7 +144,7 @@ func (r *claims) barUnlessNamed(ctx context.Context, n named, subject id.Subject
 }
 
 // giveUp removes the claim of a subject to a name, unless the subject has the name.
-func (r *claims) giveUp(ctx context.Context, n named, subject id.Subject) error {
+func (r *ClaimRequests) giveUp(ctx context.Context, n Named, subject id.Subject) error {
 	held, err := r.holder(ctx, n)
 	if err != nil || held.Subject != subject {
 		return err
@@ -153,22 +155,22 @@ func (r *claims) giveUp(ctx context.Context, n named, subject id.Subject) error 
 	if has, err := r.barUnlessNamed(ctx, n, subject); has || err != nil {
 		return err
 	}
-	_, err = r.changeClaim(ctx, n, claim.Change{Name: n.name, From: held})
+	_, err = r.changeClaim(ctx, n, claim.Change{Name: n.Name, From: held})
 	return err
 }
 
 // tidy gives up a claim that a write has left behind. If that fails, ScrubClaims does it later.
-func (r *claims) tidy(ctx context.Context, n named, subject id.Subject) {
-	if n.name.IsZero() {
+func (r *ClaimRequests) Tidy(ctx context.Context, n Named, subject id.Subject) {
+	if n.Name.IsZero() {
 		return
 	}
 	if err := r.giveUp(ctx, n, subject); err != nil {
-		r.Cluster.Log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.gallery.ID, "err", err)
+		r.Cluster.Log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.Gallery.ID, "err", err)
 	}
 }
 
-func (r *claims) changeClaim(ctx context.Context, n named, change claim.Change) (claim.Holder, error) {
-	list, err := r.changeClaims(ctx, r.homeOf(n.name), n.gallery, []claim.Change{change})
+func (r *ClaimRequests) changeClaim(ctx context.Context, n Named, change claim.Change) (claim.Holder, error) {
+	list, err := r.changeClaims(ctx, r.homeOf(n.Name), n.Gallery, []claim.Change{change})
 	if err != nil {
 		return claim.Holder{}, err
 	}
@@ -176,7 +178,7 @@ func (r *claims) changeClaim(ctx context.Context, n named, change claim.Change) 
 }
 
 // changeClaims changes claims of one home and returns their holders.
-func (r *claims) changeClaims(ctx context.Context, home id.Shard, g cluster.Gallery, changes []claim.Change) ([]claim.Holder, error) {
+func (r *ClaimRequests) changeClaims(ctx context.Context, home id.Shard, g cluster.Gallery, changes []claim.Change) ([]claim.Holder, error) {
 	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardClaim, home, shardfsm.Claim{
 		Gallery: g.ID, Generation: g.Generation, Changes: changes,
 	})
@@ -189,18 +191,18 @@ func (r *claims) changeClaims(ctx context.Context, home id.Shard, g cluster.Gall
 	return a.Holders, err
 }
 
-func (r *claims) holder(ctx context.Context, n named) (claim.Holder, error) {
-	return calls.CallLeader(ctx, r.Cluster.Calls, shardHolder, r.homeOf(n.name), holderQuery{n.gallery.ID, n.gallery.Generation, n.name})
+func (r *ClaimRequests) holder(ctx context.Context, n Named) (claim.Holder, error) {
+	return calls.CallLeader(ctx, r.Cluster.Calls, shardHolder, r.homeOf(n.Name), holderQuery{n.Gallery.ID, n.Gallery.Generation, n.Name})
 }
 
 // hasName reports whether a subject has a name.
-func (r *claims) hasName(ctx context.Context, n named, subject id.Subject) (bool, error) {
-	a, err := lookup.Subject(ctx, r.Cluster, n.gallery, lookup.SubjectQuery{Subject: subject})
-	return err == nil && a.Name() == n.name, err
+func (r *ClaimRequests) hasName(ctx context.Context, n Named, subject id.Subject) (bool, error) {
+	a, err := lookup.Subject(ctx, r.Cluster, n.Gallery, lookup.SubjectQuery{Subject: subject})
+	return err == nil && a.Name() == n.Name, err
 }
 
 // find returns the subject that has a name. The error is NotFound if none has.
-func (r *claims) find(ctx context.Context, n named) (id.Subject, lookup.SubjectAnswer, error) {
+func (r *ClaimRequests) Find(ctx context.Context, n Named) (id.Subject, lookup.SubjectAnswer, error) {
 	var before claim.Holder
 	for range findRounds {
 		held, err := r.holder(ctx, n)
@@ -210,8 +212,8 @@ func (r *claims) find(ctx context.Context, n named) (id.Subject, lookup.SubjectA
 		if held.Subject.IsZero() || held == before {
 			break // nobody, or the holder's registration has not ended
 		}
-		a, err := lookup.Subject(ctx, r.Cluster, n.gallery, lookup.SubjectQuery{Subject: held.Subject})
-		if err != nil || a.Name() == n.name {
+		a, err := lookup.Subject(ctx, r.Cluster, n.Gallery, lookup.SubjectQuery{Subject: held.Subject})
+		if err != nil || a.Name() == n.Name {
 			return held.Subject, a, err
 		}
 		before = held

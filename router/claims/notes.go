@@ -1,4 +1,4 @@
-package routing
+package claims
 
 import (
 	"context"
@@ -12,42 +12,42 @@ import (
 )
 
 // nameOf returns the name of an external id in a gallery; the empty id has none.
-func nameOf(g cluster.Gallery, key *seal.Key, externalID string) named {
+func NameOf(g cluster.Gallery, key *seal.Key, externalID string) Named {
 	if externalID == "" {
-		return named{gallery: g}
+		return Named{Gallery: g}
 	}
-	return named{g, shard.NameExternal(key, g.ID, g.Generation, externalID)}
+	return Named{g, shard.NameExternal(key, g.ID, g.Generation, externalID)}
 }
 
 // byExternal returns the gallery of an access, its key, and the name of an external id in it.
-func (r *claims) byExternal(access router.Access, externalID string) (cluster.Gallery, *seal.Key, named, error) {
+func (r *ClaimRequests) ByExternal(access router.Access, externalID string) (cluster.Gallery, *seal.Key, Named, error) {
 	g, _, err := r.Cluster.Of(access)
 	if err != nil {
-		return g, nil, named{}, err
+		return g, nil, Named{}, err
 	}
 	key, err := r.Cluster.DataKey(g.Gallery)
 	if err != nil {
-		return g, nil, named{}, err
+		return g, nil, Named{}, err
 	}
-	return g, key, nameOf(g, key, externalID), nil
+	return g, key, NameOf(g, key, externalID), nil
 }
 
 // SubjectWith returns the subject that has an external id. The error is NotFound if none has.
-func (r *claims) SubjectWith(ctx context.Context, access router.Access, externalID string) (id.Subject, error) {
-	g, _, n, err := r.byExternal(access, externalID)
+func (r *ClaimRequests) SubjectWith(ctx context.Context, access router.Access, externalID string) (id.Subject, error) {
+	g, _, n, err := r.ByExternal(access, externalID)
 	if err != nil {
 		return id.Subject{}, err
 	}
 	return cluster.WithFreshShards(ctx, r.Cluster, g, func(g cluster.Gallery) (id.Subject, error) {
-		subject, _, err := r.find(ctx, named{g, n.name})
+		subject, _, err := r.Find(ctx, Named{g, n.Name})
 		return subject, err
 	})
 }
 
 // SubjectToRename returns the subject that has an external id, for a write that gives it another
 // one, or none. For a retry it returns the subject of the first try, whoever has the id now.
-func (r *claims) SubjectToRename(ctx context.Context, access router.Access, externalID string, w router.Write) (id.Subject, error) {
-	g, _, n, err := r.byExternal(access, externalID)
+func (r *ClaimRequests) SubjectToRename(ctx context.Context, access router.Access, externalID string, w router.Write) (id.Subject, error) {
+	g, _, n, err := r.ByExternal(access, externalID)
 	if err != nil {
 		return id.Subject{}, err
 	}
@@ -61,7 +61,7 @@ func (r *claims) SubjectToRename(ctx context.Context, access router.Access, exte
 				return subject, nil
 			}
 		}
-		subject, _, err := r.find(ctx, named{g, n.name})
+		subject, _, err := r.Find(ctx, Named{g, n.Name})
 		return subject, err
 	})
 }

@@ -1,4 +1,4 @@
-package routing
+package claims
 
 import (
 	"facet/router/calls"
@@ -6,8 +6,8 @@ import (
 )
 
 // newClaims returns the requests of a node, and serves those of its peers.
-func newClaims(c *cluster.Cluster) *claims {
-	r := &claims{c}
+func New(c *cluster.Cluster) *ClaimRequests {
+	r := &ClaimRequests{c}
 	calls.Add(c.Calls, c, shardHolder)
 	calls.Add(c.Calls, c, shardClaim)
 	calls.Add(c.Calls, c, shardBar)
