@@ -21,6 +21,7 @@ import (
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/galleries"
+	"facet/router/lists"
 	"facet/router/lookup"
 	"facet/router/tenants"
 	"facet/shard/seal"
@@ -66,7 +67,7 @@ type Router struct {
 	*subjectRequests
 	*mergeRequests
 	*claims.ClaimRequests
-	*listRequests
+	*lists.ListRequests
 	*searchRequests
 	*jobRequests
 	*checkRequests
@@ -91,7 +92,7 @@ func New(cfg Config) *Router {
 		ClaimRequests:   claims.New(c),
 		AuditRequests:   auditlogs.New(c),
 	}
-	r.listRequests = newLists(c, r.ClaimRequests)
+	r.ListRequests = lists.New(c, r.ClaimRequests)
 	r.searchRequests = newSearches(c, r.FaceRequests, cfg.Meter)
 	r.subjectRequests = newSubjects(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
 	r.mergeRequests = newMerges(c, r.subjectRequests, r.ClaimRequests)

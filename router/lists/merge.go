@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"cmp"
@@ -10,13 +10,6 @@ import (
 	"facet/router/cluster"
 	"facet/shard"
 )
-
-// shardList is the piece of a window that one shard holds.
-type shardList struct {
-	shard id.Shard
-	listAnswer
-	kept int64 // the gallery's retention in milliseconds, or 0
-}
 
 func entryOf(e shard.Entry, note *router.Note) router.Entry {
 	return router.Entry{Subject: e.Subject, Event: e.Event, Deleted: e.Deleted, Updated: time.UnixMilli(e.Time).UTC(), Note: note}
@@ -93,4 +86,11 @@ func window(lists []shardList, piece, start, length int, order router.Order) (pa
 		}
 	}
 	return page, end == start+length || !slices.ContainsFunc(lists, func(l shardList) bool { return len(l.Entries) == piece })
+}
+
+// shardList is the piece of a window that one shard holds.
+type shardList struct {
+	shard id.Shard
+	listAnswer
+	kept int64 // the gallery's retention in milliseconds, or 0
 }

@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // Expiring returns a page of the gallery's events that expire before a time, soonest
 // first. Total counts all of them. It changes nothing.
-func (r *listRequests) Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error) {
+func (r *ListRequests) Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error) {
 	g, _, err := r.cluster.Of(access)
 	if err == nil {
 		err = r.cluster.Sync.Join(ctx) // for the retention
@@ -44,7 +44,7 @@ func (r *listRequests) Expiring(ctx context.Context, access router.Access, p rou
 }
 
 // expiringListing merges the answers of the shards.
-func (r *listRequests) expiringListing(g cluster.Gallery, answers []listAnswer, length int) (router.Listing, error) {
+func (r *ListRequests) expiringListing(g cluster.Gallery, answers []listAnswer, length int) (router.Listing, error) {
 	total, next := 0, ""
 	lists := make([]shardList, len(answers))
 	for i, a := range answers {
@@ -63,7 +63,7 @@ func (r *listRequests) expiringListing(g cluster.Gallery, answers []listAnswer, 
 }
 
 // afterExpiry reads the cursor of a page of what expires. Without one it is nil.
-func (r *listRequests) afterExpiry(g cluster.Gallery, text string) (*cursor, error) {
+func (r *ListRequests) afterExpiry(g cluster.Gallery, text string) (*cursor, error) {
 	if text == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // SubjectsWith returns the list of the active events of the subject that has an external id. It
 // is empty if none has.
-func (r *listRequests) SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error) {
+func (r *ListRequests) SubjectsWith(ctx context.Context, access router.Access, externalID string) (router.Listing, error) {
 	g, key, n, err := r.claims.ByExternal(access, externalID)
 	if err != nil {
 		return router.Listing{}, err

@@ -1,4 +1,5 @@
-package routing
+// Package lists returns pages of a gallery's subjects, merged from the lists of its shards.
+package lists
 
 import (
 	"facet/router/claims"
@@ -6,7 +7,7 @@ import (
 )
 
 // listRequests serves the list of subjects.
-type listRequests struct {
+type ListRequests struct {
 	cluster *cluster.Cluster
 	claims  *claims.ClaimRequests
 }

@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
 
 // from returns the place after which the page starts, or nil for one that starts at
 // an index. It sets the order of p.
-func (r *listRequests) from(ctx context.Context, g cluster.Gallery, p *router.Page) (*cursor, error) {
+func (r *ListRequests) from(ctx context.Context, g cluster.Gallery, p *router.Page) (*cursor, error) {
 	asked := p.Order
 	if p.Order == router.CursorOrder {
 		p.Order = router.Ascending
@@ -100,7 +100,7 @@ func (r *listRequests) from(ctx context.Context, g cluster.Gallery, p *router.Pa
 }
 
 // next returns the cursor that continues a page after its last entry.
-func (r *listRequests) next(g cluster.Gallery, last placed, order router.Order) string {
+func (r *ListRequests) next(g cluster.Gallery, last placed, order router.Order) string {
 	record, _ := r.cluster.Groups.Meta().Cluster()
 	c := cursor{order, last.shard, shard.Position{Time: last.Updated.UnixMilli(), Sequence: last.sequence}}
 	return c.text(record.ID, g.Gallery)

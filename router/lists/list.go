@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const (
 
 // Subjects returns a page of the gallery's list in order of the last update. It has
 // one entry for each event, deleted ones included.
-func (r *listRequests) Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error) {
+func (r *ListRequests) Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error) {
 	g, _, err := r.cluster.Of(access)
 	if err != nil {
 		return router.Listing{}, err
@@ -43,7 +43,7 @@ func (r *listRequests) Subjects(ctx context.Context, access router.Access, p rou
 	return r.page(ctx, g, p)
 }
 
-func (r *listRequests) page(ctx context.Context, g cluster.Gallery, p router.Page) (router.Listing, error) {
+func (r *ListRequests) page(ctx context.Context, g cluster.Gallery, p router.Page) (router.Listing, error) {
 	after, err := r.from(ctx, g, &p)
 	if err != nil {
 		return router.Listing{}, err
@@ -66,7 +66,7 @@ func queryOf(g cluster.Gallery, p router.Page, after *cursor, s id.Shard) listQu
 
 // pageAfter returns the page that follows the cursor, or the first one. Its cost does
 // not depend on the place. p.Start may be set if the gallery lies on one shard.
-func (r *listRequests) pageAfter(ctx context.Context, g cluster.Gallery, p router.Page, after *cursor) (router.Listing, error) {
+func (r *ListRequests) pageAfter(ctx context.Context, g cluster.Gallery, p router.Page, after *cursor) (router.Listing, error) {
 	need := p.Length + 1 // one more tells whether another page follows
 	for piece := firstPiece(need, len(g.ShardIDs)); ; piece = need {
 		queries := make([]listQuery, len(g.ShardIDs))
@@ -95,7 +95,7 @@ func (r *listRequests) pageAfter(ctx context.Context, g cluster.Gallery, p route
 func firstPiece(need, shards int) int { return min(need, 2*need/shards+placeSlack/8) }
 
 // pageAt returns the page that starts at an index of the merged list.
-func (r *listRequests) pageAt(ctx context.Context, g cluster.Gallery, p router.Page) (router.Listing, error) {
+func (r *ListRequests) pageAt(ctx context.Context, g cluster.Gallery, p router.Page) (router.Listing, error) {
 	spans, err := calls.Scatter(ctx, r.cluster.Calls, shardSpan, g.ShardIDs, queryOf(g, router.Page{}, nil, 0))
 	if err != nil {
 		return router.Listing{}, err
@@ -129,7 +129,7 @@ func (r *listRequests) pageAt(ctx context.Context, g cluster.Gallery, p router.P
 }
 
 // window returns length entries of the merged list, from index start on.
-func (r *listRequests) window(ctx context.Context, g cluster.Gallery, spans []spanAnswer, start, length int) ([]placed, error) {
+func (r *ListRequests) window(ctx context.Context, g cluster.Gallery, spans []spanAnswer, start, length int) ([]placed, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (r *listRequests) window(ctx context.Context, g cluster.Gallery, spans []sp
 
 // pieces returns the answers of the shards to their queries, and the number of all
 // entries.
-func (r *listRequests) pieces(ctx context.Context, g cluster.Gallery, queries []listQuery) (lists []shardList, total int, err error) {
+func (r *ListRequests) pieces(ctx context.Context, g cluster.Gallery, queries []listQuery) (lists []shardList, total int, err error) {
 	answers, err := calls.ScatterBy(ctx, len(queries), func(ctx context.Context, i int) (listAnswer, error) {
 		return calls.CallAny(ctx, r.cluster.Calls, shardEntries, g.ShardIDs[i], queries[i])
 	})
@@ -170,7 +170,7 @@ func (r *listRequests) pieces(ctx context.Context, g cluster.Gallery, queries []
 // place returns, for each shard, a number of entries that lie before index start of
 // the merged list. skipped is their sum. It is at most start, and at least start -
 // placeSlack unless many entries have the same time.
-func (r *listRequests) place(ctx context.Context, g cluster.Gallery, spans []spanAnswer, start int) (at []int, skipped int, err error) {
+func (r *ListRequests) place(ctx context.Context, g cluster.Gallery, spans []spanAnswer, start int) (at []int, skipped int, err error) {
 	at = make([]int, len(g.ShardIDs))
 	low, high := spans[0].First, spans[0].Last
 	for _, s := range spans {
@@ -216,7 +216,7 @@ func probesBetween(low, high int64) []int64 {
 }
 
 // listing returns a page with the notes of its subjects.
-func (r *listRequests) listing(g cluster.Gallery, page []placed, total int, next string) (router.Listing, error) {
+func (r *ListRequests) listing(g cluster.Gallery, page []placed, total int, next string) (router.Listing, error) {
 	out := router.Listing{Entries: make([]router.Entry, len(page)), Total: total, Next: next}
 	for i, e := range page {
 		out.Entries[i] = e.Entry

@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"cmp"
@@ -67,8 +67,8 @@ func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) (
 }
 
 // newNode returns a node whose peers have the shards.
-func newNode(peers router.Peers) *listRequests {
-	return newLists(cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: peers, Log: slog.New(slog.DiscardHandler)}), nil)
+func newNode(peers router.Peers) *ListRequests {
+	return New(cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: peers, Log: slog.New(slog.DiscardHandler)}), nil)
 }
 
 func wireOf(v any, err error) ([]byte, error) {

@@ -1,4 +1,4 @@
-package routing
+package lists
 
 import (
 	"facet/router/calls"
@@ -7,8 +7,8 @@ import (
 )
 
 // newLists returns the requests of a node, and serves those of its peers.
-func newLists(c *cluster.Cluster, of *claims.ClaimRequests) *listRequests {
-	r := &listRequests{c, of}
+func New(c *cluster.Cluster, of *claims.ClaimRequests) *ListRequests {
+	r := &ListRequests{c, of}
 	calls.Add(c.Calls, c, shardEntries)
 	calls.Add(c.Calls, c, shardExpiring)
 	calls.Add(c.Calls, c, shardSpan)
