@@ -15,6 +15,7 @@ import (
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/listcheck"
+	"facet/router/searches"
 )
 
 // A check reports what a list of registrations would do, and does nothing. One node keeps the
@@ -34,7 +35,7 @@ const (
 type checkRequests struct {
 	cluster  *cluster.Cluster
 	faces    *faces.FaceRequests
-	searches *searchRequests
+	searches *searches.SearchRequests
 	claims   *claims.ClaimRequests
 	checks   *listcheck.Checks
 	memory   router.Memory
@@ -100,15 +101,15 @@ func (r *checkRequests) CheckRow(ctx context.Context, c router.CheckRow) (router
 
 // searchRow finds the enrolled subjects that the face of a row shows.
 func (r *checkRequests) searchRow(ctx context.Context, c router.CheckRow, g cluster.Gallery, face engine.Face, out *router.CheckedRow) error {
-	lists, receipt, err := r.searches.scatter(ctx, g, searchQuery{
+	lists, receipt, err := r.searches.Scatter(ctx, g, searches.SearchQuery{
 		Probe: face.Template, Model: face.Model, Threshold: out.Threshold, Limit: router.SearchLimitDefault, BySubject: true, Notes: true, Receipt: c.Audited,
 	})
 	if err != nil {
 		return err
 	}
-	hits := bestHits(lists, router.SearchLimitDefault)
-	out.Candidates, out.Receipt = candidatesOf(hits), receipt
-	return r.searches.openCandidates(g, out.Candidates, notesOf(hits))
+	hits := searches.BestHits(lists, router.SearchLimitDefault)
+	out.Candidates, out.Receipt = searches.CandidatesOf(hits), receipt
+	return r.searches.OpenCandidates(g, out.Candidates, searches.NotesOf(hits))
 }
 
 // compareRow adds a row to its check and returns the rows that show the same person.

@@ -8,10 +8,11 @@ import (
 	"facet/router/cluster"
 	"facet/router/faces"
 	"facet/router/listcheck"
+	"facet/router/searches"
 )
 
 // newChecks returns the requests of a node, and serves those of its peers.
-func newChecks(c *cluster.Cluster, of *faces.FaceRequests, searches *searchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *checkRequests {
+func newChecks(c *cluster.Cluster, of *faces.FaceRequests, searches *searches.SearchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *checkRequests {
 	r := &checkRequests{c, of, searches, names, listcheck.New(table), m}
 	calls.Add(c.Calls, r, checkCompare)
 	calls.Add(c.Calls, r, checkEnd)

@@ -13,6 +13,7 @@ import (
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/lookup"
+	"facet/router/searches"
 	"facet/shard"
 	"facet/shard/job"
 	"facet/shard/seal"
@@ -410,5 +411,5 @@ var shardPairs = cluster.ShardReadAny("shard.pairs", func(ctx context.Context, r
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return a, ofOneModel(other)
 	}
-	return pairsAnswer{found.Pairs, !found.Complete, found.Done}, tooBusy(err)
+	return pairsAnswer{found.Pairs, !found.Complete, found.Done}, searches.TooBusy(err)
 })

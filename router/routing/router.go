@@ -23,6 +23,7 @@ import (
 	"facet/router/galleries"
 	"facet/router/lists"
 	"facet/router/lookup"
+	"facet/router/searches"
 	"facet/router/tenants"
 	"facet/shard/seal"
 )
@@ -68,7 +69,7 @@ type Router struct {
 	*mergeRequests
 	*claims.ClaimRequests
 	*lists.ListRequests
-	*searchRequests
+	*searches.SearchRequests
 	*jobRequests
 	*checkRequests
 	*duplicateRequests
@@ -93,14 +94,14 @@ func New(cfg Config) *Router {
 		AuditRequests:   auditlogs.New(c),
 	}
 	r.ListRequests = lists.New(c, r.ClaimRequests)
-	r.searchRequests = newSearches(c, r.FaceRequests, cfg.Meter)
+	r.SearchRequests = searches.New(c, r.FaceRequests, cfg.Meter)
 	r.subjectRequests = newSubjects(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
 	r.mergeRequests = newMerges(c, r.subjectRequests, r.ClaimRequests)
 	r.jobRequests = newJobs(c, r.subjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
 	r.caseRequests = newReviews(c, r.ClaimRequests)
 	r.verificationRequests = newVerifications(c, r.FaceRequests, r.caseRequests)
-	r.checkRequests = newChecks(c, r.FaceRequests, r.searchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
+	r.checkRequests = newChecks(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
 	return r
 }
 

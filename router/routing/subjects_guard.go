@@ -14,6 +14,7 @@ import (
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/lookup"
+	"facet/router/searches"
 	"facet/shard"
 )
 
@@ -150,9 +151,9 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 	audited := audits(r.cluster.Groups.Meta(), p.gallery.Tenant)
 	for _, pending := range []bool{true, false} {
 		asked := p.gallery
-		lists, err := settled(ctx, r.cluster, p.gallery, func(g cluster.Gallery) ([][]notedHit, error) {
+		lists, err := searches.Settled(ctx, r.cluster, p.gallery, func(g cluster.Gallery) ([][]searches.NotedHit, error) {
 			asked = g
-			return calls.Scatter(ctx, r.cluster.Calls, shardSearch, g.ShardIDs, searchQuery{
+			return calls.Scatter(ctx, r.cluster.Calls, searches.ShardSearch, g.ShardIDs, searches.SearchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: router.SearchLimitMax, BySubject: true, Pending: pending, Receipt: audited && !pending,
 			})
@@ -161,9 +162,9 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 			return nil, nil, nil, err
 		}
 		if audited && !pending {
-			receipt = receiptOf(r.cluster, asked.Gallery, lists)
+			receipt = searches.ReceiptOf(r.cluster, asked.Gallery, lists)
 		}
-		for _, c := range candidatesOf(bestHits(lists, router.SearchLimitMax)) {
+		for _, c := range searches.CandidatesOf(searches.BestHits(lists, router.SearchLimitMax)) {
 			hit := shard.Hit{Subject: c.Subject, Event: c.Events[0].Event, Score: c.Score}
 			switch {
 			case c.Subject == p.subject:

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"context"
@@ -12,14 +12,10 @@ import (
 	"facet/shard/merging"
 )
 
-const (
-	searchQuick = 3 * time.Second
-)
-
 // settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
 // the target's of a merge before the copies and the source's after its removal. So settled reads
 // them again if it took long and a merge has ended meanwhile.
-func settled[T any](ctx context.Context, r *cluster.Cluster, g cluster.Gallery, read func(cluster.Gallery) ([]T, error)) ([]T, error) {
+func Settled[T any](ctx context.Context, r *cluster.Cluster, g cluster.Gallery, read func(cluster.Gallery) ([]T, error)) ([]T, error) {
 	var before []merging.Removals
 	for {
 		began := time.Now()
@@ -51,3 +47,7 @@ var shardMerged = calls.NewMethod("shard.merged", func(ctx context.Context, r *c
 	}
 	return m.Merges().Removals(g), nil
 })
+
+const (
+	searchQuick = 3 * time.Second
+)

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"time"
@@ -10,12 +10,12 @@ import (
 )
 
 // newSearches returns the requests of a node, and serves those of its peers. m may be nil.
-func newSearches(c *cluster.Cluster, of *faces.FaceRequests, m router.Meter) *searchRequests {
+func New(c *cluster.Cluster, of *faces.FaceRequests, m router.Meter) *SearchRequests {
 	if m == nil {
 		m = unmeasured{}
 	}
-	r := &searchRequests{cluster: c, faces: of, meter: m}
-	calls.Add(c.Calls, r, shardSearch)
+	r := &SearchRequests{cluster: c, faces: of, meter: m}
+	calls.Add(c.Calls, r, ShardSearch)
 	calls.Add(c.Calls, c, shardMatches)
 	calls.Add(c.Calls, c, shardMerged)
 	return r

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"slices"
@@ -12,14 +12,14 @@ import (
 // bestHits joins the lists of the shards and keeps the best limit events. Each list already is the best
 // limit of its shard. With CountSubjects a list has one event for each subject, so limiting events limits
 // subjects.
-func bestHits(lists [][]notedHit, limit int) []notedHit {
+func BestHits(lists [][]NotedHit, limit int) []NotedHit {
 	hits := slices.Concat(lists...)
-	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })
+	slices.SortFunc(hits, func(a, b NotedHit) int { return scan.Compare(a.Hit, b.Hit) })
 	return hits[:min(limit, len(hits))]
 }
 
 // notesOf returns the sealed notes of the subjects of hits.
-func notesOf(hits []notedHit) map[id.Subject]shard.Active {
+func NotesOf(hits []NotedHit) map[id.Subject]shard.Active {
 	notes := map[id.Subject]shard.Active{}
 	for _, h := range hits {
 		if len(h.Noted.Note) > 0 {
@@ -31,20 +31,20 @@ func notesOf(hits []notedHit) map[id.Subject]shard.Active {
 
 // divide returns the candidates of sorted hits, and those of which no hit reaches the threshold. The hits of
 // a candidate below the threshold are left out.
-func divide(hits []notedHit, threshold int) (candidates, doubtful []router.Candidate) {
-	below := slices.IndexFunc(hits, func(h notedHit) bool { return h.Rank() < threshold })
+func divide(hits []NotedHit, threshold int) (candidates, doubtful []router.Candidate) {
+	below := slices.IndexFunc(hits, func(h NotedHit) bool { return h.Rank() < threshold })
 	if below < 0 {
-		return candidatesOf(hits), nil
+		return CandidatesOf(hits), nil
 	}
-	candidates = candidatesOf(hits[:below])
-	doubtful = candidatesOf(slices.DeleteFunc(hits[below:], func(h notedHit) bool {
+	candidates = CandidatesOf(hits[:below])
+	doubtful = CandidatesOf(slices.DeleteFunc(hits[below:], func(h NotedHit) bool {
 		return slices.ContainsFunc(candidates, func(c router.Candidate) bool { return c.Subject == h.Subject })
 	}))
 	return candidates, doubtful
 }
 
 // candidatesOf groups sorted hits by subject.
-func candidatesOf(hits []notedHit) []router.Candidate {
+func CandidatesOf(hits []NotedHit) []router.Candidate {
 	candidates := []router.Candidate{}
 	for _, h := range hits {
 		event := router.CandidateEvent{Event: h.Event, Score: h.Score}

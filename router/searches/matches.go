@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // Matches returns a page of the gallery's subjects that have an event at or above the threshold.
 // Each page covers every write that was acknowledged before its call. A subject that has such an
 // event during the whole run is on exactly one of its pages.
-func (r *searchRequests) Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error) {
+func (r *SearchRequests) Matches(ctx context.Context, q router.MatchQuery) (router.Matched, error) {
 	g, app, err := r.cluster.Of(q.Access)
 	if err != nil {
 		return router.Matched{}, err
@@ -34,7 +34,7 @@ func (r *searchRequests) Matches(ctx context.Context, q router.MatchQuery) (rout
 		return router.Matched{}, err
 	}
 	asked := g
-	lists, err := settled(ctx, r.cluster, g, func(g cluster.Gallery) ([]matchesAnswer, error) {
+	lists, err := Settled(ctx, r.cluster, g, func(g cluster.Gallery) ([]matchesAnswer, error) {
 		asked = g
 		return calls.ScatterAny(ctx, r.cluster.Calls, shardMatches, g.ShardIDs, matchesQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
@@ -115,7 +115,7 @@ var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r 
 		return matchesAnswer{}, other
 	}
 	if err != nil {
-		return a, cluster.Outdated(tooBusy(err))
+		return a, cluster.Outdated(TooBusy(err))
 	}
 	subjects := make([]id.Subject, len(a.Matches))
 	for i, m := range a.Matches {

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // The first search after a start, or after a change of leader, is then as quick as
 // any. Warm also derives the templates of subjects where their galleries want them, and drops them
 // where they don't any more. It skips galleries that this node's replica of meta does not know.
-func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
+func (r *SearchRequests) Warm(ctx context.Context, group id.Shard) error {
 	m, here := r.cluster.Groups.Shard(group)
 	if !here {
 		return nil

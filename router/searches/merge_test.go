@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"math/rand/v2"
@@ -20,13 +20,13 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		var all []notedHit
+		var all []NotedHit
 		for e := range 60 {
-			all = append(all, notedHit{Hit: shard.Hit{Subject: clustertest.Subject(random.IntN(20)), Event: clustertest.Event(e), Score: 7000 + random.IntN(5)}})
+			all = append(all, NotedHit{Hit: shard.Hit{Subject: clustertest.Subject(random.IntN(20)), Event: clustertest.Event(e), Score: 7000 + random.IntN(5)}})
 		}
 		limit := 1 + random.IntN(50)
-		want := candidatesOf(bestHits([][]notedHit{best(all, limit)}, limit))
-		lists := make([][]notedHit, 1+random.IntN(7))
+		want := CandidatesOf(BestHits([][]NotedHit{best(all, limit)}, limit))
+		lists := make([][]NotedHit, 1+random.IntN(7))
 		for _, h := range all {
 			at := int(h.Subject.UUID[1]) % len(lists) // all events of a subject lie on one shard
 			lists[at] = append(lists[at], h)
@@ -34,7 +34,7 @@ func TestMergeIgnoresTheLayout(t *testing.T) {
 		for i := range lists {
 			lists[i] = best(lists[i], limit)
 		}
-		if diff := cmp.Diff(want, candidatesOf(bestHits(lists, limit))); diff != "" {
+		if diff := cmp.Diff(want, CandidatesOf(BestHits(lists, limit))); diff != "" {
 			t.Fatalf("seed %d, %d shards, limit %d: %s", seed, len(lists), limit, diff)
 		}
 	}
@@ -46,9 +46,9 @@ func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		var all, above []notedHit
+		var all, above []NotedHit
 		for e := range 60 {
-			h := notedHit{Hit: shard.Hit{Subject: clustertest.Subject(random.IntN(30)), Event: clustertest.Event(e), Score: 6000 + random.IntN(2000)}}
+			h := NotedHit{Hit: shard.Hit{Subject: clustertest.Subject(random.IntN(30)), Event: clustertest.Event(e), Score: 6000 + random.IntN(2000)}}
 			all = append(all, h)
 		}
 		all = best(all, len(all))
@@ -63,8 +63,8 @@ func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
 			}
 		}
 		limit := 1 + random.IntN(50)
-		want := candidatesOf(bestHits([][]notedHit{above}, limit))
-		candidates, doubtful := divide(bestHits([][]notedHit{all}, limit), 7000)
+		want := CandidatesOf(BestHits([][]NotedHit{above}, limit))
+		candidates, doubtful := divide(BestHits([][]NotedHit{all}, limit), 7000)
 		if diff := cmp.Diff(want, candidates); diff != "" {
 			t.Fatalf("seed %d, limit %d: %s", seed, limit, diff)
 		}
@@ -83,15 +83,15 @@ func TestDoubtfulLeavesCandidatesAlone(t *testing.T) {
 	}
 }
 
-func best(hits []notedHit, limit int) []notedHit {
+func best(hits []NotedHit, limit int) []NotedHit {
 	hits = slices.Clone(hits)
-	slices.SortFunc(hits, func(a, b notedHit) int { return scan.Compare(a.Hit, b.Hit) })
+	slices.SortFunc(hits, func(a, b NotedHit) int { return scan.Compare(a.Hit, b.Hit) })
 	return hits[:min(limit, len(hits))]
 }
 
 func TestMergeGroupsEventsBySubject(t *testing.T) {
 	t.Parallel()
-	got := candidatesOf(bestHits([][]notedHit{
+	got := CandidatesOf(BestHits([][]NotedHit{
 		{{Hit: shard.Hit{Subject: clustertest.Subject(1), Event: clustertest.Event(1), Score: 9000}}, {Hit: shard.Hit{Subject: clustertest.Subject(1), Event: clustertest.Event(2), Score: 7100}}},
 		{{Hit: shard.Hit{Subject: clustertest.Subject(2), Event: clustertest.Event(3), Score: 9000}}, {Hit: shard.Hit{Subject: clustertest.Subject(3), Event: clustertest.Event(4), Score: 7000}}},
 	}, 3))

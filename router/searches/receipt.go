@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 )
 
 // withReceipt returns the hits of a shard and, behind them, its statement about c, unless c is nil.
-func withReceipt(hits []notedHit, group id.Shard, c *scan.Coverage) []notedHit {
+func withReceipt(hits []NotedHit, group id.Shard, c *scan.Coverage) []NotedHit {
 	if c == nil {
 		return hits
 	}
-	return append(hits, notedHit{Receipt: receiptOfShard(group, c)})
+	return append(hits, NotedHit{Receipt: receiptOfShard(group, c)})
 }
 
 // receiptOfShard returns the statement of a shard about c, or nil if c is nil.
@@ -35,7 +35,7 @@ var errNoReceipt = &router.Error{
 
 // showReceipt prepares a receipt for the client: no node answers the next search by an older list. Without a
 // receipt the error is errNoReceipt.
-func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, receipt *router.Receipt) error {
+func (r *SearchRequests) showReceipt(ctx context.Context, gallery id.Gallery, receipt *router.Receipt) error {
 	if receipt == nil {
 		return errNoReceipt
 	}
@@ -47,7 +47,7 @@ func (r *searchRequests) showReceipt(ctx context.Context, gallery id.Gallery, re
 
 // receiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list
 // has none.
-func receiptOf(r *cluster.Cluster, g metafsm.Gallery, lists [][]notedHit) *router.Receipt {
+func ReceiptOf(r *cluster.Cluster, g metafsm.Gallery, lists [][]NotedHit) *router.Receipt {
 	receipt := emptyReceipt(r, g)
 	if !take(receipt, lists) {
 		return nil
@@ -74,7 +74,7 @@ func emptyReceipt(r *cluster.Cluster, g metafsm.Gallery) *router.Receipt {
 
 // take moves the statements of the shards from their lists to the receipt. It reports whether each list
 // has one.
-func take(r *router.Receipt, lists [][]notedHit) (complete bool) {
+func take(r *router.Receipt, lists [][]NotedHit) (complete bool) {
 	complete = true
 	for i, list := range lists {
 		hits := list[:0]

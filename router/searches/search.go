@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // Search returns the complete candidate list of the gallery for the probe. It
 // covers every write that was acknowledged before the call; otherwise Search
 // returns an error. An empty list is no error.
-func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
+func (r *SearchRequests) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
 	g, app, err := r.cluster.Of(q.Access)
 	if err != nil {
 		return router.SearchResult{}, err
@@ -38,7 +38,7 @@ func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 	if q.Count == router.CountEvents && app.ReviewThreshold > 0 {
 		least = min(least, app.ReviewThreshold)
 	}
-	lists, receipt, err := r.scatter(ctx, g, searchQuery{
+	lists, receipt, err := r.Scatter(ctx, g, SearchQuery{
 		Probe: probe.Template, Model: probe.Model, Threshold: least, Limit: q.Limit, Tags: tags,
 		BySubject: q.Count == router.CountSubjects, Notes: q.Count == router.CountEvents || q.Audited, Means: g.SubjectTemplates, Receipt: q.Receipt || q.Audited,
 	})
@@ -53,11 +53,11 @@ func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 		Attributes: probe.Attributes, Ignored: probe.Ignored, Probes: probe.All,
 		Searched: router.Searched{Generation: g.Generation, Model: probe.Model, Receipt: receipt},
 	}
-	hits := bestHits(lists, q.Limit)
-	notes := notesOf(hits)
+	hits := BestHits(lists, q.Limit)
+	notes := NotesOf(hits)
 	result.Candidates, result.Doubtful = divide(hits, q.Threshold)
-	if err = r.openCandidates(g, result.Candidates, notes); err == nil {
-		err = r.openCandidates(g, result.Doubtful, notes)
+	if err = r.OpenCandidates(g, result.Candidates, notes); err == nil {
+		err = r.OpenCandidates(g, result.Doubtful, notes)
 	}
 	r.meter.Searched(extracted.Sub(begin), searched.Sub(extracted), time.Since(searched))
 	return result, err
@@ -65,19 +65,19 @@ func (r *searchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 
 // scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
 // limit, unless that has left out a hit. receipt is nil unless q asks for one and all shards give one.
-func (r *searchRequests) scatter(ctx context.Context, g cluster.Gallery, q searchQuery) (lists [][]notedHit, receipt *router.Receipt, err error) {
+func (r *SearchRequests) Scatter(ctx context.Context, g cluster.Gallery, q SearchQuery) (lists [][]NotedHit, receipt *router.Receipt, err error) {
 	for shares := true; ; shares = false {
 		asked := g
-		lists, err = settled(ctx, r.cluster, g, func(g cluster.Gallery) ([][]notedHit, error) {
+		lists, err = Settled(ctx, r.cluster, g, func(g cluster.Gallery) ([][]NotedHit, error) {
 			asked = g
 			q.Gallery, q.Generation, q.Epoch = g.ID, g.Generation, g.Epoch
 			if q.Share = (id.UUID{}); shares && len(g.ShardIDs) > 1 {
 				q.Share = cluster.RandomID()
 			}
-			return calls.ScatterAny(ctx, r.cluster.Calls, shardSearch, g.ShardIDs, q)
+			return calls.ScatterAny(ctx, r.cluster.Calls, ShardSearch, g.ShardIDs, q)
 		})
 		if err == nil && q.Receipt {
-			receipt = receiptOf(r.cluster, asked.Gallery, lists)
+			receipt = ReceiptOf(r.cluster, asked.Gallery, lists)
 		}
 		if err != nil || withoutFloors(lists, q.Limit) || !shares {
 			return lists, receipt, err
@@ -86,7 +86,7 @@ func (r *searchRequests) scatter(ctx context.Context, g cluster.Gallery, q searc
 }
 
 // openCandidates decrypts the notes of candidates.
-func (r *searchRequests) openCandidates(g cluster.Gallery, list []router.Candidate, notes map[id.Subject]shard.Active) error {
+func (r *SearchRequests) OpenCandidates(g cluster.Gallery, list []router.Candidate, notes map[id.Subject]shard.Active) error {
 	for i := range list {
 		if err := r.openCandidate(g, &list[i], notes); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (r *searchRequests) openCandidates(g cluster.Gallery, list []router.Candida
 }
 
 // openCandidate decrypts the note of a candidate, if it has one.
-func (r *searchRequests) openCandidate(g cluster.Gallery, c *router.Candidate, notes map[id.Subject]shard.Active) error {
+func (r *SearchRequests) openCandidate(g cluster.Gallery, c *router.Candidate, notes map[id.Subject]shard.Active) error {
 	noted := notes[c.Subject]
 	if len(noted.Note) == 0 {
 		return nil
@@ -108,17 +108,17 @@ func (r *searchRequests) openCandidate(g cluster.Gallery, c *router.Candidate, n
 	return err
 }
 
-var shardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *searchRequests, group id.Shard, q searchQuery) ([]notedHit, error) {
+var ShardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *SearchRequests, group id.Shard, q SearchQuery) ([]NotedHit, error) {
 	floor, leave := r.shares.join(q.Share, q.Limit)
 	defer leave()
-	return cluster.ReadBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]notedHit, error) {
+	return cluster.ReadBeside(ctx, r.cluster, group, func(ctx context.Context, s *shard.Shard) ([]NotedHit, error) {
 		noted, err := searchShard(ctx, r, group, s, q, floor)
 		return withFloor(noted, floor), err
 	})
 })
 
 // searchShard searches one shard.
-func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
+func searchShard(ctx context.Context, r *SearchRequests, group id.Shard, s *shard.Shard, q SearchQuery, floor *scan.Floor) ([]NotedHit, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, cluster.Outdated(err)
 	}
@@ -141,7 +141,7 @@ func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shar
 		Floor: floor, Coverage: coverage,
 	})
 	running.End(err)
-	err = tooBusy(err)
+	err = TooBusy(err)
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return nil, other
 	}
@@ -156,7 +156,7 @@ func searchShard(ctx context.Context, r *searchRequests, group id.Shard, s *shar
 }
 
 // tooBusy turns the error of a queue that is full into one for the client.
-func tooBusy(err error) error {
+func TooBusy(err error) error {
 	if errors.Is(err, kernel.ErrBusy) {
 		return &router.Error{Kind: router.Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}
 	}
@@ -164,8 +164,8 @@ func tooBusy(err error) error {
 }
 
 // notes adds the notes of subjects to hits, if q asks for them.
-func (q searchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]notedHit, error) {
-	out, subjects := make([]notedHit, len(hits)), make([]id.Subject, len(hits))
+func (q SearchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]NotedHit, error) {
+	out, subjects := make([]NotedHit, len(hits)), make([]id.Subject, len(hits))
 	seen := map[id.Subject]bool{}
 	for i, h := range hits {
 		out[i].Hit = h

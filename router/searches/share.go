@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"sync"
@@ -51,16 +51,16 @@ func (s *sharing) join(name id.UUID, limit int) (floor *scan.Floor, leave func()
 }
 
 // withFloor returns the hits of a shard and, behind them, the limit.
-func withFloor(hits []notedHit, floor *scan.Floor) []notedHit {
+func withFloor(hits []NotedHit, floor *scan.Floor) []NotedHit {
 	if floor == nil || floor.Least() == 0 {
 		return hits
 	}
-	return append(hits, notedHit{Floor: floor.Least()})
+	return append(hits, NotedHit{Floor: floor.Least()})
 }
 
 // withoutFloors removes the limits from the lists of the shards. complete reports whether the first
 // limit hits of all lists together are the best of the gallery.
-func withoutFloors(lists [][]notedHit, limit int) (complete bool) {
+func withoutFloors(lists [][]NotedHit, limit int) (complete bool) {
 	least, better := 0, 0
 	for i, list := range lists {
 		hits := list[:0]

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"math/rand/v2"
@@ -21,15 +21,15 @@ func TestSharedLimitLosesNoHit(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		limit := 1 + random.IntN(10)
 		floor := scan.NewFloor(limit)
-		all, ids := make([][]notedHit, 1+random.IntN(5)), random.Perm(100)
+		all, ids := make([][]NotedHit, 1+random.IntN(5)), random.Perm(100)
 		for i := range all {
 			for e := range random.IntN(15) {
 				n := ids[i*15+e]
-				all[i] = append(all[i], notedHit{Hit: shard.Hit{Subject: clustertest.Subject(n), Event: clustertest.Event(n), Score: 7000 + random.IntN(5)}})
+				all[i] = append(all[i], NotedHit{Hit: shard.Hit{Subject: clustertest.Subject(n), Event: clustertest.Event(n), Score: 7000 + random.IntN(5)}})
 			}
 			all[i] = best(all[i], limit)
 		}
-		lists, there := make([][]notedHit, len(all)), make([][]notedHit, len(all))
+		lists, there := make([][]NotedHit, len(all)), make([][]NotedHit, len(all))
 		for i := range all {
 			scores := []int{}
 			for _, h := range all[i] {
@@ -48,7 +48,7 @@ func TestSharedLimitLosesNoHit(t *testing.T) {
 			lists[i] = withFloor(lists[i], floor)
 		}
 		ok := withoutFloors(lists, limit)
-		differs := cmp.Diff(candidatesOf(bestHits(there, limit)), candidatesOf(bestHits(lists, limit)))
+		differs := cmp.Diff(CandidatesOf(BestHits(there, limit)), CandidatesOf(BestHits(lists, limit)))
 		switch {
 		case ok && differs != "":
 			t.Fatalf("seed %d, limit %d, least %d: %s", seed, limit, floor.Least(), differs)

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"facet/internal/id"
@@ -32,7 +32,7 @@ type matchesAnswer struct {
 
 // notedHit is a hit of a shard. The first one of a subject has the subject's note, if there is one and
 // the search asks for notes.
-type notedHit struct {
+type NotedHit struct {
 	shard.Hit
 	Noted shard.Active `cbor:",omitzero"`
 	// Floor, unless 0, says that this is no hit: the shard may have left out hits of lower scores,
@@ -43,7 +43,7 @@ type notedHit struct {
 }
 
 // searchQuery asks one shard for its best matches.
-type searchQuery struct {
+type SearchQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Probe      []float32  `cbor:"3,keyasint"`

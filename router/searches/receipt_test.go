@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ import (
 
 func TestReceiptIsTakenFromHits(t *testing.T) {
 	t.Parallel()
-	hit := notedHit{Hit: shard.Hit{Event: id.Event{UUID: id.UUID{1}}, Score: 9000}}
-	lists := [][]notedHit{
-		withReceipt([]notedHit{hit}, 3, &scan.Coverage{Index: 7, Active: 5, Searched: 4, LeftOut: 1}),
+	hit := NotedHit{Hit: shard.Hit{Event: id.Event{UUID: id.UUID{1}}, Score: 9000}}
+	lists := [][]NotedHit{
+		withReceipt([]NotedHit{hit}, 3, &scan.Coverage{Index: 7, Active: 5, Searched: 4, LeftOut: 1}),
 		withFloor(withReceipt(nil, 5, &scan.Coverage{Index: 9}), scan.NewFloor(1)),
 	}
 	var r router.Receipt
@@ -33,9 +33,9 @@ func TestReceiptIsTakenFromHits(t *testing.T) {
 func TestMissingStatementLeavesNoReceipt(t *testing.T) {
 	t.Parallel()
 	stated := withReceipt(nil, 3, &scan.Coverage{})
-	for _, older := range [][]notedHit{nil, {{Hit: shard.Hit{Score: 9000}}}, {{Floor: 8000}}} {
+	for _, older := range [][]NotedHit{nil, {{Hit: shard.Hit{Score: 9000}}}, {{Floor: 8000}}} {
 		var r router.Receipt
-		if take(&r, [][]notedHit{slices.Clone(stated), older}) {
+		if take(&r, [][]NotedHit{slices.Clone(stated), older}) {
 			t.Errorf("a shard that answers %v: the receipt is complete", older)
 		}
 	}

@@ -1,4 +1,4 @@
-package routing
+package searches
 
 import (
 	"context"
@@ -24,13 +24,13 @@ type weighed struct {
 func (*weighed) Self() id.Member { return "self" }
 
 func (w *weighed) Call(_ context.Context, _ id.Member, name string, body []byte) ([]byte, error) {
-	if name != shardSearch.Name {
+	if name != ShardSearch.Name {
 		return nil, fmt.Errorf("%s is no search", name)
 	}
 	w.request = len(body)
-	list := make([]notedHit, w.hits)
+	list := make([]NotedHit, w.hits)
 	for i := range list {
-		list[i] = notedHit{Hit: shard.Hit{
+		list[i] = NotedHit{Hit: shard.Hit{
 			Subject: id.Subject{UUID: id.Random([16]byte{1, byte(i)})}, Event: id.Event{UUID: id.Random([16]byte{2, byte(i)})}, Score: 9000 - i,
 		}}
 	}
@@ -46,7 +46,7 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 		b.Run(fmt.Sprintf("hits=%d", hits), func(b *testing.B) {
 			w := &weighed{hits: hits}
 			c := cluster.New(cluster.Config{Groups: clustertest.NewFounded(), Peers: w, Log: slog.New(slog.DiscardHandler)})
-			q := searchQuery{
+			q := SearchQuery{
 				Gallery: id.Gallery{UUID: id.Random([16]byte{3})}, Generation: 1, Epoch: 1, Probe: make([]float32, 192),
 				Threshold: 7000, Limit: 10, Model: id.Model{1}, Notes: true, Share: cluster.RandomID(),
 			}
@@ -54,7 +54,7 @@ func BenchmarkScaleSearchMessages(b *testing.B) {
 				q.Probe[i] = .1 / float32(i+3) // no short form
 			}
 			for b.Loop() {
-				if _, err := calls.ScatterAny(b.Context(), c.Calls, shardSearch, []id.Shard{1}, q); err != nil {
+				if _, err := calls.ScatterAny(b.Context(), c.Calls, ShardSearch, []id.Shard{1}, q); err != nil {
 					b.Fatal(err)
 				}
 			}
