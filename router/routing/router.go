@@ -23,6 +23,7 @@ import (
 	"facet/router/galleries"
 	"facet/router/lists"
 	"facet/router/lookup"
+	"facet/router/reviews"
 	"facet/router/searches"
 	"facet/router/tenants"
 	"facet/shard/seal"
@@ -75,7 +76,7 @@ type Router struct {
 	*duplicateRequests
 	*verificationRequests
 	*auditlogs.AuditRequests
-	*caseRequests
+	*reviews.CaseRequests
 }
 
 // New returns a Router.
@@ -99,8 +100,8 @@ func New(cfg Config) *Router {
 	r.mergeRequests = newMerges(c, r.subjectRequests, r.ClaimRequests)
 	r.jobRequests = newJobs(c, r.subjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
-	r.caseRequests = newReviews(c, r.ClaimRequests)
-	r.verificationRequests = newVerifications(c, r.FaceRequests, r.caseRequests)
+	r.CaseRequests = reviews.New(c, r.ClaimRequests)
+	r.verificationRequests = newVerifications(c, r.FaceRequests, r.CaseRequests)
 	r.checkRequests = newChecks(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
 	return r
 }
@@ -128,7 +129,7 @@ func (r *Router) Shards() []id.Shard { return r.cluster.Shards() }
 // subjects, and erases their cases, on the shards that this node leads. It also closes cases whose time is over. The
 // next round of erasure of these shards removes them from the disks.
 func (r *Router) RedactDuplicates(ctx context.Context) error {
-	return errors.Join(r.redactPairs(ctx), r.redactCases(ctx))
+	return errors.Join(r.redactPairs(ctx), r.RedactCases(ctx))
 }
 
 // Close waits for the reads and rounds that are still running and forgets the checks. The

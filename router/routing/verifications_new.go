@@ -4,10 +4,11 @@ import (
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/faces"
+	"facet/router/reviews"
 )
 
 // newVerifications returns the requests of a node, and serves those of its peers.
-func newVerifications(c *cluster.Cluster, of *faces.FaceRequests, reviews *caseRequests) *verificationRequests {
+func newVerifications(c *cluster.Cluster, of *faces.FaceRequests, reviews *reviews.CaseRequests) *verificationRequests {
 	r := &verificationRequests{c, of, reviews}
 	calls.Add(c.Calls, c, shardBest)
 	return r

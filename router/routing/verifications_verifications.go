@@ -11,6 +11,7 @@ import (
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/faces"
+	"facet/router/reviews"
 	"facet/shard"
 	"facet/shard/job"
 )
@@ -57,13 +58,13 @@ func (r *verificationRequests) VerifySubject(ctx context.Context, q router.Subje
 		return router.Verification{}, admission.SubjectNotFound()
 	}
 	v, err := atThreshold(best.Score, app.VerifyThreshold)
-	if q.Doubt != nil && inReview(&app, best.Score, app.VerifyThreshold) {
+	if q.Doubt != nil && reviews.InReview(&app, best.Score, app.VerifyThreshold) {
 		key, failed := r.cluster.DataKey(g.Gallery)
 		if failed != nil {
 			return v, failed
 		}
-		c := job.Case{Subject: subject, Score: best.Score, Probe: probeName(key, g.Gallery, probe.Template)}
-		v.Case, err = r.reviews.doubt(ctx, g, app, c, q.Doubt)
+		c := job.Case{Subject: subject, Score: best.Score, Probe: reviews.ProbeName(key, g.Gallery, probe.Template)}
+		v.Case, err = r.reviews.Doubt(ctx, g, app, c, q.Doubt)
 	}
 	v.Ignored, v.Probes = probe.Ignored, probe.All
 	if len(best.Noted.Note) == 0 {
@@ -95,7 +96,7 @@ func atThreshold(score, threshold int) (router.Verification, error) {
 type verificationRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests
-	reviews *caseRequests
+	reviews *reviews.CaseRequests
 }
 
 // bestQuery asks a subject's shard for the best score among the subject's events.

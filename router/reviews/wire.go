@@ -1,4 +1,4 @@
-package routing
+package reviews
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package routing
+package reviews
 
 import (
 	"facet/router/calls"
@@ -7,8 +7,8 @@ import (
 )
 
 // newReviews returns the requests of a node, and serves those of its peers.
-func newReviews(c *cluster.Cluster, of *claims.ClaimRequests) *caseRequests {
-	r := &caseRequests{c, of, newCaseWork()}
+func New(c *cluster.Cluster, of *claims.ClaimRequests) *CaseRequests {
+	r := &CaseRequests{c, of, newCaseWork()}
 	calls.Add(c.Calls, r, caseOpen)
 	calls.Add(c.Calls, r, caseDecide)
 	calls.Add(c.Calls, r, caseList)

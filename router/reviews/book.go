@@ -1,4 +1,4 @@
-package routing
+package reviews
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (b *caseBook) look(ctx context.Context, f func(*caseIndex)) error {
 
 // caseBook is the cases of a gallery on this node, which leads their shard.
 type caseBook struct {
-	r      *caseRequests
+	r      *CaseRequests
 	group  *raftfsm.Group
 	jobs   *job.Book
 	name   shardfsm.JobName
@@ -54,7 +54,7 @@ type caseBook struct {
 }
 
 // readCases returns the cases of a gallery. A look at them has every change that was acknowledged before the call.
-func (r *caseRequests) readCases(ctx context.Context, group id.Shard, name shardfsm.JobName) (*caseBook, error) {
+func (r *CaseRequests) readCases(ctx context.Context, group id.Shard, name shardfsm.JobName) (*caseBook, error) {
 	m, err := r.cluster.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (r *caseRequests) readCases(ctx context.Context, group id.Shard, name shard
 }
 
 // changingCases calls change with the cases of a gallery. Meanwhile nobody else changes them on this node.
-func changingCases[A any](ctx context.Context, r *caseRequests, group id.Shard, name shardfsm.JobName, change func(*caseBook) (A, error)) (a A, err error) {
+func changingCases[A any](ctx context.Context, r *CaseRequests, group id.Shard, name shardfsm.JobName, change func(*caseBook) (A, error)) (a A, err error) {
 	of := r.work.of(name.Batch)
 	select {
 	case of.turn <- struct{}{}:

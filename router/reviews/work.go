@@ -1,4 +1,4 @@
-package routing
+package reviews
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 const caseKept = 30 * 24 * time.Hour
 
 // CaseFigures returns the figures of this node.
-func (r *caseRequests) CaseFigures() router.CaseFigures {
+func (r *CaseRequests) CaseFigures() router.CaseFigures {
 	w := r.work
 	f := router.CaseFigures{Closed: map[string]uint64{}, Dropped: w.dropped.Load()}
 	for s := job.CaseSame; s <= job.CaseErased; s++ {
@@ -45,7 +45,7 @@ func (r *caseRequests) CaseFigures() router.CaseFigures {
 // caseOpen opens a case, unless the doubt belongs to one that is known (caseIndex.known), or the application has
 // opened its most cases of a minute by the clock of this leader. These doubts, most of a flood, do not wait for the
 // turn to change.
-var caseOpen = calls.NewMethod("case.open", func(ctx context.Context, r *caseRequests, group id.Shard, q openCaseQuery) (a openCaseAnswer, err error) {
+var caseOpen = calls.NewMethod("case.open", func(ctx context.Context, r *CaseRequests, group id.Shard, q openCaseQuery) (a openCaseAnswer, err error) {
 	var index int
 	var before caseItem
 	answered := func(b *caseBook) (done bool, err error) {
@@ -85,7 +85,7 @@ var caseOpen = calls.NewMethod("case.open", func(ctx context.Context, r *caseReq
 	})
 })
 
-var caseDecide = calls.NewMethod("case.decide", func(ctx context.Context, r *caseRequests, group id.Shard, q decideQuery) (job.Case, error) {
+var caseDecide = calls.NewMethod("case.decide", func(ctx context.Context, r *CaseRequests, group id.Shard, q decideQuery) (job.Case, error) {
 	return changingCases(ctx, r, group, q.Name, func(b *caseBook) (c job.Case, err error) {
 		index, known := 0, false
 		var before caseItem
@@ -122,7 +122,7 @@ var caseDecide = calls.NewMethod("case.decide", func(ctx context.Context, r *cas
 	})
 })
 
-var caseList = calls.NewMethod("case.list", func(ctx context.Context, r *caseRequests, group id.Shard, q listCasesQuery) (a listCasesAnswer, err error) {
+var caseList = calls.NewMethod("case.list", func(ctx context.Context, r *CaseRequests, group id.Shard, q listCasesQuery) (a listCasesAnswer, err error) {
 	b, err := r.readCases(ctx, group, q.Name)
 	if err != nil {
 		return a, err
@@ -133,7 +133,7 @@ var caseList = calls.NewMethod("case.list", func(ctx context.Context, r *caseReq
 
 // redactCases redacts the cases of the shards that this node leads: it erases those of subjects that are gone,
 // closes those whose time is over, and removes those that were closed long ago.
-func (r *caseRequests) redactCases(ctx context.Context) error {
+func (r *CaseRequests) RedactCases(ctx context.Context) error {
 	var failed []error
 	led := map[id.Batch]bool{}
 	for _, s := range r.cluster.Shards() {
@@ -152,7 +152,7 @@ func (r *caseRequests) redactCases(ctx context.Context) error {
 
 // redactBook closes the cases of a gallery whose time is over, erases those of subjects that are gone, and
 // frees the items of cases that were closed caseKept ago, on a shard that this node leads.
-func (r *caseRequests) redactBook(ctx context.Context, group *raftfsm.Group, book *job.Book, name shardfsm.JobName) error {
+func (r *CaseRequests) redactBook(ctx context.Context, group *raftfsm.Group, book *job.Book, name shardfsm.JobName) error {
 	g, there, err := cluster.ConfirmedGallery(ctx, r.cluster, name.Gallery, name.Generation)
 	if err != nil || !there {
 		return err

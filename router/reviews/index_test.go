@@ -1,4 +1,4 @@
-package routing
+package reviews
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // shelf is a book with the cases of galleries, and an index of each.
 type shelf struct {
 	t    *testing.T
-	r    *caseRequests
+	r    *CaseRequests
 	book *job.Book
 	key  *seal.Key
 }
@@ -28,7 +28,7 @@ func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeyBytes))
 	must.Do(t, err)
-	r := &caseRequests{work: newCaseWork()}
+	r := &CaseRequests{work: newCaseWork()}
 	return &shelf{t, r, job.New(), key}
 }
 

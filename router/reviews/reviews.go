@@ -1,4 +1,5 @@
-package routing
+// Package reviews keeps the cases of doubtful verifications, on which people decide.
+package reviews
 
 import (
 	"facet/router/claims"
@@ -6,7 +7,7 @@ import (
 )
 
 // caseRequests serves cases.
-type caseRequests struct {
+type CaseRequests struct {
 	cluster *cluster.Cluster
 	claims  *claims.ClaimRequests
 	work    *caseWork

@@ -1,4 +1,4 @@
-package routing
+package reviews
 
 import (
 	"cmp"
@@ -33,12 +33,12 @@ const (
 )
 
 // inReview reports whether a score is in the review band of an application.
-func inReview(app *metafsm.Application, score, threshold int) bool {
+func InReview(app *metafsm.Application, score, threshold int) bool {
 	return app.ReviewThreshold > 0 && score >= app.ReviewThreshold && score < threshold
 }
 
 // probeName returns what stands for a probe in a case: part of a MAC of its template with the gallery's key.
-func probeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]byte) {
+func ProbeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]byte) {
 	b := append([]byte(probeLabel), g.ID.UUID[:]...)
 	for _, v := range t {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
@@ -51,7 +51,7 @@ func probeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]by
 
 // checkReference returns an error if a reference is an external id of the gallery: both photo links of the case would
 // then show the enrolled photo.
-func (r *caseRequests) checkReference(ctx context.Context, g cluster.Gallery, reference string) error {
+func (r *CaseRequests) checkReference(ctx context.Context, g cluster.Gallery, reference string) error {
 	if reference == "" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *caseRequests) checkReference(ctx context.Context, g cluster.Gallery, re
 // doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
 // be opened is counted; the answer stays the same. Without its intent no case is opened. The error is InvalidRequest
 // if the reference is an external id.
-func (r *caseRequests) doubt(ctx context.Context, g cluster.Gallery, app metafsm.Application, c job.Case, d *router.Doubt) (opened id.UUID, err error) {
+func (r *CaseRequests) Doubt(ctx context.Context, g cluster.Gallery, app metafsm.Application, c job.Case, d *router.Doubt) (opened id.UUID, err error) {
 	refused := &router.Error{
 		Kind: router.NotVerified, Reason: router.ReasonDoubtful, Score: c.Score,
 		Message: "the subject was not verified: the score is in the review band below the threshold",
@@ -109,13 +109,13 @@ func casesName(g cluster.Gallery) shardfsm.JobName {
 }
 
 // reviewed returns the gallery of an access.
-func (r *caseRequests) reviewed(access router.Access) (cluster.Gallery, error) {
+func (r *CaseRequests) reviewed(access router.Access) (cluster.Gallery, error) {
 	g, _, err := r.cluster.Of(access)
 	return g, err
 }
 
 // Cases returns a page of the cases of a gallery.
-func (r *caseRequests) Cases(ctx context.Context, access router.Access, q router.CaseQuery) (router.CasePage, error) {
+func (r *CaseRequests) Cases(ctx context.Context, access router.Access, q router.CaseQuery) (router.CasePage, error) {
 	g, err := r.reviewed(access)
 	if err != nil {
 		return router.CasePage{}, err
@@ -140,7 +140,7 @@ func (r *caseRequests) Cases(ctx context.Context, access router.Access, q router
 }
 
 // Case returns one case. The error is NotFound if there is no such case.
-func (r *caseRequests) Case(ctx context.Context, access router.Access, caseID id.UUID) (router.Case, error) {
+func (r *CaseRequests) Case(ctx context.Context, access router.Access, caseID id.UUID) (router.Case, error) {
 	g, err := r.reviewed(access)
 	if err != nil {
 		return router.Case{}, err
@@ -155,7 +155,7 @@ func (r *caseRequests) Case(ctx context.Context, access router.Access, caseID id
 // Decide adds a verdict to a case and returns the case. The same verdict of the same holder has no further
 // effect. The error is NotFound if there is no such case, and InvalidRequest if the case is closed, the holder
 // has said otherwise, or two people decide and the holder has no name.
-func (r *caseRequests) Decide(ctx context.Context, access router.Access, d router.Decision) (router.Case, error) {
+func (r *CaseRequests) Decide(ctx context.Context, access router.Access, d router.Decision) (router.Case, error) {
 	found, err := r.Case(ctx, access, d.Case)
 	if err == nil && found.State == job.CaseErased { // perhaps a moment ago
 		err = caseClosed(&found.Case)
@@ -177,7 +177,7 @@ func (r *caseRequests) Decide(ctx context.Context, access router.Access, d route
 }
 
 // presentOne returns the only case of a list as clients see it.
-func (r *caseRequests) presentOne(ctx context.Context, g cluster.Gallery, list []job.Case) (router.Case, error) {
+func (r *CaseRequests) presentOne(ctx context.Context, g cluster.Gallery, list []job.Case) (router.Case, error) {
 	if len(list) == 0 {
 		return router.Case{}, caseNotFound()
 	}
@@ -189,7 +189,7 @@ func (r *caseRequests) presentOne(ctx context.Context, g cluster.Gallery, list [
 }
 
 // present returns cases with the notes of their subjects. A case whose subject is gone is erased.
-func (r *caseRequests) present(ctx context.Context, g cluster.Gallery, list []job.Case) ([]router.Case, error) {
+func (r *CaseRequests) present(ctx context.Context, g cluster.Gallery, list []job.Case) ([]router.Case, error) {
 	var subjects []id.Subject
 	for _, c := range list {
 		if !c.Subject.IsZero() {
