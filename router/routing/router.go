@@ -26,6 +26,7 @@ import (
 	"facet/router/reviews"
 	"facet/router/searches"
 	"facet/router/tenants"
+	"facet/router/verifications"
 	"facet/shard/seal"
 )
 
@@ -74,7 +75,7 @@ type Router struct {
 	*jobRequests
 	*checkRequests
 	*duplicateRequests
-	*verificationRequests
+	*verifications.VerificationRequests
 	*auditlogs.AuditRequests
 	*reviews.CaseRequests
 }
@@ -101,7 +102,7 @@ func New(cfg Config) *Router {
 	r.jobRequests = newJobs(c, r.subjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
 	r.CaseRequests = reviews.New(c, r.ClaimRequests)
-	r.verificationRequests = newVerifications(c, r.FaceRequests, r.CaseRequests)
+	r.VerificationRequests = verifications.New(c, r.FaceRequests, r.CaseRequests)
 	r.checkRequests = newChecks(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
 	return r
 }

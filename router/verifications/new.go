@@ -1,4 +1,4 @@
-package routing
+package verifications
 
 import (
 	"facet/router/calls"
@@ -8,8 +8,8 @@ import (
 )
 
 // newVerifications returns the requests of a node, and serves those of its peers.
-func newVerifications(c *cluster.Cluster, of *faces.FaceRequests, reviews *reviews.CaseRequests) *verificationRequests {
-	r := &verificationRequests{c, of, reviews}
+func New(c *cluster.Cluster, of *faces.FaceRequests, reviews *reviews.CaseRequests) *VerificationRequests {
+	r := &VerificationRequests{c, of, reviews}
 	calls.Add(c.Calls, c, shardBest)
 	return r
 }

@@ -1,4 +1,6 @@
-package routing
+// Package verifications compares a probe with a photo or with a subject, and opens a case for a
+// doubtful score.
+package verifications
 
 import (
 	"context"
@@ -19,7 +21,7 @@ import (
 // VerifyFace compares the faces of two images. It knows no application, so it refuses an image of
 // several faces. Below ThresholdDefault the error is
 // NotVerified and contains the score.
-func (r *verificationRequests) VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error) {
+func (r *VerificationRequests) VerifyFace(ctx context.Context, face []byte, probe router.Probe) (router.Verification, error) {
 	a, err := r.faces.Probe(ctx, face, portrait.Refuse)
 	if err != nil {
 		return router.Verification{}, err
@@ -37,7 +39,7 @@ func (r *verificationRequests) VerifyFace(ctx context.Context, face []byte, prob
 // subject's own template if its gallery wants these, and returns the best score. Below
 // the application's verify threshold the error is NotVerified, and the Verification has the note. In the
 // review band a case may be opened.
-func (r *verificationRequests) VerifySubject(ctx context.Context, q router.SubjectVerification) (router.Verification, error) {
+func (r *VerificationRequests) VerifySubject(ctx context.Context, q router.SubjectVerification) (router.Verification, error) {
 	subject := q.Subject
 	g, app, err := r.cluster.At(ctx, q.Access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
@@ -93,7 +95,7 @@ func atThreshold(score, threshold int) (router.Verification, error) {
 }
 
 // verificationRequests serves verifications.
-type verificationRequests struct {
+type VerificationRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests
 	reviews *reviews.CaseRequests
