@@ -17,6 +17,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/auditlogs"
+	"facet/router/checks"
 	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/faces"
@@ -73,7 +74,7 @@ type Router struct {
 	*lists.ListRequests
 	*searches.SearchRequests
 	*jobRequests
-	*checkRequests
+	*checks.CheckRequests
 	*duplicateRequests
 	*verifications.VerificationRequests
 	*auditlogs.AuditRequests
@@ -103,7 +104,7 @@ func New(cfg Config) *Router {
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
 	r.CaseRequests = reviews.New(c, r.ClaimRequests)
 	r.VerificationRequests = verifications.New(c, r.FaceRequests, r.CaseRequests)
-	r.checkRequests = newChecks(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
+	r.CheckRequests = checks.New(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
 	return r
 }
 
@@ -137,7 +138,7 @@ func (r *Router) RedactDuplicates(ctx context.Context) error {
 // caller makes no further calls.
 func (r *Router) Close() error {
 	r.cluster.Close()
-	return r.checkRequests.Close()
+	return r.CheckRequests.Close()
 }
 
 // Serve carries out a peer's request. calls.EncodeFault turns its error into bytes

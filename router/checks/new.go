@@ -1,4 +1,4 @@
-package routing
+package checks
 
 import (
 	"facet/engine/score"
@@ -12,8 +12,8 @@ import (
 )
 
 // newChecks returns the requests of a node, and serves those of its peers.
-func newChecks(c *cluster.Cluster, of *faces.FaceRequests, searches *searches.SearchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *checkRequests {
-	r := &checkRequests{c, of, searches, names, listcheck.New(table), m}
+func New(c *cluster.Cluster, of *faces.FaceRequests, searches *searches.SearchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *CheckRequests {
+	r := &CheckRequests{c, of, searches, names, listcheck.New(table), m}
 	calls.Add(c.Calls, r, checkCompare)
 	calls.Add(c.Calls, r, checkEnd)
 	return r

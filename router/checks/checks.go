@@ -1,4 +1,6 @@
-package routing
+// Package checks reports what a list of registrations would do. One node keeps the rows of a check
+// in memory.
+package checks
 
 import (
 	"context"
@@ -32,7 +34,7 @@ const (
 )
 
 // checkRequests serves checks of lists.
-type checkRequests struct {
+type CheckRequests struct {
 	cluster  *cluster.Cluster
 	faces    *faces.FaceRequests
 	searches *searches.SearchRequests
@@ -42,13 +44,13 @@ type checkRequests struct {
 }
 
 // Close forgets the checks.
-func (r *checkRequests) Close() error { return r.checks.Close() }
+func (r *CheckRequests) Close() error { return r.checks.Close() }
 
 // CheckMemory returns the bytes that checks take on this node.
-func (r *checkRequests) CheckMemory() int64 { return r.checks.Bytes() }
+func (r *CheckRequests) CheckMemory() int64 { return r.checks.Bytes() }
 
 // BeginCheck starts a check on this node and returns its id.
-func (r *checkRequests) BeginCheck(_ context.Context, access router.Access) (id.UUID, error) {
+func (r *CheckRequests) BeginCheck(_ context.Context, access router.Access) (id.UUID, error) {
 	if _, _, err := r.cluster.Of(access); err != nil {
 		return id.UUID{}, err
 	}
@@ -68,7 +70,7 @@ func checkTag(m id.Member) []byte {
 }
 
 // CheckRow returns what a registration would do. The errors are those of the registration.
-func (r *checkRequests) CheckRow(ctx context.Context, c router.CheckRow) (router.CheckedRow, error) {
+func (r *CheckRequests) CheckRow(ctx context.Context, c router.CheckRow) (router.CheckedRow, error) {
 	g, app, err := r.cluster.Of(c.Access)
 	if err != nil {
 		return router.CheckedRow{}, err
@@ -100,7 +102,7 @@ func (r *checkRequests) CheckRow(ctx context.Context, c router.CheckRow) (router
 }
 
 // searchRow finds the enrolled subjects that the face of a row shows.
-func (r *checkRequests) searchRow(ctx context.Context, c router.CheckRow, g cluster.Gallery, face engine.Face, out *router.CheckedRow) error {
+func (r *CheckRequests) searchRow(ctx context.Context, c router.CheckRow, g cluster.Gallery, face engine.Face, out *router.CheckedRow) error {
 	lists, receipt, err := r.searches.Scatter(ctx, g, searches.SearchQuery{
 		Probe: face.Template, Model: face.Model, Threshold: out.Threshold, Limit: router.SearchLimitDefault, BySubject: true, Notes: true, Receipt: c.Audited,
 	})
@@ -113,7 +115,7 @@ func (r *checkRequests) searchRow(ctx context.Context, c router.CheckRow, g clus
 }
 
 // compareRow adds a row to its check and returns the rows that show the same person.
-func (r *checkRequests) compareRow(ctx context.Context, c router.CheckRow, face engine.Face, threshold int) ([]listcheck.Double, error) {
+func (r *CheckRequests) compareRow(ctx context.Context, c router.CheckRow, face engine.Face, threshold int) ([]listcheck.Double, error) {
 	return atCheck(ctx, r, c.Check, checkCompare, checkQuery{
 		Check: c.Check, Owner: ownerOf(c.Access),
 		Row: listcheck.Row{Number: uint32(c.Row), Template: face.Template, Model: face.Model, Threshold: threshold},
@@ -121,7 +123,7 @@ func (r *checkRequests) compareRow(ctx context.Context, c router.CheckRow, face 
 }
 
 // EndCheck ends a check. Its templates are zeroed. The error is NotFound if there is none.
-func (r *checkRequests) EndCheck(ctx context.Context, access router.Access, check id.UUID) error {
+func (r *CheckRequests) EndCheck(ctx context.Context, access router.Access, check id.UUID) error {
 	if _, _, err := r.cluster.Of(access); err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (r *checkRequests) EndCheck(ctx context.Context, access router.Access, chec
 }
 
 // atCheck carries out m on the node that keeps a check. A node that does not answer has lost it.
-func atCheck[A any](ctx context.Context, r *checkRequests, check id.UUID, m calls.Method[*checkRequests, checkQuery, A], q checkQuery) (a A, err error) {
+func atCheck[A any](ctx context.Context, r *CheckRequests, check id.UUID, m calls.Method[*CheckRequests, checkQuery, A], q checkQuery) (a A, err error) {
 	for _, member := range r.cluster.Groups.Members(id.Meta) {
 		if string(checkTag(member)) != string(check[:checkTagBytes]) {
 			continue
@@ -154,13 +156,13 @@ type checkQuery struct {
 	Row   listcheck.Row   `cbor:"3,keyasint,omitzero"`
 }
 
-var checkCompare = calls.NewMethod("check.compare", func(_ context.Context, r *checkRequests, _ id.Shard, q checkQuery) ([]listcheck.Double, error) {
+var checkCompare = calls.NewMethod("check.compare", func(_ context.Context, r *CheckRequests, _ id.Shard, q checkQuery) ([]listcheck.Double, error) {
 	if r.memory != nil && r.memory.Full() {
 		return nil, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more faces", RetryAfter: admission.MemoryRetry}
 	}
 	return r.checks.Compare(q.Check, q.Owner, q.Row)
 })
 
-var checkEnd = calls.NewMethod("check.end", func(_ context.Context, r *checkRequests, _ id.Shard, q checkQuery) (struct{}, error) {
+var checkEnd = calls.NewMethod("check.end", func(_ context.Context, r *CheckRequests, _ id.Shard, q checkQuery) (struct{}, error) {
 	return struct{}{}, r.checks.End(q.Check, q.Owner)
 })
