@@ -4,10 +4,11 @@ import (
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/faces"
+	"facet/router/subjects"
 )
 
 // newJobs returns the requests of a node, and serves those of its peers.
-func newJobs(c *cluster.Cluster, of *subjectRequests, photos *faces.FaceRequests, store bool) *jobRequests {
+func newJobs(c *cluster.Cluster, of *subjects.SubjectRequests, photos *faces.FaceRequests, store bool) *jobRequests {
 	r := &jobRequests{cluster: c, faces: photos, subjects: of, bulk: store}
 	calls.Add(c.Calls, r, jobTake)
 	calls.Add(c.Calls, r, jobFinish)

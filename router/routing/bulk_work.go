@@ -11,6 +11,7 @@ import (
 	"facet/router"
 	"facet/router/calls"
 	"facet/router/cluster"
+	"facet/router/subjects"
 	"facet/shard/job"
 )
 
@@ -124,18 +125,18 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (r
 	}
 	op := itemOperation(t.batch, t.index)
 	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Registered, error) {
-		home, err := r.subjects.home(ctx, g, op)
+		home, err := r.subjects.Home(ctx, g, op)
 		if err != nil {
 			return router.Registered{}, err
 		}
-		p := placement{
-			gallery: g, application: app, home: home, subject: g.Subject(op, home),
-			write: router.Write{Operation: op, Request: op}, face: face, tags: t.tags, note: t.note, expires: t.expires,
+		p := subjects.Placement{
+			Gallery: g, Application: app, Home: home, Subject: g.Subject(op, home),
+			Write: router.Write{Operation: op, Request: op}, Face: face, Tags: t.tags, Note: t.note, Expires: t.expires,
 		}
-		out, err := r.subjects.put(ctx, p)
+		out, err := r.subjects.Put(ctx, p)
 		if e, ok := errors.AsType[*router.Error](err); ok && (e.Reason == router.ReasonKeyReused || e.Reason == router.ReasonSubjectDeleted) {
 			// Only this item has the operation, so an earlier try made the subject.
-			return router.Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes, Ignored: face.Ignored}, nil
+			return router.Registered{Subject: p.Subject, Event: p.Event(), Attributes: face.Attributes, Ignored: face.Ignored}, nil
 		}
 		return out, err
 	})

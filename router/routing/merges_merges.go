@@ -17,6 +17,7 @@ import (
 	"facet/router/claims"
 	"facet/router/cluster"
 	"facet/router/lookup"
+	"facet/router/subjects"
 	"facet/shard"
 	"facet/shard/merging"
 	"facet/shard/seal"
@@ -103,7 +104,7 @@ func (r *mergeRequests) merged(ctx context.Context, g cluster.Gallery, source id
 		if state.Ended {
 			return refusedMerge(state.Refused)
 		}
-		if err := pause(ctx, mergePoll); err != nil {
+		if err := subjects.Pause(ctx, mergePoll); err != nil {
 			return err
 		}
 	}
@@ -223,7 +224,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			return why, nil
 		}
 		if err == nil {
-			err = pause(ctx, mergePause)
+			err = subjects.Pause(ctx, mergePause)
 		}
 		if err != nil {
 			return 0, err
@@ -353,9 +354,9 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 		Tags: e.Tags, Sealed: shard.SealFace(key, c.gallery.FaceRef(c.Target, c.id(f)), face), Source: c.Source,
 		Expires: c.gallery.Ends(e),
 	}
-	a, err := c.subjects.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
+	a, err := c.subjects.WithSlot(ctx, c.gallery, home, func(recycle bool) (subjects.RegisterAnswer, error) {
 		command.Recycle = recycle
-		return calls.CallLeader(ctx, c.cluster.Calls, shardAdd, home, command)
+		return calls.CallLeader(ctx, c.cluster.Calls, subjects.ShardAdd, home, command)
 	})
 	if err != nil || a.Status == shardfsm.Conflict { // it is there; its operation was forgotten
 		return err
@@ -368,7 +369,7 @@ func (c copying) drop(ctx context.Context, list map[id.Event]bool) error {
 	for event := range list {
 		var op id.Operation
 		cluster.MustRandom(op[:])
-		a, err := c.subjects.removeEvent(ctx, c.gallery, shardfsm.RemoveEvent{EventWrite: shardfsm.EventWrite{
+		a, err := c.subjects.RemoveEvent(ctx, c.gallery, shardfsm.RemoveEvent{EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: op, Subject: c.Target, Event: event, Time: time.Now().UnixMilli(),
 		}})
 		if err != nil {
@@ -408,6 +409,6 @@ func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal
 // mergeRequests serves merges of subjects.
 type mergeRequests struct {
 	cluster  *cluster.Cluster
-	subjects *subjectRequests
+	subjects *subjects.SubjectRequests
 	claims   *claims.ClaimRequests
 }

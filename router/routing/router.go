@@ -26,6 +26,7 @@ import (
 	"facet/router/lookup"
 	"facet/router/reviews"
 	"facet/router/searches"
+	"facet/router/subjects"
 	"facet/router/tenants"
 	"facet/router/verifications"
 	"facet/shard/seal"
@@ -68,7 +69,7 @@ type Router struct {
 	*tenants.TenantRequests
 	*galleries.GalleryRequests
 	*faces.FaceRequests
-	*subjectRequests
+	*subjects.SubjectRequests
 	*mergeRequests
 	*claims.ClaimRequests
 	*lists.ListRequests
@@ -98,9 +99,9 @@ func New(cfg Config) *Router {
 	}
 	r.ListRequests = lists.New(c, r.ClaimRequests)
 	r.SearchRequests = searches.New(c, r.FaceRequests, cfg.Meter)
-	r.subjectRequests = newSubjects(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
-	r.mergeRequests = newMerges(c, r.subjectRequests, r.ClaimRequests)
-	r.jobRequests = newJobs(c, r.subjectRequests, r.FaceRequests, cfg.Bulk)
+	r.SubjectRequests = subjects.New(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
+	r.mergeRequests = newMerges(c, r.SubjectRequests, r.ClaimRequests)
+	r.jobRequests = newJobs(c, r.SubjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
 	r.CaseRequests = reviews.New(c, r.ClaimRequests)
 	r.VerificationRequests = verifications.New(c, r.FaceRequests, r.CaseRequests)

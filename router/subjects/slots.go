@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -41,7 +41,7 @@ const (
 // withSlot does a write that needs a slot. When the shard has none, it finds one
 // and repeats the write. recycle lets the write take the slot of a deleted entry.
 // withSlot sets it only after it has looked for free slots everywhere.
-func (r *subjectRequests) withSlot(ctx context.Context, g cluster.Gallery, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+func (r *SubjectRequests) WithSlot(ctx context.Context, g cluster.Gallery, home id.Shard, write func(recycle bool) (RegisterAnswer, error)) (RegisterAnswer, error) {
 	recycle := false
 	for range grantRounds {
 		a, err := write(recycle)
@@ -57,13 +57,13 @@ func (r *subjectRequests) withSlot(ctx context.Context, g cluster.Gallery, home 
 		}
 		recycle = recycle || !found
 	}
-	return registerAnswer{}, &router.Error{Kind: router.Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: calls.RetryLater}
+	return RegisterAnswer{}, &router.Error{Kind: router.Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: calls.RetryLater}
 }
 
 // findSlots gets slots for home beyond the granted ones: from meta, or else from
 // other shards. With recycle it also takes the slots of their deleted entries. It
 // reports whether it found any.
-func (r *subjectRequests) findSlots(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32, recycle bool) (bool, error) {
+func (r *SubjectRequests) findSlots(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32, recycle bool) (bool, error) {
 	got, err := r.grant(ctx, g, home, granted)
 	if got || err != nil || len(g.ShardIDs) == 1 {
 		return got, err
@@ -87,7 +87,7 @@ func (r *subjectRequests) findSlots(ctx context.Context, g cluster.Gallery, home
 // grant asks meta for slots beyond the granted ones and hands them to the shard. It
 // reports whether meta had any. It first reads whether meta has free slots, because
 // a full gallery must not fill the log with refusals.
-func (r *subjectRequests) grant(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32) (bool, error) {
+func (r *SubjectRequests) grant(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32) (bool, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return false, err
 	}
@@ -115,7 +115,7 @@ func (r *subjectRequests) grant(ctx context.Context, g cluster.Gallery, home id.
 
 // want returns how many slots a shard asks for at once: all of them for the only
 // shard, else less and less as the gallery fills.
-func (r *subjectRequests) want(g cluster.Gallery) uint32 {
+func (r *SubjectRequests) want(g cluster.Gallery) uint32 {
 	n := uint32(len(g.ShardIDs))
 	if n == 1 {
 		return g.Size
@@ -129,7 +129,7 @@ func (r *subjectRequests) want(g cluster.Gallery) uint32 {
 // Each shard returns at least least slots, if necessary those of its oldest deleted
 // entries. home returns nothing, but meta may not have reclaimed what it returned
 // earlier.
-func (r *subjectRequests) collect(ctx context.Context, g cluster.Gallery, home id.Shard, least uint32) (bool, error) {
+func (r *SubjectRequests) collect(ctx context.Context, g cluster.Gallery, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.ShardIDs {
 		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardReturn, s, returnQuery{
@@ -152,7 +152,7 @@ func (r *subjectRequests) collect(ctx context.Context, g cluster.Gallery, home i
 
 // grantOf returns the slots that meta has granted to a shard and reclaimed from it,
 // as far as this node knows.
-func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
+func (r *SubjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	for _, of := range r.cluster.Groups.Meta().Grants(g) {
 		if of.Shard == s {
 			return of

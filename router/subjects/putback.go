@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -17,18 +17,18 @@ import (
 // that still has it. Ids and face stay, the time becomes the present. A registration gets a
 // slot as a new one does. It counts against no quota. The status is as of the command; a write that is there already
 // is Replayed or Conflict. NotFound: the gallery was deleted.
-func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) (shardfsm.Status, error) {
+func (r *SubjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) (shardfsm.Status, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return 0, err
 	}
 	if c, err := shardfsm.RegisterOp.Decode(cmd); err == nil {
-		return r.putBackEvent(ctx, at, c, func(c shardfsm.Register) (registerAnswer, error) {
+		return r.putBackEvent(ctx, at, c, func(c shardfsm.Register) (RegisterAnswer, error) {
 			return calls.CallLeader(ctx, r.cluster.Calls, shardRegister, at, c)
 		})
 	}
 	if c, err := shardfsm.AddEventOp.Decode(cmd); err == nil {
-		return r.putBackEvent(ctx, at, shardfsm.Register(c), func(c shardfsm.Register) (registerAnswer, error) {
-			return calls.CallLeader(ctx, r.cluster.Calls, shardAdd, at, shardfsm.AddEvent(c))
+		return r.putBackEvent(ctx, at, shardfsm.Register(c), func(c shardfsm.Register) (RegisterAnswer, error) {
+			return calls.CallLeader(ctx, r.cluster.Calls, ShardAdd, at, shardfsm.AddEvent(c))
 		})
 	}
 	if c, err := shardfsm.ReplaceEventOp.Decode(cmd); err == nil {
@@ -41,7 +41,7 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 			return 0, errGone
 		}
 		c.Share, c.Heir = shardfsm.Share{}, shardfsm.Heir{}
-		a, err := r.removeEvent(ctx, g, c)
+		a, err := r.RemoveEvent(ctx, g, c)
 		return a.Status, err
 	}
 	c, err := shardfsm.UnregisterOp.Decode(cmd)
@@ -55,7 +55,7 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 
 // putBackEvent adds an event again. It is not pending: its own enrolment has searched for
 // the person. The subject stays on its shard, whatever the gallery's epoch is now.
-func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shardfsm.Register, write func(shardfsm.Register) (registerAnswer, error)) (shardfsm.Status, error) {
+func (r *SubjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shardfsm.Register, write func(shardfsm.Register) (RegisterAnswer, error)) (shardfsm.Status, error) {
 	g, ok := r.cluster.Find(c.Gallery)
 	if !ok || !g.Holds(at) || g.Generation != c.Generation {
 		return 0, errGone
@@ -65,7 +65,7 @@ func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shard
 		return 0, err
 	}
 	c.Pending, c.Epoch, c.Share = false, 0, shardfsm.Share{}
-	a, err := r.withSlot(ctx, g, at, func(recycle bool) (registerAnswer, error) {
+	a, err := r.WithSlot(ctx, g, at, func(recycle bool) (RegisterAnswer, error) {
 		c.Recycle = recycle
 		return write(c)
 	})
@@ -76,7 +76,7 @@ func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shard
 var errGone = router.Errorf(router.NotFound, "", "the gallery was deleted")
 
 // putBackFace replaces a face again. Its note stays if the subject can still have it.
-func (r *subjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardfsm.ReplaceEvent) (shardfsm.Status, error) {
+func (r *SubjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardfsm.ReplaceEvent) (shardfsm.Status, error) {
 	g, ok := r.cluster.Find(c.Gallery)
 	if !ok || g.Generation != c.Generation {
 		return 0, errGone
@@ -91,7 +91,7 @@ func (r *subjectRequests) putBackFace(ctx context.Context, at id.Shard, c shardf
 
 // claimBack claims the external id of a note that is put back. If another subject has the id by
 // now, the write comes back without a note.
-func (r *subjectRequests) claimBack(ctx context.Context, g cluster.Gallery, w shardfsm.EventWrite, note []byte) ([]byte, uint64, error) {
+func (r *SubjectRequests) claimBack(ctx context.Context, g cluster.Gallery, w shardfsm.EventWrite, note []byte) ([]byte, uint64, error) {
 	n := claims.Named{Gallery: g, Name: shard.ExternalOf(note)}
 	if n.Name.IsZero() {
 		return note, 0, nil

@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -19,13 +19,13 @@ func afterMerges(ctx context.Context, write func() (removedAnswer, error)) (remo
 		if err != nil || a.Status != shardfsm.Merging {
 			return a, err
 		}
-		if err := pause(ctx, removalRetry); err != nil {
+		if err := Pause(ctx, removalRetry); err != nil {
 			return a, err
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

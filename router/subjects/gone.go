@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // SubjectGone confirms with the leader that a gallery has no such subject, and returns the commit
 // index of the subject's group at that time. The error is InvalidRequest while the subject is
 // there, and NotFound without the gallery.
-func (r *subjectRequests) SubjectGone(ctx context.Context, gallery id.Gallery, subject id.Subject) (router.Committed, error) {
+func (r *SubjectRequests) SubjectGone(ctx context.Context, gallery id.Gallery, subject id.Subject) (router.Committed, error) {
 	at := router.Committed{Group: subject.Shard()}
 	if err := r.cluster.Sync.Join(ctx); err != nil {
 		return at, err

@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 
 // Retention returns how long a gallery keeps its events, for shard.Expiring. This node's
 // replica of meta may be behind.
-func (r *subjectRequests) Retention(g id.Gallery) (kept int64, known bool) {
+func (r *SubjectRequests) Retention(g id.Gallery) (kept int64, known bool) {
 	record, known := r.cluster.Groups.Meta().Gallery(g)
 	return cluster.Gallery{Gallery: record}.Kept(), known
 }
@@ -31,7 +31,7 @@ func (r *subjectRequests) Retention(g id.Gallery) (kept int64, known bool) {
 // ExpireEvents expires the events that are due on the shards that this node leads. It does
 // nothing while this node's clock agrees with no majority: a clock that is ahead would
 // erase what must stay.
-func (r *subjectRequests) ExpireEvents(ctx context.Context) (router.Expired, error) {
+func (r *SubjectRequests) ExpireEvents(ctx context.Context) (router.Expired, error) {
 	var out router.Expired
 	var mu sync.Mutex // guards out and failed
 	var failed []error
@@ -56,7 +56,7 @@ func (r *subjectRequests) ExpireEvents(ctx context.Context) (router.Expired, err
 }
 
 // expireOn expires the events that are due on a shard, batch by batch.
-func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out router.Expired, err error) {
+func (r *SubjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out router.Expired, err error) {
 	for {
 		now, agrees := r.cluster.Clock.Trusted()
 		due := s.Due(now.UnixMilli(), r.Retention, expireBatch)
@@ -102,14 +102,14 @@ func (r *subjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *sha
 }
 
 // expired reports the events of a gallery that a batch has expired.
-func (r *subjectRequests) expired(x shard.Expiration, n int, subjects []router.Salted) {
+func (r *SubjectRequests) expired(x shard.Expiration, n int, subjects []router.Salted) {
 	if g, ok := r.cluster.Find(x.Gallery); ok && n > 0 {
 		r.cluster.Acted(router.Act{Log: g.Tenant, Operation: "expire events", Gallery: router.GalleryVersion{ID: x.Gallery, Generation: x.Generation}, Count: n, Subjects: subjects})
 	}
 }
 
 // addHeirs adds the events that get the notes of x's subjects.
-func (r *subjectRequests) addHeirs(ctx context.Context, x shard.Expiration) error {
+func (r *SubjectRequests) addHeirs(ctx context.Context, x shard.Expiration) error {
 	g, ok := r.cluster.Find(x.Gallery)
 	if !ok {
 		return nil // it is being deleted

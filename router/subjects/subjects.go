@@ -1,4 +1,6 @@
-package routing
+// Package subjects registers, updates and removes subjects and their events. It finds slots for
+// them, guards enrolments against persons who are enrolled already, and expires events.
+package subjects
 
 import (
 	"facet/router"
@@ -8,7 +10,7 @@ import (
 )
 
 // subjectRequests serves requests about subjects and their events.
-type subjectRequests struct {
+type SubjectRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests
 	claims  *claims.ClaimRequests

@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"facet/internal/id"

@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -20,26 +20,9 @@ import (
 	"facet/shard/seal"
 )
 
-// extractEnrolment extracts the one face of an image, by the settings of app, and
-// finds the identities of tags. Unknown tags, and a write that the shard has no room
-// to remember, are refused before any work on the image.
-func (r *subjectRequests) extractEnrolment(
-	ctx context.Context, g cluster.Gallery, at id.Shard, app metafsm.Application, reg router.Registration,
-) (portrait.Taken, []uint32, error) {
-	tags, err := cluster.TagIdentities(ctx, r.cluster, g, reg.Tags)
-	if err != nil {
-		return portrait.Taken{}, nil, err
-	}
-	if err := admission.Room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
-		return portrait.Taken{}, nil, err
-	}
-	face, err := r.faces.Enrolled(ctx, reg.Image, app)
-	return face, tags, err
-}
-
 // Register enrols the one face of an image as a new subject with one event. A retry
 // with the same Write gets the first answer.
-func (r *subjectRequests) Register(ctx context.Context, reg router.Registration) (router.Registered, error) {
+func (r *SubjectRequests) Register(ctx context.Context, reg router.Registration) (router.Registered, error) {
 	g, app, err := r.cluster.Of(reg.Access)
 	if err != nil {
 		return router.Registered{}, err
@@ -52,7 +35,7 @@ func (r *subjectRequests) Register(ctx context.Context, reg router.Registration)
 	var tags []uint32
 	extracted := false
 	return cluster.WithFreshShards(ctx, r.cluster, g, func(g cluster.Gallery) (router.Registered, error) {
-		home, err := r.home(ctx, g, reg.Write.Operation)
+		home, err := r.Home(ctx, g, reg.Write.Operation)
 		if err == nil && !extracted {
 			face, tags, err = r.extractEnrolment(ctx, g, home, app, reg)
 			extracted = true
@@ -60,15 +43,15 @@ func (r *subjectRequests) Register(ctx context.Context, reg router.Registration)
 		if err != nil {
 			return router.Registered{}, err
 		}
-		return r.put(ctx, placement{
-			gallery: g, application: app, home: home, subject: g.Subject(reg.Write.Operation, home),
-			write: reg.Write, face: face, tags: tags, note: reg.Note, expires: expires,
+		return r.Put(ctx, Placement{
+			Gallery: g, Application: app, Home: home, Subject: g.Subject(reg.Write.Operation, home),
+			Write: reg.Write, Face: face, Tags: tags, Note: reg.Note, Expires: expires,
 		})
 	})
 }
 
 // home returns the shard of a new subject.
-func (r *subjectRequests) home(ctx context.Context, g cluster.Gallery, op id.Operation) (id.Shard, error) {
+func (r *SubjectRequests) Home(ctx context.Context, g cluster.Gallery, op id.Operation) (id.Shard, error) {
 	return g.Home(op, func(earlier id.Shard) (bool, error) {
 		return calls.CallLeader(ctx, r.cluster.Calls, shardKnows, earlier, knowsQuery{
 			Made: lookup.EventsQuery{Gallery: g.ID, Generation: g.Generation, Subject: g.Subject(op, earlier)}, Event: g.Event(op, earlier), Operation: op, Epoch: g.Epoch,
@@ -108,39 +91,39 @@ var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *clu
 
 // put commits a face and the note of its subject. It first claims the note's external
 // id, and gives the claim up if the subject gets no note.
-func (r *subjectRequests) put(ctx context.Context, p placement) (router.Registered, error) {
-	key, err := r.cluster.DataKey(p.gallery.Gallery)
+func (r *SubjectRequests) Put(ctx context.Context, p Placement) (router.Registered, error) {
+	key, err := r.cluster.DataKey(p.Gallery.Gallery)
 	if err != nil {
 		return router.Registered{}, err
 	}
-	if p.note.ExternalID == "" {
+	if p.Note.ExternalID == "" {
 		return r.putClaimed(ctx, p, key)
 	}
-	n := claims.NameOf(p.gallery, key, p.note.ExternalID)
+	n := claims.NameOf(p.Gallery, key, p.Note.ExternalID)
 	if p.claimed, err = r.claims.ClaimFor(ctx, n, r.eventWrite(p)); err != nil {
 		return router.Registered{}, err
 	}
 	out, err := r.putClaimed(ctx, p, key)
 	if err != nil {
-		r.claims.Tidy(ctx, n, p.subject)
+		r.claims.Tidy(ctx, n, p.Subject)
 	}
 	return out, err
 }
 
 // putClaimed commits a face. If the application guards its enrolments, putClaimed first
 // checks that the gallery does not have the person.
-func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal.Key) (router.Registered, error) {
-	ref := p.gallery.FaceRef(p.subject, p.event())
+func (r *SubjectRequests) putClaimed(ctx context.Context, p Placement, key *seal.Key) (router.Registered, error) {
+	ref := p.Gallery.FaceRef(p.Subject, p.Event())
 	if !p.further {
-		p.note = salted(r.cluster.Groups.Meta(), p.gallery, p.note)
+		p.Note = salted(r.cluster.Groups.Meta(), p.Gallery, p.Note)
 	}
-	sealed, note := shard.SealFace(key, ref, p.face.Face), shard.SealNote(key, ref, p.note)
+	sealed, note := shard.SealFace(key, ref, p.Face.Face), shard.SealNote(key, ref, p.Note)
 	for range guardRounds {
-		a, err := r.commit(ctx, p, sealed, note, p.application.Guard)
+		a, err := r.commit(ctx, p, sealed, note, p.Application.Guard)
 		if err != nil {
 			return router.Registered{}, err
 		}
-		if p.application.Guard && a.Status == shardfsm.Done {
+		if p.Application.Guard && a.Status == shardfsm.Done {
 			var found guarded
 			if a.RegisterAnswer, found, err = r.activateUnlessKnown(ctx, p, a.Claim); router.KindOf(err) == router.Duplicate {
 				return found.refused(p), err
@@ -152,13 +135,13 @@ func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal
 				continue
 			}
 		}
-		if err := admission.EnrolRefusal(ctx, r.cluster, a.RegisterAnswer, p.home, p.gallery.Tenant, p.write); err != nil {
+		if err := admission.EnrolRefusal(ctx, r.cluster, a.RegisterAnswer, p.Home, p.Gallery.Tenant, p.Write); err != nil {
 			return router.Registered{}, err
 		}
 		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
 			return router.Registered{}, err
 		}
-		return r.registeredAnswer(p.gallery, key, a.RegisterAnswer, p.face)
+		return r.registeredAnswer(p.Gallery, key, a.RegisterAnswer, p.Face)
 	}
 	return router.Registered{}, &router.Error{Kind: router.Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
 }
@@ -167,11 +150,11 @@ func (r *subjectRequests) putClaimed(ctx context.Context, p placement, key *seal
 // Idempotency-Key whose subject was removed since: an answer with the id of a subject
 // that is gone would look like a success. A retry with a key gets its first answer,
 // which its client may never have seen.
-func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfsm.RegisterAnswer) error {
-	if a.Status != shardfsm.Replayed || p.write.Keyed || len(a.Sealed) > 0 {
+func (r *SubjectRequests) stillThere(ctx context.Context, p Placement, a shardfsm.RegisterAnswer) error {
+	if a.Status != shardfsm.Replayed || p.Write.Keyed || len(a.Sealed) > 0 {
 		return nil
 	}
-	g := p.gallery
+	g := p.Gallery
 	events, err := lookup.Events(ctx, r.cluster, g, a.Subject)
 	if err != nil || len(events) > 0 {
 		return err
@@ -179,33 +162,33 @@ func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfs
 	return admission.DeletedSince(router.ReasonSubjectDeleted, "subject")
 }
 
-func (r *subjectRequests) eventWrite(p placement) shardfsm.EventWrite {
-	g, w := p.gallery, p.write
+func (r *SubjectRequests) eventWrite(p Placement) shardfsm.EventWrite {
+	g, w := p.Gallery, p.Write
 	return shardfsm.EventWrite{
 		Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
-		Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
+		Subject: p.Subject, Event: p.Event(), Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
 	}
 }
 
 // commit proposes a face to its shard. It finds a slot for it when the shard has
 // none.
-func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note []byte, pending bool) (registerAnswer, error) {
-	g := p.gallery
-	return r.withSlot(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
+func (r *SubjectRequests) commit(ctx context.Context, p Placement, sealed, note []byte, pending bool) (RegisterAnswer, error) {
+	g := p.Gallery
+	return r.WithSlot(ctx, g, p.Home, func(recycle bool) (RegisterAnswer, error) {
 		c := shardfsm.Register{
-			EventWrite: r.eventWrite(p), Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
+			EventWrite: r.eventWrite(p), Tags: p.Tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.Expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
-			return calls.CallLeader(ctx, r.cluster.Calls, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.cluster.Calls, ShardAdd, p.Home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return calls.CallLeader(ctx, r.cluster.Calls, shardRegister, p.home, c)
+		return calls.CallLeader(ctx, r.cluster.Calls, shardRegister, p.Home, c)
 	})
 }
 
 // registeredAnswer turns the shard's answer to a write that is done into the client's. A
 // retry gets the attributes of the first try while its event lives.
-func (r *subjectRequests) registeredAnswer(g cluster.Gallery, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (router.Registered, error) {
+func (r *SubjectRequests) registeredAnswer(g cluster.Gallery, key *seal.Key, a shardfsm.RegisterAnswer, face portrait.Taken) (router.Registered, error) {
 	out := router.Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes, Ignored: face.Ignored}
 	if len(a.Sealed) > 0 {
 		ref := g.FaceRef(a.Subject, a.Event)
@@ -222,7 +205,7 @@ func (r *subjectRequests) registeredAnswer(g cluster.Gallery, key *seal.Key, a s
 // Unregister removes a subject and its events, and returns where the log has this. An unknown
 // subject is NotFound; the log has that, too. The subject's shard remembers the outcome of op, which must
 // be new.
-func (r *subjectRequests) Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error) {
+func (r *SubjectRequests) Unregister(ctx context.Context, access router.Access, subject id.Subject, op id.Operation) (router.Committed, error) {
 	g, _, err := r.cluster.At(ctx, access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Committed{}, err
@@ -256,4 +239,21 @@ func removalRefusal(ctx context.Context, r *cluster.Cluster, s shardfsm.Status, 
 	default:
 		return router.Errorf(router.NotFound, router.ReasonSubjectMerged, "the subject was merged into another one, which has its faces: %s", state.Into)
 	}
+}
+
+// extractEnrolment extracts the one face of an image, by the settings of app, and
+// finds the identities of tags. Unknown tags, and a write that the shard has no room
+// to remember, are refused before any work on the image.
+func (r *SubjectRequests) extractEnrolment(
+	ctx context.Context, g cluster.Gallery, at id.Shard, app metafsm.Application, reg router.Registration,
+) (portrait.Taken, []uint32, error) {
+	tags, err := cluster.TagIdentities(ctx, r.cluster, g, reg.Tags)
+	if err != nil {
+		return portrait.Taken{}, nil, err
+	}
+	if err := admission.Room(ctx, r.cluster, at, g.Tenant, reg.Write); err != nil {
+		return portrait.Taken{}, nil, err
+	}
+	face, err := r.faces.Enrolled(ctx, reg.Image, app)
+	return face, tags, err
 }

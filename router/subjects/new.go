@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"facet/router"
@@ -9,10 +9,10 @@ import (
 )
 
 // newSubjects returns the requests of a node, and serves those of its peers.
-func newSubjects(c *cluster.Cluster, of *faces.FaceRequests, names *claims.ClaimRequests, m router.Memory) *subjectRequests {
-	r := &subjectRequests{c, of, names, m}
+func New(c *cluster.Cluster, of *faces.FaceRequests, names *claims.ClaimRequests, m router.Memory) *SubjectRequests {
+	r := &SubjectRequests{c, of, names, m}
 	calls.Add(c.Calls, r, shardRegister)
-	calls.Add(c.Calls, r, shardAdd)
+	calls.Add(c.Calls, r, ShardAdd)
 	calls.Add(c.Calls, c, shardGrant)
 	calls.Add(c.Calls, c, shardReplace)
 	calls.Add(c.Calls, c, shardRemove)

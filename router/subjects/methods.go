@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -18,35 +18,35 @@ var shardGrant = cluster.ShardCommand("shard.grant", shardfsm.GrantOp, nil)
 
 // registerAnswer is a shard's answer to a registration. Granted is the number of
 // slots that meta had granted to the shard.
-type registerAnswer struct {
+type RegisterAnswer struct {
 	shardfsm.RegisterAnswer
 	Granted uint32 `cbor:"100,keyasint,omitempty"`
 }
 
-var shardRegister = calls.NewMethod("shard.register", func(ctx context.Context, r *subjectRequests, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
+var shardRegister = calls.NewMethod("shard.register", func(ctx context.Context, r *SubjectRequests, group id.Shard, c shardfsm.Register) (RegisterAnswer, error) {
 	c.Time = cluster.OnTime(r.cluster.Clock, c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
 })
 
-var shardAdd = calls.NewMethod("shard.add", func(ctx context.Context, r *subjectRequests, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
+var ShardAdd = calls.NewMethod("shard.add", func(ctx context.Context, r *SubjectRequests, group id.Shard, c shardfsm.AddEvent) (RegisterAnswer, error) {
 	c.Time = cluster.OnTime(r.cluster.Clock, c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
 })
 
 // enrol proposes a write that needs a slot.
-func enrol[C any](ctx context.Context, r *subjectRequests, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
+func enrol[C any](ctx context.Context, r *SubjectRequests, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (RegisterAnswer, error) {
 	g, s, err := r.cluster.LocalReplica(group)
 	if err != nil {
-		return registerAnswer{}, err
+		return RegisterAnswer{}, err
 	}
 	if r.memory != nil && r.memory.Full() {
-		return registerAnswer{}, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: admission.MemoryRetry}
+		return RegisterAnswer{}, &router.Error{Kind: router.Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: admission.MemoryRetry}
 	}
 	// Read this before the proposal. A grant may come in between, and the next request
 	// for slots must then ask for more than that grant, never for less.
 	granted := s.Slots().Usage(gallery).Granted
 	a, err := cluster.Propose(ctx, g, op, c)
-	return registerAnswer{a, granted}, err
+	return RegisterAnswer{a, granted}, err
 }
 
 // removedAnswer is a shard's answer to a removal. Applied is an index of its log at or after the removal's entry, and External is the name of the external id that the

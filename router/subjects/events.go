@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const replaceRounds = 16
 
 // RegisterEvent adds a face to a subject. The error is NotFound for an unknown
 // subject. A retry with the same Write gets the first answer.
-func (r *subjectRequests) RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
+func (r *SubjectRequests) RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
 	g, app, err := r.cluster.At(ctx, e.Access, e.Subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Registered{}, err
@@ -36,25 +36,25 @@ func (r *subjectRequests) RegisterEvent(ctx context.Context, e router.Enrolment)
 	if err != nil {
 		return router.Registered{}, err
 	}
-	return r.put(ctx, placement{
-		gallery: g, application: app, home: e.Subject.Shard(), subject: e.Subject, further: true,
-		write: e.Write, face: face, tags: tags, expires: expires,
+	return r.Put(ctx, Placement{
+		Gallery: g, Application: app, Home: e.Subject.Shard(), Subject: e.Subject, further: true,
+		Write: e.Write, Face: face, Tags: tags, Expires: expires,
 	})
 }
 
 // UpdateSubject replaces the face of a subject's oldest active event. The ids of
 // subject and event stay. The error is NotFound for an unknown subject. A retry
 // with the same Write gets the first answer.
-func (r *subjectRequests) UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error) {
+func (r *SubjectRequests) UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error) {
 	return r.replace(ctx, e, true)
 }
 
 // UpdateEvent replaces the face of one event, in the way of UpdateSubject.
-func (r *subjectRequests) UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
+func (r *SubjectRequests) UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error) {
 	return r.replace(ctx, e, false)
 }
 
-func (r *subjectRequests) replace(ctx context.Context, e router.Enrolment, oldest bool) (router.Registered, error) {
+func (r *SubjectRequests) replace(ctx context.Context, e router.Enrolment, oldest bool) (router.Registered, error) {
 	g, app, err := r.cluster.At(ctx, e.Access, e.Subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return router.Registered{}, err
@@ -106,7 +106,7 @@ type update struct {
 // replaceOnce tries an update once. The seals of face and note are bound to the event and its
 // revision, so these are read first. An unknown target is proposed too: this may be a retry, which
 // gets its first answer.
-func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.RegisterAnswer, error) {
+func (r *SubjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.RegisterAnswer, error) {
 	g := u.gallery
 	target, err := r.target(ctx, g, u.Enrolment, u.oldest)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *subjectRequests) replaceOnce(ctx context.Context, u *update) (shardfsm.
 
 // target returns the event to replace, with the note that it carries. For an unknown event it
 // returns revision 0, as for the first replacement of any event.
-func (r *subjectRequests) target(ctx context.Context, g cluster.Gallery, e router.Enrolment, oldest bool) (shard.Active, error) {
+func (r *SubjectRequests) target(ctx context.Context, g cluster.Gallery, e router.Enrolment, oldest bool) (shard.Active, error) {
 	events, err := lookup.Events(ctx, r.cluster, g, e.Subject)
 	if err != nil {
 		return shard.Active{}, err
@@ -171,7 +171,7 @@ func (r *subjectRequests) target(ctx context.Context, g cluster.Gallery, e route
 }
 
 // Events returns a subject's active events. The error is NotFound for an unknown subject.
-func (r *subjectRequests) Events(ctx context.Context, access router.Access, subject id.Subject) (out router.ActiveEvents, err error) {
+func (r *SubjectRequests) Events(ctx context.Context, access router.Access, subject id.Subject) (out router.ActiveEvents, err error) {
 	g, _, err := r.cluster.At(ctx, access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return out, err
@@ -198,13 +198,13 @@ func (r *subjectRequests) Events(ctx context.Context, access router.Access, subj
 
 // UnregisterEvent removes one event. Removing the last one removes the subject. The
 // error is NotFound for an unknown subject, and for an event of another subject. op is as in Unregister.
-func (r *subjectRequests) UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error {
+func (r *SubjectRequests) UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event, op id.Operation) error {
 	g, _, err := r.cluster.At(ctx, access, subject.Shard(), admission.SubjectNotFound)
 	if err != nil {
 		return err
 	}
 	a, err := afterMerges(ctx, func() (removedAnswer, error) {
-		return r.removeEvent(ctx, g, shardfsm.RemoveEvent{
+		return r.RemoveEvent(ctx, g, shardfsm.RemoveEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: op,
 				Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: admission.Share(r.cluster, g.Tenant),
@@ -219,7 +219,7 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access router.Acc
 
 // removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note
 // to the subject's next event, or the claim to its external id up.
-func (r *subjectRequests) removeEvent(ctx context.Context, g cluster.Gallery, c shardfsm.RemoveEvent) (removedAnswer, error) {
+func (r *SubjectRequests) RemoveEvent(ctx context.Context, g cluster.Gallery, c shardfsm.RemoveEvent) (removedAnswer, error) {
 	for range replaceRounds {
 		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardRemove, c.Subject.Shard(), c)
 		if err != nil || a.Status != shardfsm.Moved {
@@ -240,7 +240,7 @@ func (r *subjectRequests) removeEvent(ctx context.Context, g cluster.Gallery, c 
 }
 
 // heir returns the second event of a subject with the note of the first.
-func (r *subjectRequests) heir(g cluster.Gallery, subject id.Subject, state lookup.SubjectAnswer) (shardfsm.Heir, error) {
+func (r *SubjectRequests) heir(g cluster.Gallery, subject id.Subject, state lookup.SubjectAnswer) (shardfsm.Heir, error) {
 	if len(state.Events) < 2 || len(state.Heir) == 0 {
 		return shardfsm.Heir{}, nil // others removed one meanwhile
 	}

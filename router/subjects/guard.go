@@ -1,4 +1,4 @@
-package routing
+package subjects
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ const (
 // claim is the number under which the shard stored the pending face. The status is
 // UnknownEvent when the registration has to start again: a rival has withdrawn the
 // face, or the rival that it waited for has failed.
-func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (a shardfsm.RegisterAnswer, found guarded, err error) {
+func (r *SubjectRequests) activateUnlessKnown(ctx context.Context, p Placement, claim uint64) (a shardfsm.RegisterAnswer, found guarded, err error) {
 	known, rivals, receipt, err := r.matches(ctx, p)
 	if err != nil {
 		return a, found, err
@@ -69,10 +69,10 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		found.Hit = *known
 		return a, found, cmp.Or(r.withdrawOwn(ctx, p), enrolledAs(known.Subject))
 	}
-	a, err = calls.CallLeader(ctx, r.cluster.Calls, shardActivate, p.home, shardfsm.Activate{
+	a, err = calls.CallLeader(ctx, r.cluster.Calls, shardActivate, p.Home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
-			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
-			Subject: p.subject, Event: p.event(), Time: cluster.OnTime(r.cluster.Clock, 0), Share: admission.Share(r.cluster, p.gallery.Tenant),
+			Gallery: p.Gallery.ID, Generation: p.Gallery.Generation, Op: p.Write.Operation, Request: p.Write.Request, Keyed: p.Write.Keyed,
+			Subject: p.Subject, Event: p.Event(), Time: cluster.OnTime(r.cluster.Clock, 0), Share: admission.Share(r.cluster, p.Gallery.Tenant),
 		},
 		Claim: claim,
 	})
@@ -90,9 +90,9 @@ type guarded struct {
 }
 
 // refused returns what the caller of a registration gets beside the error Duplicate.
-func (f guarded) refused(p placement) router.Registered {
-	return router.Registered{Subject: f.Subject, Attributes: p.face.Attributes, Known: &router.Known{
-		Score: f.Score, Threshold: p.application.GuardThreshold, Searched: router.Searched{Generation: p.gallery.Generation, Model: p.face.Model, Receipt: f.receipt},
+func (f guarded) refused(p Placement) router.Registered {
+	return router.Registered{Subject: f.Subject, Attributes: p.Face.Attributes, Known: &router.Known{
+		Score: f.Score, Threshold: p.Application.GuardThreshold, Searched: router.Searched{Generation: p.Gallery.Generation, Model: p.Face.Model, Receipt: f.receipt},
 	}}
 }
 
@@ -107,18 +107,18 @@ func enrolledAs(subject id.Subject) error {
 // yield withdraws p's face in favour of a rival with a smaller id and waits for its
 // outcome. The rival may find the person enrolled, or meet a rival with a still smaller
 // id, or lose its node: its subject then never exists, and p starts again.
-func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hit) (shardfsm.RegisterAnswer, error) {
+func (r *SubjectRequests) yield(ctx context.Context, p Placement, rival shard.Hit) (shardfsm.RegisterAnswer, error) {
 	again := shardfsm.RegisterAnswer{Status: shardfsm.UnknownEvent}
 	if err := r.withdrawOwn(ctx, p); err != nil {
 		return again, err
 	}
-	at := lookup.EventsQuery{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: rival.Subject}
+	at := lookup.EventsQuery{Gallery: p.Gallery.ID, Generation: p.Gallery.Generation, Subject: rival.Subject}
 	for end := time.Now().Add(rivalWait); time.Now().Before(end); {
 		undecided, err := calls.CallLeader(ctx, r.cluster.Calls, shardKnows, rival.Event.Shard(), knowsQuery{Made: at, Event: rival.Event})
 		if err != nil || !undecided {
 			return again, err
 		}
-		active, err := lookup.Events(ctx, r.cluster, p.gallery, rival.Subject)
+		active, err := lookup.Events(ctx, r.cluster, p.Gallery, rival.Subject)
 		if err != nil {
 			return again, err
 		}
@@ -139,23 +139,23 @@ func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hi
 }
 
 // withdrawOwn withdraws p's pending face.
-func (r *subjectRequests) withdrawOwn(ctx context.Context, p placement) error {
-	_, err := calls.CallLeader(ctx, r.cluster.Calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event()))
+func (r *SubjectRequests) withdrawOwn(ctx context.Context, p Placement) error {
+	_, err := calls.CallLeader(ctx, r.cluster.Calls, shardWithdraw, p.Home, withdrawal(p, p.Subject, p.Event()))
 	return err
 }
 
 // matches searches the gallery for p's face. known is an active subject other than
 // p's. rivals are pending events of other subjects. The receipt is that of the search for active ones, or
 // nil.
-func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, receipt *router.Receipt, err error) {
-	audited := audits(r.cluster.Groups.Meta(), p.gallery.Tenant)
+func (r *SubjectRequests) matches(ctx context.Context, p Placement) (known *shard.Hit, rivals []shard.Hit, receipt *router.Receipt, err error) {
+	audited := audits(r.cluster.Groups.Meta(), p.Gallery.Tenant)
 	for _, pending := range []bool{true, false} {
-		asked := p.gallery
-		lists, err := searches.Settled(ctx, r.cluster, p.gallery, func(g cluster.Gallery) ([][]searches.NotedHit, error) {
+		asked := p.Gallery
+		lists, err := searches.Settled(ctx, r.cluster, p.Gallery, func(g cluster.Gallery) ([][]searches.NotedHit, error) {
 			asked = g
 			return calls.Scatter(ctx, r.cluster.Calls, searches.ShardSearch, g.ShardIDs, searches.SearchQuery{
-				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
-				Threshold: p.application.GuardThreshold, Limit: router.SearchLimitMax, BySubject: true, Pending: pending, Receipt: audited && !pending,
+				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.Face.Template, Model: p.Face.Model,
+				Threshold: p.Application.GuardThreshold, Limit: router.SearchLimitMax, BySubject: true, Pending: pending, Receipt: audited && !pending,
 			})
 		})
 		if err != nil {
@@ -167,7 +167,7 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 		for _, c := range searches.CandidatesOf(searches.BestHits(lists, router.SearchLimitMax)) {
 			hit := shard.Hit{Subject: c.Subject, Event: c.Events[0].Event, Score: c.Score}
 			switch {
-			case c.Subject == p.subject:
+			case c.Subject == p.Subject:
 			case pending:
 				rivals = append(rivals, hit)
 			case known == nil:
@@ -178,8 +178,8 @@ func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shar
 	return known, rivals, receipt, nil
 }
 
-func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdraw {
-	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: time.Now().UnixMilli()}
+func withdrawal(p Placement, subject id.Subject, event id.Event) shardfsm.Withdraw {
+	return shardfsm.Withdraw{Gallery: p.Gallery.ID, Generation: p.Gallery.Generation, Subject: subject, Event: event, Time: time.Now().UnixMilli()}
 }
 
 var shardActivate = cluster.ShardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) *int64 { return &c.Time })
