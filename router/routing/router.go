@@ -24,6 +24,7 @@ import (
 	"facet/router/galleries"
 	"facet/router/lists"
 	"facet/router/lookup"
+	"facet/router/merges"
 	"facet/router/reviews"
 	"facet/router/searches"
 	"facet/router/subjects"
@@ -70,7 +71,7 @@ type Router struct {
 	*galleries.GalleryRequests
 	*faces.FaceRequests
 	*subjects.SubjectRequests
-	*mergeRequests
+	*merges.MergeRequests
 	*claims.ClaimRequests
 	*lists.ListRequests
 	*searches.SearchRequests
@@ -100,7 +101,7 @@ func New(cfg Config) *Router {
 	r.ListRequests = lists.New(c, r.ClaimRequests)
 	r.SearchRequests = searches.New(c, r.FaceRequests, cfg.Meter)
 	r.SubjectRequests = subjects.New(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
-	r.mergeRequests = newMerges(c, r.SubjectRequests, r.ClaimRequests)
+	r.MergeRequests = merges.New(c, r.SubjectRequests, r.ClaimRequests)
 	r.jobRequests = newJobs(c, r.SubjectRequests, r.FaceRequests, cfg.Bulk)
 	r.duplicateRequests = newDuplicates(c, r.jobRequests)
 	r.CaseRequests = reviews.New(c, r.ClaimRequests)

@@ -1,4 +1,5 @@
-package routing
+// Package merges merges subjects. The leader of the source's shard carries a merge out.
+package merges
 
 import (
 	"cmp"
@@ -48,7 +49,7 @@ const (
 // out (CarryOut), also when this call has ended. A search may find an event under both
 // subjects meanwhile, never under neither. The error is NotFound for an unknown subject. A
 // retry with the same Write gets the first answer.
-func (r *mergeRequests) Merge(ctx context.Context, m router.Merging) error {
+func (r *MergeRequests) Merge(ctx context.Context, m router.Merging) error {
 	if m.Source == m.Target {
 		return router.Errorf(router.InvalidRequest, "", "a subject can't be merged into itself")
 	}
@@ -84,7 +85,7 @@ func (r *mergeRequests) Merge(ctx context.Context, m router.Merging) error {
 
 // sourceNotFound returns the error for a merge of an unknown source, which is NotFound if the
 // target is unknown, too.
-func (r *mergeRequests) sourceNotFound(ctx context.Context, m router.Merging) error {
+func (r *MergeRequests) sourceNotFound(ctx context.Context, m router.Merging) error {
 	if _, err := r.subjects.Events(ctx, m.Access, m.Target); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (r *mergeRequests) sourceNotFound(ctx context.Context, m router.Merging) er
 }
 
 // merged waits until the merge of a subject has ended.
-func (r *mergeRequests) merged(ctx context.Context, g cluster.Gallery, source id.Subject) error {
+func (r *MergeRequests) merged(ctx context.Context, g cluster.Gallery, source id.Subject) error {
 	for {
 		state, err := lookup.Merge(ctx, r.cluster, source)
 		if err != nil {
@@ -140,7 +141,7 @@ var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *clu
 
 // Merges returns the sources of the merges that are to be carried out on the shards that this
 // node leads.
-func (r *mergeRequests) Merges() (list []id.Subject) {
+func (r *MergeRequests) Merges() (list []id.Subject) {
 	for _, group := range r.cluster.Shards() {
 		_, m, ok := cluster.LedShard(r.cluster.Groups, group)
 		if !ok {
@@ -157,7 +158,7 @@ func (r *mergeRequests) Merges() (list []id.Subject) {
 
 // CarryOut carries out the merge of a source on a shard that this node leads, or forgets one
 // that has ended. One caller at a time may carry a merge out.
-func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
+func (r *MergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 	group := source.Shard()
 	g, _, err := r.cluster.LocalReplica(group)
 	if err != nil {
@@ -201,7 +202,7 @@ func (r *mergeRequests) CarryOut(ctx context.Context, source id.Subject) error {
 
 // copying is one merge.
 type copying struct {
-	*mergeRequests
+	*MergeRequests
 	gallery cluster.Gallery
 	merging.Merge
 }
@@ -407,7 +408,7 @@ func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal
 }
 
 // mergeRequests serves merges of subjects.
-type mergeRequests struct {
+type MergeRequests struct {
 	cluster  *cluster.Cluster
 	subjects *subjects.SubjectRequests
 	claims   *claims.ClaimRequests

@@ -1,4 +1,4 @@
-package routing
+package merges
 
 import (
 	"facet/router/calls"
@@ -8,8 +8,8 @@ import (
 )
 
 // newMerges returns the requests of a node, and serves those of its peers.
-func newMerges(c *cluster.Cluster, of *subjects.SubjectRequests, names *claims.ClaimRequests) *mergeRequests {
-	r := &mergeRequests{c, of, names}
+func New(c *cluster.Cluster, of *subjects.SubjectRequests, names *claims.ClaimRequests) *MergeRequests {
+	r := &MergeRequests{c, of, names}
 	calls.Add(c.Calls, c, shardBeginMerge)
 	calls.Add(c.Calls, c, shardStopReceiving)
 	calls.Add(c.Calls, c, shardIndex)
