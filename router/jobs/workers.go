@@ -13,7 +13,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/tick"
 	"facet/router"
-	"facet/router/routing"
+	"facet/router/bulk"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	// any.
 	idlePause = 500 * time.Millisecond
 	// The results of a piece are reported at least every reportPause, and when
-	// reportMax of them are ready. reportPause must be well below routing.LeaseTime.
+	// reportMax of them are ready. reportPause must be well below bulk.LeaseTime.
 	reportPause = time.Second
 	reportMax   = 16
 	// reportTries is the most tries to report the last results of a piece.
@@ -49,13 +49,13 @@ type Source interface {
 	Idle(shard id.Shard) bool
 	// TakePiece borrows at most n tasks of a shard. It returns nil when there are
 	// none.
-	TakePiece(ctx context.Context, shard id.Shard, n int) (*routing.Piece, error)
-	RegisterTask(ctx context.Context, t routing.Task, image []byte) (router.Registered, error)
+	TakePiece(ctx context.Context, shard id.Shard, n int) (*bulk.Piece, error)
+	RegisterTask(ctx context.Context, t bulk.Task, image []byte) (router.Registered, error)
 	// Report sends results and renews the lease. held is false when the lease was
 	// lost.
-	Report(ctx context.Context, p *routing.Piece, results []routing.TaskResult) (held bool, err error)
+	Report(ctx context.Context, p *bulk.Piece, results []bulk.TaskResult) (held bool, err error)
 	// Postpone returns a piece to its leader. No files for its gallery are lent for a while.
-	Postpone(ctx context.Context, p *routing.Piece) error
+	Postpone(ctx context.Context, p *bulk.Piece) error
 	// ExpireJobs drops the records of old jobs.
 	ExpireJobs(ctx context.Context) error
 }
@@ -141,10 +141,10 @@ func (w *Workers) run(ctx context.Context) {
 	}
 }
 
-func (w *Workers) take(ctx context.Context, shard id.Shard) (*routing.Piece, error) {
+func (w *Workers) take(ctx context.Context, shard id.Shard) (*bulk.Piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return w.cfg.Source.TakePiece(ctx, shard, routing.PieceMax)
+	return w.cfg.Source.TakePiece(ctx, shard, bulk.PieceMax)
 }
 
 // expire drops old records every expirePause until ctx ends.
@@ -161,11 +161,11 @@ func (w *Workers) expire(ctx context.Context) {
 // piece processes the files of a piece, Slots at a time, and reports the results as
 // they come. When a quota of the tenant is used up, piece leaves the other files: they would
 // meet it, too, and the jobs of other tenants would wait.
-func (w *Workers) piece(ctx context.Context, p *routing.Piece) {
+func (w *Workers) piece(ctx context.Context, p *bulk.Piece) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
-	tasks := make(chan routing.Task) // unbuffered: a slot takes one when it is free
-	results := make(chan routing.TaskResult, len(p.Tasks))
+	tasks := make(chan bulk.Task) // unbuffered: a slot takes one when it is free
+	results := make(chan bulk.TaskResult, len(p.Tasks))
 	var slots sync.WaitGroup
 	var over atomic.Bool
 	for range min(w.cfg.Slots, len(p.Tasks)) {
@@ -207,7 +207,7 @@ func (w *Workers) piece(ctx context.Context, p *routing.Piece) {
 	}
 }
 
-func (w *Workers) postpone(ctx context.Context, p *routing.Piece) {
+func (w *Workers) postpone(ctx context.Context, p *bulk.Piece) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := w.cfg.Source.Postpone(ctx, p); err != nil && ctx.Err() == nil {
@@ -217,10 +217,10 @@ func (w *Workers) postpone(ctx context.Context, p *routing.Piece) {
 
 // report reports results until done is closed and all are reported. It calls lost
 // when the lease of the piece was lost.
-func (w *Workers) report(ctx context.Context, p *routing.Piece, results <-chan routing.TaskResult, done <-chan struct{}, lost func()) {
+func (w *Workers) report(ctx context.Context, p *bulk.Piece, results <-chan bulk.TaskResult, done <-chan struct{}, lost func()) {
 	tick := time.NewTicker(reportPause)
 	defer tick.Stop()
-	var ready []routing.TaskResult
+	var ready []bulk.TaskResult
 	tell := func() {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()

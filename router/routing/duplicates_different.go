@@ -10,6 +10,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/admission"
+	"facet/router/bulk"
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/lookup"
@@ -37,8 +38,8 @@ func differentName(g cluster.Gallery) shardfsm.JobName {
 func (r *duplicateRequests) different(ctx context.Context, g cluster.Gallery, key *seal.Key) ([]differentItem, error) {
 	var items []differentItem
 	for name := differentName(g); ; {
-		q := jobPageQuery{Name: name, From: uint32(len(items)), Length: router.BulkPageMax}
-		a, err := calls.CallLeader(ctx, r.cluster.Calls, jobPage, name.Batch.Shard(), q)
+		q := bulk.JobPageQuery{Name: name, From: uint32(len(items)), Length: router.BulkPageMax}
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobPage, name.Batch.Shard(), q)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +171,7 @@ func (r *duplicateRequests) Different(ctx context.Context, access router.Access,
 // putItem replaces the text of an item. done is false if the item has another text than old.
 func (r *duplicateRequests) putItem(ctx context.Context, g cluster.Gallery, index int, old, sealed []byte) (done bool, err error) {
 	name := differentName(g)
-	a, err := bulkAsk(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
+	a, err := bulk.BulkAsk(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
 		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant),
 	})
 	if a.Status == shardfsm.Conflict || a.Status == shardfsm.JobItemsMissing {

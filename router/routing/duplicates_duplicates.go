@@ -11,6 +11,7 @@ import (
 	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/admission"
+	"facet/router/bulk"
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/shard"
@@ -37,10 +38,10 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access router.A
 		Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant), Kind: job.Duplicates,
 		Write: shardfsm.JobWrite{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Share: admission.Share(r.cluster, g.Tenant)},
 	}
-	earlier, err := calls.CallLeader(ctx, r.cluster.Calls, jobPage, home, jobPageQuery{Name: name})
+	earlier, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobPage, home, bulk.JobPageQuery{Name: name})
 	if err == nil && earlier.Known {
 		begin.Total = earlier.Total
-		_, err = bulkAsk(ctx, r.cluster, jobBegin, home, begin) // an error if it was another request
+		_, err = bulk.BulkAsk(ctx, r.cluster, bulk.JobBegin, home, begin) // an error if it was another request
 		return name.Batch, err
 	}
 	if err == nil { // an earlier try may have begun with other blocks
@@ -54,7 +55,7 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access router.A
 		return id.Batch{}, err
 	}
 	begin.Total = uint32(len(blocks))
-	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
+	return name.Batch, bulk.FillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
 		return job.SealBlock(key, job.Name(name), index, blocks[index])
 	})
 }
@@ -105,7 +106,7 @@ func noDuplicates() error {
 
 // report returns how far the comparison of a gallery is.
 func (r *duplicateRequests) report(ctx context.Context, g cluster.Gallery) (reportAnswer, shardfsm.JobName, error) {
-	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobReport, g.ShardIDs[0], jobListQuery{Gallery: g.ID, Generation: g.Generation})
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobReport, g.ShardIDs[0], bulk.JobListQuery{Gallery: g.ID, Generation: g.Generation})
 	return a, shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: a.Batch}, err
 }
 
@@ -161,7 +162,7 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access router.Access
 func (r *duplicateRequests) pairs(ctx context.Context, key *seal.Key, name shardfsm.JobName, d *router.Duplicates) ([]job.Pair, error) {
 	best := map[[2]id.Subject]int{} // two blocks may have found one pair
 	for from := 0; from < d.Blocks; {
-		a, err := calls.CallLeader(ctx, r.cluster.Calls, jobPage, name.Batch.Shard(), jobPageQuery{Name: name, From: uint32(from), Length: blocksPage})
+		a, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobPage, name.Batch.Shard(), bulk.JobPageQuery{Name: name, From: uint32(from), Length: blocksPage})
 		if err != nil {
 			return nil, err
 		}

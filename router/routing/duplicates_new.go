@@ -1,12 +1,13 @@
 package routing
 
 import (
+	"facet/router/bulk"
 	"facet/router/calls"
 	"facet/router/cluster"
 )
 
 // newDuplicates returns the requests of a node, and serves those of its peers.
-func newDuplicates(c *cluster.Cluster, of *jobRequests) *duplicateRequests {
+func newDuplicates(c *cluster.Cluster, of *bulk.JobRequests) *duplicateRequests {
 	r := &duplicateRequests{c, of}
 	calls.Add(c.Calls, r, jobTakeBlock)
 	calls.Add(c.Calls, c, jobDrop)

@@ -10,6 +10,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/bulk"
 	"facet/router/cluster"
 	"facet/router/lookup"
 	"facet/shard"
@@ -117,5 +118,5 @@ func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (c
 // duplicateRequests serves comparisons of galleries with themselves.
 type duplicateRequests struct {
 	cluster *cluster.Cluster
-	jobs    *jobRequests
+	jobs    *bulk.JobRequests
 }

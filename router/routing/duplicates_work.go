@@ -10,6 +10,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/bulk"
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/router/lookup"
@@ -202,7 +203,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 }
 
 func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.Result) error {
-	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobFinish, b.shard, finishQuery{
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobFinish, b.shard, bulk.FinishQuery{
 		Lease: b.lease, Finish: shardfsm.FinishJob{Name: b.name, Results: results, Time: time.Now().UnixMilli()},
 	})
 	if err == nil && !a.Held && results == nil {
@@ -304,7 +305,7 @@ type reportAnswer struct {
 }
 
 // jobReport returns how far the comparison of a gallery with itself is.
-var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobListQuery) (a reportAnswer, err error) {
+var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q bulk.JobListQuery) (a reportAnswer, err error) {
 	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return a, err
@@ -324,17 +325,17 @@ var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *clust
 
 // blockAnswer is a piece of one block. Pairs is how many pairs its comparison has so far.
 type blockAnswer struct {
-	pieceAnswer
+	bulk.PieceAnswer
 	Pairs int `cbor:"11,keyasint,omitempty"`
 }
 
 // jobTakeBlock lends a block to the caller.
 var jobTakeBlock = calls.NewMethod("job.takeblock", func(_ context.Context, r *duplicateRequests, group id.Shard, _ struct{}) (blockAnswer, error) {
-	_, book, err := leadingJobs(r.cluster, group)
+	_, book, err := bulk.LeadingJobs(r.cluster, group)
 	if err != nil {
 		return blockAnswer{}, err
 	}
-	piece := r.jobs.take(group, book, job.Duplicates, 1)
+	piece := r.jobs.Take(group, book, job.Duplicates, 1)
 	return blockAnswer{piece, book.Paired(job.Name(piece.Name))}, nil
 })
 

@@ -17,6 +17,7 @@ import (
 	"facet/router"
 	"facet/router/admission"
 	"facet/router/auditlogs"
+	"facet/router/bulk"
 	"facet/router/checks"
 	"facet/router/claims"
 	"facet/router/cluster"
@@ -75,7 +76,7 @@ type Router struct {
 	*claims.ClaimRequests
 	*lists.ListRequests
 	*searches.SearchRequests
-	*jobRequests
+	*bulk.JobRequests
 	*checks.CheckRequests
 	*duplicateRequests
 	*verifications.VerificationRequests
@@ -102,8 +103,8 @@ func New(cfg Config) *Router {
 	r.SearchRequests = searches.New(c, r.FaceRequests, cfg.Meter)
 	r.SubjectRequests = subjects.New(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
 	r.MergeRequests = merges.New(c, r.SubjectRequests, r.ClaimRequests)
-	r.jobRequests = newJobs(c, r.SubjectRequests, r.FaceRequests, cfg.Bulk)
-	r.duplicateRequests = newDuplicates(c, r.jobRequests)
+	r.JobRequests = bulk.New(c, r.SubjectRequests, r.FaceRequests, cfg.Bulk)
+	r.duplicateRequests = newDuplicates(c, r.JobRequests)
 	r.CaseRequests = reviews.New(c, r.ClaimRequests)
 	r.VerificationRequests = verifications.New(c, r.FaceRequests, r.CaseRequests)
 	r.CheckRequests = checks.New(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)

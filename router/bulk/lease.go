@@ -1,4 +1,4 @@
-package routing
+package bulk
 
 import (
 	"maps"
@@ -43,12 +43,12 @@ type lease struct {
 }
 
 // take lends a piece of the batch of a kind that has the fewest lent items, of the galleries that may work.
-func (l *leases) take(now time.Time, group id.Shard, book *job.Book, kind job.Kind, n int, may func(id.Gallery) bool) pieceAnswer {
+func (l *leases) take(now time.Time, group id.Shard, book *job.Book, kind job.Kind, n int, may func(id.Gallery) bool) PieceAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lent := l.prune(now)
 	if len(l.lent) >= leasesMax {
-		return pieceAnswer{}
+		return PieceAnswer{}
 	}
 	work := book.Work(kind)
 	for len(work) > 0 {
@@ -67,10 +67,10 @@ func (l *leases) take(now time.Time, group id.Shard, book *job.Book, kind job.Ki
 		}
 		return l.lend(now, group, name, application, records)
 	}
-	return pieceAnswer{}
+	return PieceAnswer{}
 }
 
-func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application id.Application, records []job.Record) pieceAnswer {
+func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application id.Application, records []job.Record) PieceAnswer {
 	if l.lent == nil {
 		l.lent = map[uint64]*lease{}
 		l.last = uint64(now.UnixNano()) // so the numbers differ from another leader's
@@ -81,7 +81,7 @@ func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application 
 		piece.indexes[r.Index] = true
 	}
 	l.lent[l.last] = piece
-	return pieceAnswer{
+	return PieceAnswer{
 		Lease: l.last, Application: application, Records: records,
 		Name: shardfsm.JobName(name),
 	}
@@ -146,7 +146,7 @@ func (l *leases) drop(number uint64) {
 }
 
 // pieceAnswer is a piece of a job. Lease is 0 when there is no work.
-type pieceAnswer struct {
+type PieceAnswer struct {
 	Lease       uint64           `cbor:"1,keyasint"`
 	Name        shardfsm.JobName `cbor:"2,keyasint"`
 	Application id.Application   `cbor:"3,keyasint"`

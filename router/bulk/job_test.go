@@ -1,4 +1,4 @@
-package routing
+package bulk
 
 import (
 	"testing"
@@ -44,7 +44,7 @@ func fill(t *testing.T, book *job.Book, batch shardfsm.JobName, total int) {
 // every lets all galleries work.
 func every(id.Gallery) bool { return true }
 
-func indexes(p pieceAnswer) []uint32 {
+func indexes(p PieceAnswer) []uint32 {
 	var list []uint32
 	for _, r := range p.Records {
 		list = append(list, r.Index)

@@ -1,4 +1,4 @@
-package routing
+package bulk
 
 import (
 	"context"
@@ -40,7 +40,7 @@ const (
 
 // BulkRegister starts a job that registers files of the object store. A retry with
 // the same Write gets the first answer.
-func (r *jobRequests) BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error) {
+func (r *JobRequests) BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error) {
 	if !r.bulk {
 		return id.Batch{}, router.Errorf(router.InvalidRequest, router.ReasonNoStore, "this service has no object store to register from")
 	}
@@ -61,7 +61,7 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b router.BulkRegistratio
 
 // beginJob creates a job, adds its items and opens it for work. It continues a job
 // that an earlier try has left unfinished.
-func (r *jobRequests) beginJob(ctx context.Context, g cluster.Gallery, key *seal.Key, b router.BulkRegistration, items []job.Item) (id.Batch, error) {
+func (r *JobRequests) beginJob(ctx context.Context, g cluster.Gallery, key *seal.Key, b router.BulkRegistration, items []job.Item) (id.Batch, error) {
 	name, err := r.bulkName(ctx, g, b.Write.Operation)
 	if err != nil {
 		return id.Batch{}, err
@@ -72,14 +72,14 @@ func (r *jobRequests) beginJob(ctx context.Context, g cluster.Gallery, key *seal
 		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant),
 		Epoch: g.Epoch, Holder: beginner(g, b.Access),
 	}
-	return name.Batch, fillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
+	return name.Batch, FillJob(ctx, r.cluster, home, begin, func(index uint32) []byte {
 		return job.SealItem(key, job.Name(name), index, items[index])
 	})
 }
 
 // fillJob creates a job, adds its items, which item seals, and opens it for work.
-func fillJob(ctx context.Context, r *cluster.Cluster, home id.Shard, begin shardfsm.BeginJob, item func(index uint32) []byte) error {
-	a, err := bulkAsk(ctx, r, jobBegin, home, begin)
+func FillJob(ctx context.Context, r *cluster.Cluster, home id.Shard, begin shardfsm.BeginJob, item func(index uint32) []byte) error {
+	a, err := BulkAsk(ctx, r, JobBegin, home, begin)
 	for err == nil && !a.Open && a.Items < begin.Total {
 		add := shardfsm.AddJob{Name: begin.Name, First: a.Items, Time: time.Now().UnixMilli()}
 		for index, bytes := a.Items, 0; index < begin.Total && bytes < bulkEntryBytes; index++ {
@@ -87,10 +87,10 @@ func fillJob(ctx context.Context, r *cluster.Cluster, home id.Shard, begin shard
 			bytes += len(text)
 			add.Items = append(add.Items, text)
 		}
-		a, err = bulkAsk(ctx, r, jobAdd, home, add)
+		a, err = BulkAsk(ctx, r, jobAdd, home, add)
 	}
 	if err == nil && !a.Open {
-		_, err = bulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli(), Write: begin.Write})
+		_, err = BulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli(), Write: begin.Write})
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func shownTo(g cluster.Gallery, a router.Access) id.UUID {
 
 // bulkItems checks the items of a job and replaces the names of their tags by
 // identities.
-func (r *jobRequests) bulkItems(ctx context.Context, g cluster.Gallery, in []router.BulkItem) ([]job.Item, error) {
+func (r *JobRequests) bulkItems(ctx context.Context, g cluster.Gallery, in []router.BulkItem) ([]job.Item, error) {
 	if len(in) == 0 || len(in) > router.BulkItemsMax {
 		return nil, router.Errorf(router.InvalidRequest, "", "a job has 1 to %d registrations", router.BulkItemsMax)
 	}
@@ -180,7 +180,7 @@ func checkFilename(name string) error {
 }
 
 // bulkName returns the name of the job that an operation creates.
-func (r *jobRequests) bulkName(ctx context.Context, g cluster.Gallery, op id.Operation) (shardfsm.JobName, error) {
+func (r *JobRequests) bulkName(ctx context.Context, g cluster.Gallery, op id.Operation) (shardfsm.JobName, error) {
 	at := func(home id.Shard) shardfsm.JobName {
 		batch := id.Batch{UUID: id.Derive(g.IDKey[:], purposeBatch, op, home)}
 		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
@@ -193,7 +193,7 @@ func (r *jobRequests) bulkName(ctx context.Context, g cluster.Gallery, op id.Ope
 
 // bulkAsk carries out a command on a job. It returns an error when the shard
 // refuses it.
-func bulkAsk[Q any](ctx context.Context, r *cluster.Cluster, m cluster.Method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
+func BulkAsk[Q any](ctx context.Context, r *cluster.Cluster, m cluster.Method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
 	a, err := calls.CallLeader(ctx, r.Calls, m, home, q)
 	if err != nil {
 		return a, err
@@ -217,7 +217,7 @@ func bulkAsk[Q any](ctx context.Context, r *cluster.Cluster, m cluster.Method[Q,
 // BulkProgress returns a page of a job's records: the first one, or the one that
 // pagingID names. The error is NotFound for an unknown job and for another
 // gallery's, and to a role that may only enrol also for another holder's.
-func (r *jobRequests) BulkProgress(ctx context.Context, access router.Access, batch id.Batch, pagingID string) (router.BulkPage, error) {
+func (r *JobRequests) BulkProgress(ctx context.Context, access router.Access, batch id.Batch, pagingID string) (router.BulkPage, error) {
 	from, ok := readPagingID(batch, pagingID)
 	if !ok {
 		return router.BulkPage{}, router.Errorf(router.InvalidRequest, "", "this is no paging id of the job")
@@ -232,7 +232,7 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access router.Access, ba
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	a, err := cluster.WithFreshShards(ctx, r.cluster, g, func(cluster.Gallery) (jobPageAnswer, error) {
-		return calls.CallLeader(ctx, r.cluster.Calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: router.BulkPageMax})
+		return calls.CallLeader(ctx, r.cluster.Calls, JobPage, batch.Shard(), JobPageQuery{Name: name, From: from, Length: router.BulkPageMax})
 	})
 	own := shownTo(g, access)
 	switch {
@@ -259,7 +259,7 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access router.Access, ba
 
 // Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first; to a role that may only
 // enrol those of its holder.
-func (r *jobRequests) Jobs(ctx context.Context, access router.Access) ([]router.Job, error) {
+func (r *JobRequests) Jobs(ctx context.Context, access router.Access) ([]router.Job, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil { // the gallery may have grown to more shards
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (r *jobRequests) Jobs(ctx context.Context, access router.Access) ([]router.
 	if err != nil {
 		return nil, err
 	}
-	lists, err := calls.Scatter(ctx, r.cluster.Calls, jobList, g.ShardIDs, jobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
+	lists, err := calls.Scatter(ctx, r.cluster.Calls, jobList, g.ShardIDs, JobListQuery{Gallery: g.ID, Generation: g.Generation, Holder: shownTo(g, access)})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package routing
+package bulk
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // Leased returns the number of files that this node has lent to workers.
-func (r *jobRequests) Leased() (files int) {
+func (r *JobRequests) Leased() (files int) {
 	r.leases.mu.Lock()
 	defer r.leases.mu.Unlock()
 	now := time.Now()
@@ -64,14 +64,14 @@ type TaskResult struct {
 
 // Idle reports whether this node's replica of a shard has no unfinished job. It
 // returns false for a shard without a replica here.
-func (r *jobRequests) Idle(shard id.Shard) bool {
+func (r *JobRequests) Idle(shard id.Shard) bool {
 	m, here := r.cluster.Groups.Shard(shard)
 	return here && m.Jobs().Left(job.Registrations) == 0
 }
 
 // TakePiece borrows a piece of a job from a shard's leader. It returns nil when
 // there is no work.
-func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
+func (r *JobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
@@ -105,7 +105,7 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 // A shard remembers the operation of an item for minutes only, so that a large job
 // does not fill its memory of operations. After that, the subject itself prevents a
 // second one, because its id follows from the operation.
-func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (router.Registered, error) {
+func (r *JobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (router.Registered, error) {
 	if _, err := cluster.ConfirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
 		_, ok := r.cluster.Groups.Meta().Application(t.access.Application)
 		return struct{}{}, ok
@@ -145,7 +145,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (r
 // Report sends results of tasks of p, perhaps none, and renews the lease of p. It
 // must be called more often than every LeaseTime. held is false when the lease was
 // lost.
-func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
+func (r *JobRequests) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
 	g, ok := r.cluster.Find(p.name.Gallery)
 	if !ok || g.Generation != p.name.Generation {
 		return false, nil
@@ -154,7 +154,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 	if err != nil {
 		return false, err
 	}
-	q := finishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name, Time: time.Now().UnixMilli()}}
+	q := FinishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name, Time: time.Now().UnixMilli()}}
 	for _, res := range results {
 		o := job.Outcome{Reason: res.Reason}
 		out := job.Result{Index: res.Task.index, Attempts: uint32(res.Attempts)}
@@ -167,23 +167,23 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 		out.Sealed = job.SealOutcome(key, job.Name(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobFinish, p.shard, q)
+	a, err := calls.CallLeader(ctx, r.cluster.Calls, JobFinish, p.shard, q)
 	return a.Held, err
 }
 
 // Postpone returns a piece whose tenant has used up a quota. The shard's leader lends no
 // files for the piece's gallery for a while.
-func (r *jobRequests) Postpone(ctx context.Context, p *Piece) error {
-	q := finishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name}, Postpone: true}
-	_, err := calls.CallLeader(ctx, r.cluster.Calls, jobFinish, p.shard, q)
+func (r *JobRequests) Postpone(ctx context.Context, p *Piece) error {
+	q := FinishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name}, Postpone: true}
+	_, err := calls.CallLeader(ctx, r.cluster.Calls, JobFinish, p.shard, q)
 	return err
 }
 
 // ExpireJobs drops the records of old jobs on the shards that this node leads.
-func (r *jobRequests) ExpireJobs(ctx context.Context) error {
+func (r *JobRequests) ExpireJobs(ctx context.Context) error {
 	var failed []error
 	for _, shard := range r.cluster.Shards() {
-		g, book, err := leadingJobs(r.cluster, shard)
+		g, book, err := LeadingJobs(r.cluster, shard)
 		if err != nil {
 			continue // another node leads the shard
 		}

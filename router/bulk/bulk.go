@@ -1,4 +1,6 @@
-package routing
+// Package bulk keeps jobs that register files of an object store, and lends pieces of jobs to
+// workers.
+package bulk
 
 import (
 	"facet/router/cluster"
@@ -7,7 +9,7 @@ import (
 )
 
 // jobRequests serves bulk registrations.
-type jobRequests struct {
+type JobRequests struct {
 	cluster  *cluster.Cluster
 	faces    *faces.FaceRequests
 	subjects *subjects.SubjectRequests

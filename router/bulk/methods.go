@@ -1,4 +1,4 @@
-package routing
+package bulk
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // leadingJobs returns this node's replica of a shard and its jobs, or an error when this
 // node knows that it does not lead the shard.
-func leadingJobs(r *cluster.Cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) {
+func LeadingJobs(r *cluster.Cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, ok := r.Groups.Group(group)
 	m, here := r.Groups.Shard(group)
 	if !ok || !here {
@@ -30,7 +30,7 @@ func leadingJobs(r *cluster.Cluster, group id.Shard) (*raftfsm.Group, *job.Book,
 }
 
 var (
-	jobBegin = cluster.ShardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) *int64 { return &c.Time })
+	JobBegin = cluster.ShardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) *int64 { return &c.Time })
 	jobAdd   = cluster.ShardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) *int64 { return &c.Time })
 	jobOpen  = cluster.ShardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) *int64 { return &c.Time })
 )
@@ -57,7 +57,7 @@ var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster
 })
 
 // jobPageQuery asks for records of a job.
-type jobPageQuery struct {
+type JobPageQuery struct {
 	Name   shardfsm.JobName `cbor:"1,keyasint"`
 	From   uint32           `cbor:"2,keyasint"`
 	Length uint32           `cbor:"3,keyasint"`
@@ -73,7 +73,7 @@ type jobPageAnswer struct {
 	Holder id.UUID `cbor:"4,keyasint,omitzero"`
 }
 
-var jobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
+var JobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q JobPageQuery) (jobPageAnswer, error) {
 	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return jobPageAnswer{}, err
@@ -87,14 +87,14 @@ var jobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster.C
 })
 
 // jobListQuery asks for the jobs of a gallery: those that Holder has begun, or all if it is zero.
-type jobListQuery struct {
+type JobListQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Holder     id.UUID    `cbor:"3,keyasint,omitzero"`
 }
 
 // jobList returns the newest JobsMax jobs of a gallery on a shard.
-var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobListQuery) ([]job.Summary, error) {
+var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q JobListQuery) ([]job.Summary, error) {
 	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
 		return nil, err
@@ -103,29 +103,29 @@ var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster.C
 })
 
 // take lends a piece of at most n items of jobs of a kind. Those of a disabled tenant rest.
-func (r *jobRequests) take(group id.Shard, book *job.Book, kind job.Kind, n int) pieceAnswer {
+func (r *JobRequests) Take(group id.Shard, book *job.Book, kind job.Kind, n int) PieceAnswer {
 	return r.leases.take(time.Now(), group, book, kind, n, r.works)
 }
 
 // works reports whether the items of a gallery may be worked on.
-func (r *jobRequests) works(gallery id.Gallery) bool {
+func (r *JobRequests) works(gallery id.Gallery) bool {
 	meta := r.cluster.Groups.Meta()
 	g, ok := meta.Gallery(gallery)
 	return !ok || meta.TenantState(g.Tenant) == metafsm.TenantActive
 }
 
 // jobTake lends a piece of at most n items to the caller.
-var jobTake = calls.NewMethod("job.take", func(_ context.Context, r *jobRequests, group id.Shard, n uint32) (pieceAnswer, error) {
-	_, book, err := leadingJobs(r.cluster, group)
+var jobTake = calls.NewMethod("job.take", func(_ context.Context, r *JobRequests, group id.Shard, n uint32) (PieceAnswer, error) {
+	_, book, err := LeadingJobs(r.cluster, group)
 	if err != nil {
-		return pieceAnswer{}, err
+		return PieceAnswer{}, err
 	}
-	return r.take(group, book, job.Registrations, int(min(n, PieceMax))), nil
+	return r.Take(group, book, job.Registrations, int(min(n, PieceMax))), nil
 })
 
 // finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives
 // the piece back and postpones all work for its gallery.
-type finishQuery struct {
+type FinishQuery struct {
 	Lease    uint64             `cbor:"1,keyasint"`
 	Finish   shardfsm.FinishJob `cbor:"2,keyasint"`
 	Postpone bool               `cbor:"3,keyasint,omitempty"`
@@ -136,8 +136,8 @@ type finishAnswer struct {
 	Held bool `cbor:"1,keyasint"`
 }
 
-var jobFinish = calls.NewMethod("job.finish", func(ctx context.Context, r *jobRequests, group id.Shard, q finishQuery) (finishAnswer, error) {
-	g, _, err := leadingJobs(r.cluster, group)
+var JobFinish = calls.NewMethod("job.finish", func(ctx context.Context, r *JobRequests, group id.Shard, q FinishQuery) (finishAnswer, error) {
+	g, _, err := LeadingJobs(r.cluster, group)
 	if err != nil {
 		return finishAnswer{}, err
 	}
