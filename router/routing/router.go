@@ -21,6 +21,7 @@ import (
 	"facet/router/checks"
 	"facet/router/claims"
 	"facet/router/cluster"
+	"facet/router/duplicates"
 	"facet/router/faces"
 	"facet/router/galleries"
 	"facet/router/lists"
@@ -78,7 +79,7 @@ type Router struct {
 	*searches.SearchRequests
 	*bulk.JobRequests
 	*checks.CheckRequests
-	*duplicateRequests
+	*duplicates.DuplicateRequests
 	*verifications.VerificationRequests
 	*auditlogs.AuditRequests
 	*reviews.CaseRequests
@@ -104,7 +105,7 @@ func New(cfg Config) *Router {
 	r.SubjectRequests = subjects.New(c, r.FaceRequests, r.ClaimRequests, cfg.Memory)
 	r.MergeRequests = merges.New(c, r.SubjectRequests, r.ClaimRequests)
 	r.JobRequests = bulk.New(c, r.SubjectRequests, r.FaceRequests, cfg.Bulk)
-	r.duplicateRequests = newDuplicates(c, r.JobRequests)
+	r.DuplicateRequests = duplicates.New(c, r.JobRequests)
 	r.CaseRequests = reviews.New(c, r.ClaimRequests)
 	r.VerificationRequests = verifications.New(c, r.FaceRequests, r.CaseRequests)
 	r.CheckRequests = checks.New(c, r.FaceRequests, r.SearchRequests, r.ClaimRequests, cfg.Table, cfg.Memory)
@@ -134,7 +135,7 @@ func (r *Router) Shards() []id.Shard { return r.cluster.Shards() }
 // subjects, and erases their cases, on the shards that this node leads. It also closes cases whose time is over. The
 // next round of erasure of these shards removes them from the disks.
 func (r *Router) RedactDuplicates(ctx context.Context) error {
-	return errors.Join(r.redactPairs(ctx), r.RedactCases(ctx))
+	return errors.Join(r.RedactPairs(ctx), r.RedactCases(ctx))
 }
 
 // Close waits for the reads and rounds that are still running and forgets the checks. The

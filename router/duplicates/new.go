@@ -1,4 +1,4 @@
-package routing
+package duplicates
 
 import (
 	"facet/router/bulk"
@@ -7,8 +7,8 @@ import (
 )
 
 // newDuplicates returns the requests of a node, and serves those of its peers.
-func newDuplicates(c *cluster.Cluster, of *bulk.JobRequests) *duplicateRequests {
-	r := &duplicateRequests{c, of}
+func New(c *cluster.Cluster, of *bulk.JobRequests) *DuplicateRequests {
+	r := &DuplicateRequests{c, of}
 	calls.Add(c.Calls, r, jobTakeBlock)
 	calls.Add(c.Calls, c, jobDrop)
 	calls.Add(c.Calls, c, jobRedact)

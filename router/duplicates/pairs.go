@@ -1,4 +1,6 @@
-package routing
+// Package duplicates compares galleries with themselves, and remembers which pairs of subjects are
+// different people.
+package duplicates
 
 import (
 	"context"
@@ -28,7 +30,7 @@ const (
 )
 
 // comparable returns the gallery of an access, with its present shards, and its key.
-func (r *duplicateRequests) comparable(ctx context.Context, access router.Access) (cluster.Gallery, *seal.Key, error) {
+func (r *DuplicateRequests) comparable(ctx context.Context, access router.Access) (cluster.Gallery, *seal.Key, error) {
 	if err := r.cluster.Sync.Join(ctx); err != nil { // the gallery may have grown
 		return cluster.Gallery{}, nil, err
 	}
@@ -45,7 +47,7 @@ func unknownDuplicatesCursor() error {
 }
 
 // present returns the pairs of which both subjects are still there, with their notes.
-func (r *duplicateRequests) present(ctx context.Context, g cluster.Gallery, list []router.DuplicatePair) ([]router.DuplicatePair, error) {
+func (r *DuplicateRequests) present(ctx context.Context, g cluster.Gallery, list []router.DuplicatePair) ([]router.DuplicatePair, error) {
 	var subjects []id.Subject
 	for _, p := range list {
 		subjects = append(subjects, p.Subjects[0].Subject, p.Subjects[1].Subject)
@@ -107,7 +109,7 @@ func readDuplicatesCursor(of id.Batch, total int, text string) (next int, ok boo
 var ErrLost = errors.New("router: the block is no longer lent to this node")
 
 // compared returns the gallery of a comparison. The error is ErrLost if it was deleted.
-func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (cluster.Gallery, error) {
+func (r *DuplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (cluster.Gallery, error) {
 	g, there, err := cluster.ConfirmedGallery(ctx, r.cluster, n.Gallery, n.Generation)
 	if err == nil && !there {
 		err = ErrLost
@@ -116,7 +118,7 @@ func (r *duplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (c
 }
 
 // duplicateRequests serves comparisons of galleries with themselves.
-type duplicateRequests struct {
+type DuplicateRequests struct {
 	cluster *cluster.Cluster
 	jobs    *bulk.JobRequests
 }

@@ -1,4 +1,4 @@
-package routing
+package duplicates
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package routing
+package duplicates
 
 import (
 	"context"
@@ -44,13 +44,13 @@ type Block struct {
 
 // NoBlocks reports whether this node's replica of a shard has no block to compare, or there is none.
 // The nodes with a replica of a shard work on its comparisons.
-func (r *duplicateRequests) NoBlocks(s id.Shard) bool {
+func (r *DuplicateRequests) NoBlocks(s id.Shard) bool {
 	m, here := r.cluster.Groups.Shard(s)
 	return !here || m.Jobs().Left(job.Duplicates) == 0
 }
 
 // TakeBlock borrows a block from a shard's leader. It returns nil when there is none.
-func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, error) {
+func (r *DuplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, error) {
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobTakeBlock, s, struct{}{})
 	if err != nil || a.Lease == 0 || len(a.Records) != 1 {
 		return nil, err
@@ -78,7 +78,7 @@ func (r *duplicateRequests) TakeBlock(ctx context.Context, s id.Shard) (*Block, 
 
 // CompareBlock compares the events of a block with its gallery. It calls turn before each piece of work.
 // A fault of the gallery's, which no repetition cures, becomes the reason of the block.
-func (r *duplicateRequests) CompareBlock(ctx context.Context, b *Block, turn func(context.Context) error) error {
+func (r *DuplicateRequests) CompareBlock(ctx context.Context, b *Block, turn func(context.Context) error) error {
 	if b.pairs = (job.Pairs{Cut: true}); b.room <= 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (r *duplicateRequests) CompareBlock(ctx context.Context, b *Block, turn fun
 	return nil
 }
 
-func (r *duplicateRequests) compareBlock(ctx context.Context, b *Block, turn func(context.Context) error) (found []shard.Pair, complete bool, err error) {
+func (r *DuplicateRequests) compareBlock(ctx context.Context, b *Block, turn func(context.Context) error) (found []shard.Pair, complete bool, err error) {
 	g, err := r.compared(ctx, b.name)
 	if err != nil {
 		return nil, false, err
@@ -137,7 +137,7 @@ func (r *duplicateRequests) compareBlock(ctx context.Context, b *Block, turn fun
 
 // compareProbes compares probes with the block's shard and those after it in the gallery's list, one
 // after the other: the work shall take no more than one processor.
-func (r *duplicateRequests) compareProbes(ctx context.Context, g cluster.Gallery, b *Block, q pairsQuery, turn func(context.Context) error) (lists []pairsAnswer, err error) {
+func (r *DuplicateRequests) compareProbes(ctx context.Context, g cluster.Gallery, b *Block, q pairsQuery, turn func(context.Context) error) (lists []pairsAnswer, err error) {
 	at := slices.Index(g.ShardIDs, b.block.Shard)
 	if at < 0 {
 		return nil, ErrLost
@@ -180,7 +180,7 @@ func inPieces(left []shard.Probe, compare func(left []shard.Probe) (pairsAnswer,
 }
 
 // keep renews the lease of a block when it is time.
-func (r *duplicateRequests) keep(ctx context.Context, b *Block) error {
+func (r *DuplicateRequests) keep(ctx context.Context, b *Block) error {
 	if time.Since(b.kept) < keepInterval {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (r *duplicateRequests) keep(ctx context.Context, b *Block) error {
 }
 
 // FinishBlock records the pairs of a block. The first result of a block counts.
-func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
+func (r *DuplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 	g, err := r.compared(ctx, b.name)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r *duplicateRequests) FinishBlock(ctx context.Context, b *Block) error {
 	}})
 }
 
-func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.Result) error {
+func (r *DuplicateRequests) finish(ctx context.Context, b *Block, results []job.Result) error {
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobFinish, b.shard, bulk.FinishQuery{
 		Lease: b.lease, Finish: shardfsm.FinishJob{Name: b.name, Results: results, Time: time.Now().UnixMilli()},
 	})
@@ -215,7 +215,7 @@ func (r *duplicateRequests) finish(ctx context.Context, b *Block, results []job.
 
 // redactPairs takes the pairs of subjects that are gone out of the reports, and out of the pairs of different
 // subjects, on the shards that this node leads.
-func (r *duplicateRequests) redactPairs(ctx context.Context) error {
+func (r *DuplicateRequests) RedactPairs(ctx context.Context) error {
 	var failed []error
 	for _, s := range r.cluster.Shards() {
 		_, m, ok := cluster.LedShard(r.cluster.Groups, s)
@@ -229,7 +229,7 @@ func (r *duplicateRequests) redactPairs(ctx context.Context) error {
 }
 
 // redact takes the pairs of subjects that are gone out of a report.
-func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name shardfsm.JobName) error {
+func (r *DuplicateRequests) redact(ctx context.Context, book *job.Book, name shardfsm.JobName) error {
 	g, err := r.compared(ctx, name)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (r *duplicateRequests) redact(ctx context.Context, book *job.Book, name sha
 }
 
 // redactPage takes the pairs of subjects that are gone out of the results of some blocks.
-func (r *duplicateRequests) redactPage(ctx context.Context, g cluster.Gallery, key *seal.Key, name shardfsm.JobName, page []job.Record) error {
+func (r *DuplicateRequests) redactPage(ctx context.Context, g cluster.Gallery, key *seal.Key, name shardfsm.JobName, page []job.Record) error {
 	var subjects []id.Subject
 	found := make([]job.Pairs, len(page))
 	for i, rec := range page {
@@ -330,7 +330,7 @@ type blockAnswer struct {
 }
 
 // jobTakeBlock lends a block to the caller.
-var jobTakeBlock = calls.NewMethod("job.takeblock", func(_ context.Context, r *duplicateRequests, group id.Shard, _ struct{}) (blockAnswer, error) {
+var jobTakeBlock = calls.NewMethod("job.takeblock", func(_ context.Context, r *DuplicateRequests, group id.Shard, _ struct{}) (blockAnswer, error) {
 	_, book, err := bulk.LeadingJobs(r.cluster, group)
 	if err != nil {
 		return blockAnswer{}, err

@@ -1,4 +1,4 @@
-package routing
+package duplicates
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ const purposeDuplicates = "duplicates"
 
 // BeginDuplicates begins to compare a gallery with itself. The former comparison of the gallery ends,
 // and its report goes. A retry with the same Write has no further effect, also after another comparison.
-func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access router.Access, w router.Write, threshold int) (id.Batch, error) {
+func (r *DuplicateRequests) BeginDuplicates(ctx context.Context, access router.Access, w router.Write, threshold int) (id.Batch, error) {
 	g, key, err := r.comparable(ctx, access)
 	if err != nil {
 		return id.Batch{}, err
@@ -61,7 +61,7 @@ func (r *duplicateRequests) BeginDuplicates(ctx context.Context, access router.A
 }
 
 // blocks returns the blocks of a gallery, at least one.
-func (r *duplicateRequests) blocks(ctx context.Context, g cluster.Gallery, threshold int) ([]job.Block, error) {
+func (r *DuplicateRequests) blocks(ctx context.Context, g cluster.Gallery, threshold int) ([]job.Block, error) {
 	q := blocksQuery{Gallery: g.ID, Generation: g.Generation, Size: min(max(blockEntries, int(g.Size/blocksMost)), blockEntriesMax)}
 	ends, err := calls.Scatter(ctx, r.cluster.Calls, shardBlocks, g.ShardIDs, q)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *duplicateRequests) blocks(ctx context.Context, g cluster.Gallery, thres
 }
 
 // EndDuplicates ends the comparison of a gallery and drops its report. The error is NotFound if there is none.
-func (r *duplicateRequests) EndDuplicates(ctx context.Context, access router.Access) error {
+func (r *DuplicateRequests) EndDuplicates(ctx context.Context, access router.Access) error {
 	g, _, err := r.comparable(ctx, access)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func noDuplicates() error {
 }
 
 // report returns how far the comparison of a gallery is.
-func (r *duplicateRequests) report(ctx context.Context, g cluster.Gallery) (reportAnswer, shardfsm.JobName, error) {
+func (r *DuplicateRequests) report(ctx context.Context, g cluster.Gallery) (reportAnswer, shardfsm.JobName, error) {
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, jobReport, g.ShardIDs[0], bulk.JobListQuery{Gallery: g.ID, Generation: g.Generation})
 	return a, shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: a.Batch}, err
 }
@@ -114,7 +114,7 @@ func (r *duplicateRequests) report(ctx context.Context, g cluster.Gallery) (repo
 // pairs: the first one, or the one that after, the Next of another one, names. Pairs come group by group,
 // the best first. Those of subjects that are gone are left out. The error is NotFound if there is no
 // comparison.
-func (r *duplicateRequests) Duplicates(ctx context.Context, access router.Access, after string, length int) (router.Duplicates, error) {
+func (r *DuplicateRequests) Duplicates(ctx context.Context, access router.Access, after string, length int) (router.Duplicates, error) {
 	g, key, err := r.comparable(ctx, access)
 	if err != nil {
 		return router.Duplicates{}, err
@@ -159,7 +159,7 @@ func (r *duplicateRequests) Duplicates(ctx context.Context, access router.Access
 }
 
 // pairs reads all pairs of a comparison that has ended.
-func (r *duplicateRequests) pairs(ctx context.Context, key *seal.Key, name shardfsm.JobName, d *router.Duplicates) ([]job.Pair, error) {
+func (r *DuplicateRequests) pairs(ctx context.Context, key *seal.Key, name shardfsm.JobName, d *router.Duplicates) ([]job.Pair, error) {
 	best := map[[2]id.Subject]int{} // two blocks may have found one pair
 	for from := 0; from < d.Blocks; {
 		a, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobPage, name.Batch.Shard(), bulk.JobPageQuery{Name: name, From: uint32(from), Length: blocksPage})

@@ -1,4 +1,4 @@
-package routing
+package duplicates
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func differentName(g cluster.Gallery) shardfsm.JobName {
 }
 
 // different returns the items of a gallery.
-func (r *duplicateRequests) different(ctx context.Context, g cluster.Gallery, key *seal.Key) ([]differentItem, error) {
+func (r *DuplicateRequests) different(ctx context.Context, g cluster.Gallery, key *seal.Key) ([]differentItem, error) {
 	var items []differentItem
 	for name := differentName(g); ; {
 		q := bulk.JobPageQuery{Name: name, From: uint32(len(items)), Length: router.BulkPageMax}
@@ -67,7 +67,7 @@ func openDifferent(g cluster.Gallery, key *seal.Key, rec job.Record) (item diffe
 
 // SetDifferent remembers that two subjects of a gallery are different people. The error is NotFound if one of
 // them is gone.
-func (r *duplicateRequests) SetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error {
+func (r *DuplicateRequests) SetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error {
 	g, key, err := r.comparable(ctx, access)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (r *duplicateRequests) SetDifferent(ctx context.Context, access router.Acce
 	}
 }
 
-func (r *duplicateRequests) setDifferent(ctx context.Context, g cluster.Gallery, key *seal.Key, pair [2]id.Subject) error {
+func (r *DuplicateRequests) setDifferent(ctx context.Context, g cluster.Gallery, key *seal.Key, pair [2]id.Subject) error {
 	there, err := lookup.Present(ctx, r.cluster, g, slices.Clone(pair[:]), false)
 	if err == nil && len(there) < len(pair) {
 		err = admission.SubjectNotFound()
@@ -114,7 +114,7 @@ func (r *duplicateRequests) setDifferent(ctx context.Context, g cluster.Gallery,
 }
 
 // UnsetDifferent takes back that two subjects are different. The error is NotFound if nobody said so.
-func (r *duplicateRequests) UnsetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error {
+func (r *DuplicateRequests) UnsetDifferent(ctx context.Context, access router.Access, a, b id.Subject) error {
 	g, key, err := r.comparable(ctx, access)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (r *duplicateRequests) UnsetDifferent(ctx context.Context, access router.Ac
 
 // Different returns a page of the pairs of different subjects: the first one, or the one that after, the next
 // of another one, names. total counts all, those of subjects that went since included.
-func (r *duplicateRequests) Different(ctx context.Context, access router.Access, after string, length int) (list []router.DuplicatePair, total int, next string, err error) {
+func (r *DuplicateRequests) Different(ctx context.Context, access router.Access, after string, length int) (list []router.DuplicatePair, total int, next string, err error) {
 	g, key, err := r.comparable(ctx, access)
 	if err != nil {
 		return nil, 0, "", err
@@ -169,7 +169,7 @@ func (r *duplicateRequests) Different(ctx context.Context, access router.Access,
 }
 
 // putItem replaces the text of an item. done is false if the item has another text than old.
-func (r *duplicateRequests) putItem(ctx context.Context, g cluster.Gallery, index int, old, sealed []byte) (done bool, err error) {
+func (r *DuplicateRequests) putItem(ctx context.Context, g cluster.Gallery, index int, old, sealed []byte) (done bool, err error) {
 	name := differentName(g)
 	a, err := bulk.BulkAsk(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
 		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant),
@@ -181,7 +181,7 @@ func (r *duplicateRequests) putItem(ctx context.Context, g cluster.Gallery, inde
 }
 
 // withoutDifferent returns the pairs of a report that nobody found to be different, and counts the others.
-func (r *duplicateRequests) withoutDifferent(ctx context.Context, g cluster.Gallery, key *seal.Key, pairs []job.Pair) (left []job.Pair, different int, err error) {
+func (r *DuplicateRequests) withoutDifferent(ctx context.Context, g cluster.Gallery, key *seal.Key, pairs []job.Pair) (left []job.Pair, different int, err error) {
 	items, err := r.different(ctx, g, key)
 	if err != nil {
 		return nil, 0, err
@@ -203,7 +203,7 @@ func sortedPair(a, b id.Subject) [2]id.Subject {
 
 // redactDifferent takes pairs of subjects that are gone out of the items of a gallery on a shard that this
 // node leads.
-func (r *duplicateRequests) redactDifferent(ctx context.Context, book *job.Book, name shardfsm.JobName) error {
+func (r *DuplicateRequests) redactDifferent(ctx context.Context, book *job.Book, name shardfsm.JobName) error {
 	g, err := r.compared(ctx, name)
 	if err != nil {
 		return err
