@@ -1,8 +1,6 @@
 package router
 
-import (
-	"facet/internal/id"
-)
+import "facet/internal/id"
 
 // Access is the application that a request's API key names, and its gallery.
 type Access struct {

@@ -1,8 +1,6 @@
 package router
 
-import (
-	"facet/shard"
-)
+import "facet/shard"
 
 // Note is what a subject has beside its faces: an external id and user data.
 type Note = shard.Note

@@ -1,8 +1,6 @@
 package router
 
-import (
-	"facet/router/calls"
-)
+import "facet/router/calls"
 
 // Error is an error whose message the client sees.
 type Error = calls.Error

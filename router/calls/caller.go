@@ -5,31 +5,9 @@ import (
 	"log/slog"
 	"sync"
 
-	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/internal/trace"
-	"facet/raftfsm"
 )
-
-// Groups finds the Raft groups that this node knows.
-type Groups interface {
-	// Group returns the group's replica on this node.
-	Group(id.Shard) (*raftfsm.Group, bool)
-	// Members returns the members that may have a replica of the group, this node
-	// included.
-	Members(id.Shard) []id.Member
-	// Out reports whether this node's replica of the group is out of service.
-	Out(id.Shard) bool
-}
-
-// Peers reaches other nodes.
-type Peers interface {
-	Self() id.Member
-	// Call makes the peer's Caller.Serve carry out method. It returns an error of
-	// Unreachable when no answer came, and otherwise the decoded error of the peer
-	// (DecodeFault).
-	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
-}
 
 // Caller carries out methods at the leader or at a replica of a group, on this node
 // or on a peer, and serves them to peers.
@@ -99,4 +77,12 @@ func (c *Caller) read(try func()) {
 	if closed {
 		try()
 	}
+}
+
+// handler carries out one method for a peer.
+type handler interface {
+	// one carries it out for the group of an Envelope.
+	one(ctx context.Context, c *Caller, body []byte) ([]byte, error)
+	// many carries it out for several groups at once.
+	many(ctx context.Context, c *Caller, q grouped) ([]groupAnswer, error)
 }

@@ -24,21 +24,6 @@ const (
 	answersBytesMax = 16 << 20
 )
 
-// grouped is a request for several groups.
-type grouped struct {
-	Method  string     `cbor:"1,keyasint"`
-	Groups  []id.Shard `cbor:"2,keyasint"`
-	Query   []byte     `cbor:"3,keyasint"`
-	Request string     `cbor:"4,keyasint,omitempty"` // as in Envelope
-	Trace   string     `cbor:"5,keyasint,omitempty"` // as in Envelope
-}
-
-// groupAnswer is one group's part of the answer to a grouped request.
-type groupAnswer struct {
-	Answer []byte `cbor:"1,keyasint,omitempty"`
-	Fault  []byte `cbor:"2,keyasint,omitempty"` // EncodeFault's
-}
-
 // reply is the answer of one group.
 type reply[A any] struct {
 	a   A

@@ -3,7 +3,6 @@ package calls
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"facet/internal/id"
@@ -19,8 +18,6 @@ const (
 	// keeps its connections, but the group has another leader long before the
 	// deadline.
 	attemptMax = 4 * time.Second
-	// watchPause is how often a long try checks whether its member still leads.
-	watchPause = 100 * time.Millisecond
 	// The pause between tries grows from retryPauseMin to retryPauseMax.
 	retryPauseMin = 5 * time.Millisecond
 	retryPauseMax = 150 * time.Millisecond
@@ -122,55 +119,4 @@ func callAt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], grou
 		return here.here(ctx, c, group, q)
 	}
 	return CallMember(ctx, c, m, group, member, q)
-}
-
-// here carries out m on this node. If its replica is out of service, perhaps since m found a file that
-// can't be read, the error wraps raftfsm.ErrClosed: another member may answer.
-func (m served[H, Q, A]) here(ctx context.Context, c *Caller, group id.Shard, q Q) (A, error) {
-	g, here := c.groups.Group(group)
-	a, err := m.Run(ctx, m.host, group, q)
-	if leader, again := retryable(err); err == nil || leader != "" || KindOf(err) != 0 || !here && !again {
-		return a, err
-	}
-	if here && raftfsm.Closed(g) != nil || c.groups.Out(group) {
-		err = fmt.Errorf("%w: %w", raftfsm.ErrClosed, err)
-	}
-	return a, err
-}
-
-// errSlow is returned when a member gave no answer within attemptMax.
-var errSlow = errors.New("router: no answer in time")
-
-// retryable reports whether a retry may succeed after err, at another member or a
-// little later at the same one. leader is the member to try, if the error names it.
-func retryable(err error) (leader id.Member, again bool) {
-	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
-		return e.Leader, true
-	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return "", e.Kind == Unavailable
-	}
-	return "", errors.Is(err, errSlow) || errors.Is(err, errUnreachable) ||
-		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
-}
-
-// Again reports whether a request may be sent again after err, to the same member or to
-// another one.
-func Again(err error) bool {
-	_, again := retryable(err)
-	return again
-}
-
-// sleep waits for d, or until changed is closed. A nil changed never is.
-func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-changed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -99,3 +99,8 @@ func (l *leaders) learn(group id.Shard, member id.Member, err error) (again, els
 	}
 	return true, false
 }
+
+const (
+	// watchPause is how often a long try checks whether its member still leads.
+	watchPause = 100 * time.Millisecond
+)

@@ -57,6 +57,5 @@ func (r *Cluster) Close() {
 // systemClock trusts the system's clock.
 type systemClock struct{}
 
-func (systemClock) Now() time.Time { return time.Now() }
-
+func (systemClock) Now() time.Time             { return time.Now() }
 func (systemClock) Trusted() (time.Time, bool) { return time.Now(), true }

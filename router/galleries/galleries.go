@@ -2,9 +2,7 @@
 // galleries that were deleted.
 package galleries
 
-import (
-	"facet/router/cluster"
-)
+import "facet/router/cluster"
 
 // galleryRequests serves requests about galleries and applications.
 type GalleryRequests struct{ cluster *cluster.Cluster }

@@ -209,3 +209,9 @@ func (x *caseIndex) figures(now int64) (o openCases) {
 	}
 	return o
 }
+
+// openCases are how many cases of a gallery are open, and when the oldest one was opened.
+type openCases struct {
+	number int
+	oldest int64
+}

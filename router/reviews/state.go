@@ -108,9 +108,3 @@ type caseWork struct {
 func newCaseWork() *caseWork {
 	return &caseWork{looks: fair.NewQueue(1, caseLooksMax), galleries: map[id.Batch]*galleryCases{}}
 }
-
-// openCases are how many cases of a gallery are open, and when the oldest one was opened.
-type openCases struct {
-	number int
-	oldest int64
-}

@@ -23,6 +23,5 @@ func New(c *cluster.Cluster, of *faces.FaceRequests, m router.Meter) *SearchRequ
 
 type unmeasured struct{ calls.Meter }
 
-func (unmeasured) Searched(_, _, _ time.Duration) {}
-
+func (unmeasured) Searched(_, _, _ time.Duration)   {}
 func (unmeasured) SearchedShard(int, time.Duration) {}

@@ -2,9 +2,7 @@
 // of nodes.
 package tenants
 
-import (
-	"facet/router/cluster"
-)
+import "facet/router/cluster"
 
 // accessRequests serves requests about tenants, access keys and nodes.
 type TenantRequests struct {
