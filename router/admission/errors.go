@@ -13,12 +13,12 @@ import (
 	"facet/router/calls"
 )
 
-// externalTaken returns the error for an external id that another subject has.
+// ExternalTaken returns the error for an external id that another subject has.
 func ExternalTaken(subject id.Subject) error {
 	return router.Errorf(router.Duplicate, "", "another subject has this externalId: %s", subject)
 }
 
-// writeError returns the error for a status with which a shard refuses a write, and
+// WriteError returns the error for a status with which a shard refuses a write, and
 // nil for success.
 func WriteError(s shardfsm.Status) error {
 	switch s {
@@ -57,18 +57,18 @@ func SubjectNotFound() error {
 	return router.Errorf(router.NotFound, router.ReasonSubjectNotFound, "there is no subject with this id")
 }
 
-// deletedSince returns the answer to the retry of a creation whose outcome was
+// DeletedSince returns the answer to the retry of a creation whose outcome was
 // deleted meanwhile. The retry creates nothing.
 func DeletedSince(reason, what string) error {
 	return router.Errorf(router.InvalidRequest, reason, "this request was carried out before, and the %s that it made was deleted since; send it with a new Idempotency-Key to carry it out again", what)
 }
 
-// forgetRetry is how long the files of a gallery rest whose tenant has too many remembered
+// ForgetRetry is how long the files of a gallery rest whose tenant has too many remembered
 // writes. It is also the Retry-After of a write that is refused for that when its group does
 // not say from when on it has room.
 const ForgetRetry = time.Minute
 
-// overQuota returns the error for what would exceed a quota of the tenant. After that time
+// OverQuota returns the error for what would exceed a quota of the tenant. After that time
 // there may be room; 0 stands for quotas with which time alone makes none.
 func OverQuota(q metafsm.Quota, after time.Duration) error {
 	e := router.Errorf(router.OverQuota, q.String(), "the tenant's quota %q is used up", q)

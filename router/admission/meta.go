@@ -12,7 +12,7 @@ import (
 	"facet/router/secrets"
 )
 
-// manageError returns the error for a status with which meta refuses a change of a
+// ManageError returns the error for a status with which meta refuses a change of a
 // tenant, and nil for success.
 func ManageError(ctx context.Context, r *cluster.Cluster, what string, of id.Tenant, w metafsm.Write, s metafsm.Status) error {
 	switch s {
@@ -48,13 +48,13 @@ var metaQuotas = map[metafsm.Status]metafsm.Quota{
 
 // changeWait returns the Retry-After of a change that meta has no room to remember.
 func changeWait(ctx context.Context, r *cluster.Cluster, of id.Tenant, w metafsm.Write) time.Duration {
-	if err := r.Sync.Join(ctx); err != nil { // this node may not know what the leader has refused
+	if err := r.SyncMeta(ctx); err != nil { // this node may not know what the leader has refused
 		return ForgetRetry
 	}
 	return waitUntil(r.Groups.Meta().RoomAt(of, w.Keyed))
 }
 
-// tenantError returns the error for a status with which meta refuses a change of a tenant's
+// TenantError returns the error for a status with which meta refuses a change of a tenant's
 // state, and nil for success.
 func TenantError(what string, s metafsm.Status) error {
 	switch s {

@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// serveRoom serves the requests of peers.
+// Serve serves the requests of peers.
 func Serve(c *cluster.Cluster) {
 	calls.Add(c.Calls, c, shardRoom)
 }

@@ -14,12 +14,12 @@ import (
 	"facet/router/cluster"
 )
 
-// share returns what a tenant may have a shard remember, for a command.
+// Share returns what a tenant may have a shard remember, for a command.
 func Share(r *cluster.Cluster, of id.Tenant) shardfsm.Share {
 	return shardfsm.Share{Tenant: of, Writes: most(r.Groups.Meta(), of, metafsm.QuotaWrites)}
 }
 
-// room refuses a write that its shard has no room to remember. It is asked before the models
+// Room refuses a write that its shard has no room to remember. It is asked before the models
 // run on an image; the command decides. This node's replica may say yes. A no is the leader's,
 // since a replica that is behind may not know that the write was done before.
 func Room(ctx context.Context, r *cluster.Cluster, at id.Shard, of id.Tenant, w router.Write) error {
@@ -48,7 +48,7 @@ func leaderRoom(ctx context.Context, r *cluster.Cluster, at id.Shard, q roomQuer
 	}
 }
 
-// refusal returns the error for the status of a write on a shard, and nil for success. The
+// Refusal returns the error for the status of a write on a shard, and nil for success. The
 // shard says from when on it has room.
 func Refusal(ctx context.Context, r *cluster.Cluster, s shardfsm.Status, at id.Shard, of id.Tenant, w router.Write) error {
 	if s == shardfsm.OverWrites || s == shardfsm.OpsFull {
@@ -60,7 +60,7 @@ func Refusal(ctx context.Context, r *cluster.Cluster, s shardfsm.Status, at id.S
 	return WriteError(s)
 }
 
-// enrolRefusal is refusal for the answer to a write of an event.
+// EnrolRefusal is Refusal for the answer to a write of an event.
 func EnrolRefusal(ctx context.Context, r *cluster.Cluster, a shardfsm.RegisterAnswer, at id.Shard, of id.Tenant, w router.Write) error {
 	if a.Status == shardfsm.Refused {
 		return ExternalTaken(a.Subject)
@@ -101,7 +101,7 @@ func waitUntil(at int64) time.Duration {
 	return max(time.Until(time.UnixMilli(at)), time.Second)
 }
 
-// jobShare returns what a tenant may have a shard keep of jobs, as share.
+// JobShare returns what a tenant may have a shard keep of jobs, as Share.
 func JobShare(r *cluster.Cluster, of id.Tenant) shardfsm.JobShare {
 	meta := r.Groups.Meta()
 	return shardfsm.JobShare{Tenant: of, Jobs: most(meta, of, metafsm.QuotaJobs), Items: most(meta, of, metafsm.QuotaJobItems)}
@@ -112,7 +112,7 @@ func most(meta *metafsm.Machine, of id.Tenant, q metafsm.Quota) uint32 {
 	return uint32(min(n, math.MaxUint32))
 }
 
-// expiry returns the stored form of a time of expiry. The zero time, none, is 0.
+// StoredExpiry returns the stored form of a time of expiry. The zero time, none, is 0.
 func StoredExpiry(clock router.Clock, at time.Time) (int64, error) {
 	if at.IsZero() {
 		return 0, nil
@@ -123,6 +123,6 @@ func StoredExpiry(clock router.Clock, at time.Time) (int64, error) {
 	return at.UnixMilli(), nil
 }
 
-// memoryRetry is the Retry-After of a registration that is refused for lack of
+// MemoryRetry is the Retry-After of a registration that is refused for lack of
 // memory.
 const MemoryRetry = time.Minute

@@ -20,7 +20,7 @@ import (
 	"facet/shard/seal"
 )
 
-// auditRequests serves requests about the audit logs of tenants. A tenant's log has one home shard.
+// AuditRequests serves requests about the audit logs of tenants. A tenant's log has one home shard.
 type AuditRequests struct {
 	cluster *cluster.Cluster
 	cached  auditKeys
@@ -108,7 +108,7 @@ func (r *AuditRequests) beginAudit(ctx context.Context, tenant id.Tenant) ([]byt
 	case a.Status != metafsm.Exists:
 		return nil, admission.TenantError("give a tenant its audit key", a.Status)
 	}
-	if err := r.cluster.Sync.Join(ctx); err != nil { // another node was first
+	if err := r.cluster.SyncMeta(ctx); err != nil { // another node was first
 		return nil, err
 	}
 	return r.Audit(tenant).WrappedKey, nil
@@ -225,5 +225,5 @@ func (r *AuditRequests) SetAudit(ctx context.Context, tenant id.Tenant, mode met
 	if err := admission.TenantError("set a tenant's audit", a.Status); err != nil {
 		return err
 	}
-	return r.cluster.Sync.Join(ctx) // so that this node's view has the change
+	return r.cluster.SyncMeta(ctx) // so that this node's view has the change
 }

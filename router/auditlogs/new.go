@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// newAuditLogs returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster) *AuditRequests {
 	r := &AuditRequests{cluster: c}
 	calls.Add(c.Calls, c, auditBegin)

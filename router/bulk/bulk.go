@@ -8,7 +8,7 @@ import (
 	"facet/router/subjects"
 )
 
-// jobRequests serves bulk registrations.
+// JobRequests serves bulk registrations.
 type JobRequests struct {
 	cluster  *cluster.Cluster
 	faces    *faces.FaceRequests

@@ -77,9 +77,9 @@ func (r *JobRequests) beginJob(ctx context.Context, g cluster.Gallery, key *seal
 	})
 }
 
-// fillJob creates a job, adds its items, which item seals, and opens it for work.
+// FillJob creates a job, adds its items, which item seals, and opens it for work.
 func FillJob(ctx context.Context, r *cluster.Cluster, home id.Shard, begin shardfsm.BeginJob, item func(index uint32) []byte) error {
-	a, err := BulkAsk(ctx, r, JobBegin, home, begin)
+	a, err := Ask(ctx, r, JobBegin, home, begin)
 	for err == nil && !a.Open && a.Items < begin.Total {
 		add := shardfsm.AddJob{Name: begin.Name, First: a.Items, Time: time.Now().UnixMilli()}
 		for index, bytes := a.Items, 0; index < begin.Total && bytes < bulkEntryBytes; index++ {
@@ -87,10 +87,10 @@ func FillJob(ctx context.Context, r *cluster.Cluster, home id.Shard, begin shard
 			bytes += len(text)
 			add.Items = append(add.Items, text)
 		}
-		a, err = BulkAsk(ctx, r, jobAdd, home, add)
+		a, err = Ask(ctx, r, jobAdd, home, add)
 	}
 	if err == nil && !a.Open {
-		_, err = BulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli(), Write: begin.Write})
+		_, err = Ask(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: begin.Name, Time: time.Now().UnixMilli(), Write: begin.Write})
 	}
 	return err
 }
@@ -191,9 +191,9 @@ func (r *JobRequests) bulkName(ctx context.Context, g cluster.Gallery, op id.Ope
 	return at(home), err
 }
 
-// bulkAsk carries out a command on a job. It returns an error when the shard
+// Ask carries out a command on a job. It returns an error when the shard
 // refuses it.
-func BulkAsk[Q any](ctx context.Context, r *cluster.Cluster, m cluster.Method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
+func Ask[Q any](ctx context.Context, r *cluster.Cluster, m cluster.Method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
 	a, err := calls.CallLeader(ctx, r.Calls, m, home, q)
 	if err != nil {
 		return a, err
@@ -260,7 +260,7 @@ func (r *JobRequests) BulkProgress(ctx context.Context, access router.Access, ba
 // Jobs returns the newest JobsMax jobs of a gallery, the one that changed last first; to a role that may only
 // enrol those of its holder.
 func (r *JobRequests) Jobs(ctx context.Context, access router.Access) ([]router.Job, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil { // the gallery may have grown to more shards
+	if err := r.cluster.SyncMeta(ctx); err != nil { // the gallery may have grown to more shards
 		return nil, err
 	}
 	g, _, err := r.cluster.Of(access)

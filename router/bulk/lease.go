@@ -127,7 +127,7 @@ func (l *leases) renew(now time.Time, number uint64, f shardfsm.FinishJob) bool 
 	return true
 }
 
-// postpone drops a lease and lends no files for its gallery for forgetRetry.
+// postpone drops a lease and lends no files for its gallery for admission.ForgetRetry.
 func (l *leases) postpone(now time.Time, number uint64, gallery id.Gallery) {
 	l.drop(number)
 	l.mu.Lock()
@@ -145,7 +145,7 @@ func (l *leases) drop(number uint64) {
 	delete(l.lent, number)
 }
 
-// pieceAnswer is a piece of a job. Lease is 0 when there is no work.
+// PieceAnswer is a piece of a job. Lease is 0 when there is no work.
 type PieceAnswer struct {
 	Lease       uint64           `cbor:"1,keyasint"`
 	Name        shardfsm.JobName `cbor:"2,keyasint"`

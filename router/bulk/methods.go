@@ -14,7 +14,7 @@ import (
 	"facet/shard/job"
 )
 
-// leadingJobs returns this node's replica of a shard and its jobs, or an error when this
+// LeadingJobs returns this node's replica of a shard and its jobs, or an error when this
 // node knows that it does not lead the shard.
 func LeadingJobs(r *cluster.Cluster, group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, ok := r.Groups.Group(group)
@@ -56,7 +56,7 @@ var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster
 	return missing == nil, nil
 })
 
-// jobPageQuery asks for records of a job.
+// JobPageQuery asks for records of a job.
 type JobPageQuery struct {
 	Name   shardfsm.JobName `cbor:"1,keyasint"`
 	From   uint32           `cbor:"2,keyasint"`
@@ -86,7 +86,7 @@ var JobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster.C
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records, Holder: p.Holder}, nil
 })
 
-// jobListQuery asks for the jobs of a gallery: those that Holder has begun, or all if it is zero.
+// JobListQuery asks for the jobs of a gallery: those that Holder has begun, or all if it is zero.
 type JobListQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -102,7 +102,7 @@ var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster.C
 	return m.Jobs().List(q.Gallery, q.Generation, job.Registrations, q.Holder, router.JobsMax), nil
 })
 
-// take lends a piece of at most n items of jobs of a kind. Those of a disabled tenant rest.
+// Take lends a piece of at most n items of jobs of a kind. Those of a disabled tenant rest.
 func (r *JobRequests) Take(group id.Shard, book *job.Book, kind job.Kind, n int) PieceAnswer {
 	return r.leases.take(time.Now(), group, book, kind, n, r.works)
 }
@@ -123,7 +123,7 @@ var jobTake = calls.NewMethod("job.take", func(_ context.Context, r *JobRequests
 	return r.Take(group, book, job.Registrations, int(min(n, PieceMax))), nil
 })
 
-// finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives
+// FinishQuery contains results of a piece, perhaps none. It also renews the lease, or gives
 // the piece back and postpones all work for its gallery.
 type FinishQuery struct {
 	Lease    uint64             `cbor:"1,keyasint"`

@@ -7,7 +7,7 @@ import (
 	"facet/router/subjects"
 )
 
-// newJobs returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *subjects.SubjectRequests, photos *faces.FaceRequests, store bool) *JobRequests {
 	r := &JobRequests{cluster: c, faces: photos, subjects: of, bulk: store}
 	calls.Add(c.Calls, r, jobTake)

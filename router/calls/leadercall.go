@@ -18,6 +18,8 @@ const (
 	// keeps its connections, but the group has another leader long before the
 	// deadline.
 	attemptMax = 4 * time.Second
+	// LeaderMax is about the longest time of a call to a leader.
+	LeaderMax = leaderWaitMax + attemptMax
 	// The pause between tries grows from retryPauseMin to retryPauseMax.
 	retryPauseMin = 5 * time.Millisecond
 	retryPauseMax = 150 * time.Millisecond

@@ -33,7 +33,7 @@ const (
 	checkTagBytes = 6
 )
 
-// checkRequests serves checks of lists.
+// CheckRequests serves checks of lists.
 type CheckRequests struct {
 	cluster  *cluster.Cluster
 	faces    *faces.FaceRequests

@@ -47,10 +47,10 @@ const (
 	claimedNever = math.MaxUint64
 )
 
-// claims finds, makes and gives up the claims of subjects to external ids.
+// ClaimRequests finds, makes and gives up the claims of subjects to external ids.
 type ClaimRequests struct{ *cluster.Cluster }
 
-// named is the name of an external id in a gallery.
+// Named is the name of an external id in a gallery.
 type Named struct {
 	Gallery cluster.Gallery
 	Name    shard.ExternalName
@@ -66,7 +66,7 @@ func homeAmong(name shard.ExternalName, shards int) id.Shard {
 	return id.Shard(metafsm.Jump(binary.BigEndian.Uint64(name[:8]), shards) + 1)
 }
 
-// claimFor is claim for a write. If another subject has the external id, the error is Duplicate, and the
+// ClaimFor is Claim for a write. If another subject has the external id, the error is Duplicate, and the
 // operation has no effect any more, by no try that may still be under way.
 func (r *ClaimRequests) ClaimFor(ctx context.Context, n Named, w shardfsm.EventWrite) (claimed uint64, err error) {
 	claimed, holder, err := r.Claim(ctx, n, w.Subject, w.Op)
@@ -87,7 +87,7 @@ func (r *ClaimRequests) ClaimFor(ctx context.Context, n Named, w shardfsm.EventW
 	return 0, admission.EnrolRefusal(ctx, r.Cluster, a, at, n.Gallery.Tenant, router.Write{Operation: w.Op})
 }
 
-// claim makes subject the holder of a name. It returns the Claimed of the write that gives the
+// Claim makes subject the holder of a name. It returns the Claimed of the write that gives the
 // subject its note, or the other subject that has the external id. It claims nothing if the shard
 // remembers the operation of that write.
 func (r *ClaimRequests) Claim(ctx context.Context, n Named, subject id.Subject, op id.Operation) (claimed uint64, holder id.Subject, err error) {
@@ -159,7 +159,7 @@ func (r *ClaimRequests) giveUp(ctx context.Context, n Named, subject id.Subject)
 	return err
 }
 
-// tidy gives up a claim that a write has left behind. If that fails, ScrubClaims does it later.
+// Tidy gives up a claim that a write has left behind. If that fails, ScrubClaims does it later.
 func (r *ClaimRequests) Tidy(ctx context.Context, n Named, subject id.Subject) {
 	if n.Name.IsZero() {
 		return
@@ -201,7 +201,7 @@ func (r *ClaimRequests) hasName(ctx context.Context, n Named, subject id.Subject
 	return err == nil && a.Name() == n.Name, err
 }
 
-// find returns the subject that has a name. The error is NotFound if none has.
+// Find returns the subject that has a name. The error is NotFound if none has.
 func (r *ClaimRequests) Find(ctx context.Context, n Named) (id.Subject, lookup.SubjectAnswer, error) {
 	var before claim.Holder
 	for range findRounds {

@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// newClaims returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster) *ClaimRequests {
 	r := &ClaimRequests{c}
 	calls.Add(c.Calls, c, shardHolder)

@@ -11,7 +11,7 @@ import (
 	"facet/shard/seal"
 )
 
-// nameOf returns the name of an external id in a gallery; the empty id has none.
+// NameOf returns the name of an external id in a gallery; the empty id has none.
 func NameOf(g cluster.Gallery, key *seal.Key, externalID string) Named {
 	if externalID == "" {
 		return Named{Gallery: g}
@@ -19,7 +19,7 @@ func NameOf(g cluster.Gallery, key *seal.Key, externalID string) Named {
 	return Named{g, shard.NameExternal(key, g.ID, g.Generation, externalID)}
 }
 
-// byExternal returns the gallery of an access, its key, and the name of an external id in it.
+// ByExternal returns the gallery of an access, its key, and the name of an external id in it.
 func (r *ClaimRequests) ByExternal(access router.Access, externalID string) (cluster.Gallery, *seal.Key, Named, error) {
 	g, _, err := r.Cluster.Of(access)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *ClaimRequests) SubjectToRename(ctx context.Context, access router.Acces
 type replacedQuery struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
-	Epoch      uint32       `cbor:"3,keyasint"` // as in searchQuery
+	Epoch      uint32       `cbor:"3,keyasint"` // as in searches.SearchQuery
 	Operation  id.Operation `cbor:"4,keyasint"`
 }
 

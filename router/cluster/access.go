@@ -8,7 +8,7 @@ import (
 	"facet/router"
 )
 
-// enrolment returns the gallery and the application of an access.
+// Of returns the gallery and the application of an access.
 func (r *Cluster) Of(access router.Access) (Gallery, metafsm.Application, error) {
 	meta := r.Groups.Meta()
 	app, ok := meta.Application(access.Application)
@@ -22,10 +22,9 @@ func (r *Cluster) Of(access router.Access) (Gallery, metafsm.Application, error)
 	return g, app, nil
 }
 
-// enrolmentAt is enrolment for a subject or job on the shard at. The client sent an
-// id that names this shard. enrolmentAt returns the error of missing when the
-// gallery does not lie there. Before that, this node catches up with meta, because
-// the gallery may have grown.
+// At is Of for a subject or job on the shard at. The client sent an id that names this
+// shard. At returns the error of missing when the gallery is not on it. Before that, this
+// node catches up with meta, because the gallery may have grown.
 func (r *Cluster) At(ctx context.Context, access router.Access, at id.Shard, missing func() error) (Gallery, metafsm.Application, error) {
 	g, app, err := r.Of(access)
 	if err != nil || g.Holds(at) {
@@ -34,7 +33,7 @@ func (r *Cluster) At(ctx context.Context, access router.Access, at id.Shard, mis
 	if record, _ := r.Groups.Meta().Cluster(); at == 0 || int(at) > record.Shards {
 		return g, app, missing()
 	}
-	if err := r.Sync.Join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return g, app, err
 	}
 	if g, app, err = r.Of(access); err == nil && !g.Holds(at) {
@@ -43,6 +42,7 @@ func (r *Cluster) At(ctx context.Context, access router.Access, at id.Shard, mis
 	return g, app, err
 }
 
+// Find returns a gallery as this node's replica of meta has it.
 func (r *Cluster) Find(gallery id.Gallery) (Gallery, bool) {
 	meta := r.Groups.Meta()
 	g, ok := meta.Gallery(gallery)
@@ -62,14 +62,14 @@ func (r *Cluster) Shards() []id.Shard {
 	return all
 }
 
-// tags returns the identities of the gallery's tags with these names. This node
+// TagIdentities returns the identities of the gallery's tags with these names. This node
 // first catches up with meta, so that it does not find a tag that another node has
 // just deleted.
 func TagIdentities(ctx context.Context, r *Cluster, g Gallery, names []string) ([]uint32, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if err := r.Sync.Join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	ids := make([]uint32, 0, len(names))

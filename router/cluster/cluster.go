@@ -72,20 +72,20 @@ type keyName struct {
 	generation uint32
 }
 
-// cluster is the part that all kinds of requests share: calls to other nodes, this
-// node's replica of meta, and keys.
+// Cluster is what all parts of a router share. It is safe for concurrent use.
 type Cluster struct {
 	Groups router.Groups
 	Peers  router.Peers
 	Calls  *calls.Caller
 	Master *seal.Master
 	Log    *slog.Logger
-	keys   keys
 	Clock  router.Clock
-	Sync   calls.Rounds
-	synced syncing
 	Acted  func(router.Act)
 
+	keys   keys
+	sync   Rounds
+	synced syncing
+
 	followMu sync.Mutex // guards follows
-	follows  map[id.Shard]*calls.Rounds
+	follows  map[id.Shard]*Rounds
 }

@@ -25,7 +25,7 @@ func MacOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) 
 	return mac.Sum(nil)[:cursorMAC]
 }
 
-// openCursor returns the first size bytes of a cursor, if its MAC is right.
+// OpenCursor returns the first size bytes of a cursor, if its MAC is right.
 func OpenCursor(purpose string, of id.Cluster, g metafsm.Gallery, text string, size int) (head []byte, ok bool) {
 	if len(text) != base64.RawURLEncoding.EncodedLen(size+cursorMAC) {
 		return nil, false

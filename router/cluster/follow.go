@@ -20,7 +20,7 @@ const pointWait = 250 * time.Millisecond
 // does not reach it, in time.
 var errBehind = &router.Error{Kind: router.Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
-// readAny returns the state of a shard as leaderState does, on any replica.
+// ReadAny returns the state of a shard as leaderState does, on any replica.
 func (r *Cluster) ReadAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	g, s, err := r.LocalReplica(group)
 	if err != nil {
@@ -37,12 +37,12 @@ func (r *Cluster) ReadAny(ctx context.Context, group id.Shard) (*shard.Shard, er
 
 // follow returns the rounds in which this node's replica of a group catches up with
 // its leader.
-func (r *Cluster) follow(group id.Shard) *calls.Rounds {
+func (r *Cluster) follow(group id.Shard) *Rounds {
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	f := r.follows[group]
 	if f == nil {
-		f = &calls.Rounds{Run: func(ctx context.Context) error {
+		f = &Rounds{Run: func(ctx context.Context) error {
 			wait, cancel := context.WithTimeout(ctx, pointWait)
 			defer cancel()
 			err := r.catchUp(wait, group)
@@ -77,7 +77,7 @@ func (r *Cluster) catchUp(ctx context.Context, group id.Shard) error {
 	return g.WaitPoint(ctx, p)
 }
 
-// groupPoint returns the leader's read point. Another replica that has applied it
+// GroupPoint returns the leader's read point. Another replica that has applied it
 // may answer a read.
 var GroupPoint = calls.NewMethod("group.point", func(ctx context.Context, r *Cluster, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
 	g, err := localGroup(r, group)

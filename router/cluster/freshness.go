@@ -16,7 +16,7 @@ import (
 // knows a later epoch of the gallery.
 const outdatedMax = 3
 
-// outdated returns err with kind Outdated if a shard refused an old view of a gallery,
+// Outdated returns err with kind Outdated if a shard refused an old view of a gallery,
 // else err. The gallery was deleted, or lies on more shards by now.
 func Outdated(err error) error {
 	if errors.Is(err, shard.ErrEpoch) || errors.Is(err, shard.ErrGeneration) {
@@ -25,7 +25,7 @@ func Outdated(err error) error {
 	return err
 }
 
-// withFreshShards does a read over all shards of a gallery. When a shard reports
+// WithFreshShards does a read over all shards of a gallery. When a shard reports
 // that the list of shards is old, this node catches up with meta and reads again.
 // So the read never misses events on a shard that this node did not know.
 func WithFreshShards[T any](ctx context.Context, r *Cluster, g Gallery, read func(Gallery) (T, error)) (T, error) {
@@ -36,7 +36,7 @@ func WithFreshShards[T any](ctx context.Context, r *Cluster, g Gallery, read fun
 		if router.KindOf(err) != calls.Outdated {
 			return out, err
 		}
-		if err := r.Sync.Join(ctx); err != nil {
+		if err := r.sync.Join(ctx); err != nil {
 			return out, err
 		}
 		fresh, ok := r.Find(g.ID)
@@ -49,8 +49,8 @@ func WithFreshShards[T any](ctx context.Context, r *Cluster, g Gallery, read fun
 	return none, err
 }
 
-// widenedState returns the state of a shard as leaderState does. When the shard
-// knows only earlier epochs of the gallery, widenedState first tells it to.Epoch.
+// WidenedState returns the state of a shard as leaderState does. When the shard
+// knows only earlier epochs of the gallery, WidenedState first tells it to.Epoch.
 func WidenedState(ctx context.Context, r *Cluster, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Slots().Epoch(to.Gallery) < to.Epoch {
@@ -59,7 +59,7 @@ func WidenedState(ctx context.Context, r *Cluster, group id.Shard, to shardfsm.W
 	return s, err
 }
 
-// settleList sends the epoch of the list of shards, as this node knows it, to the gallery's
+// SettleList sends the epoch of the list of shards, as this node knows it, to the gallery's
 // first shard, which every search asks. Then it tells meta that this shard knows the epoch.
 func SettleList(ctx context.Context, r *Cluster, gallery id.Gallery) error {
 	g, ok := r.Find(gallery)

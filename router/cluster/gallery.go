@@ -16,7 +16,7 @@ func BoundsOf(a metafsm.Application) router.SearchBounds {
 	return router.SearchBounds{SearchThresholdMin: a.SearchThresholdMin, SearchLimitMax: a.SearchLimitMax}
 }
 
-// enrolment is a gallery together with the shards that it lies on.
+// Gallery is a gallery together with the shards that it lies on.
 type Gallery struct {
 	metafsm.Gallery
 	ShardIDs []id.Shard
@@ -31,10 +31,10 @@ const (
 	dayMillis = 24 * 3_600_000
 )
 
-// kept returns the retention of the gallery in milliseconds, or 0.
+// Kept returns the retention of the gallery in milliseconds, or 0.
 func (g Gallery) Kept() int64 { return int64(g.RetentionDays) * dayMillis }
 
-// ends returns when a copy of an event expires that becomes another entry: not later than
+// Ends returns when a copy of an event expires that becomes another entry: not later than
 // the event, in milliseconds since 1970, or 0 for never.
 func (g Gallery) Ends(a shard.Active) int64 {
 	if at := ExpiresAt(g.Kept(), a.Time, a.Expires); !at.IsZero() {
@@ -43,7 +43,7 @@ func (g Gallery) Ends(a shard.Active) int64 {
 	return 0
 }
 
-// expiresAt returns when an event expires that was updated at a time and has the time own,
+// ExpiresAt returns when an event expires that was updated at a time and has the time own,
 // or 0: the earlier of own and the end of the gallery's retention kept, if that is not 0. It
 // returns the zero time for never.
 func ExpiresAt(kept, updated, own int64) time.Time {
@@ -61,7 +61,7 @@ func ShardsOf(meta *metafsm.Machine, g metafsm.Gallery) []id.Shard {
 	return metafsm.ShardsOf(g.ID, g.Shards, record.Shards)
 }
 
-// openNote decrypts the note of a subject that its event a carries. Without a note it returns nil.
+// OpenNote decrypts the note of a subject that its event a carries. Without a note it returns nil.
 func (g Gallery) OpenNote(key *seal.Key, subject id.Subject, a shard.Active) (*router.Note, error) {
 	if len(a.Note) == 0 {
 		return nil, nil
@@ -84,19 +84,19 @@ const (
 	purposeEvent   = "event"
 )
 
-// subject returns the id of the subject that an operation creates on a shard.
+// Subject returns the id of the subject that an operation creates on a shard.
 func (g Gallery) Subject(op id.Operation, home id.Shard) id.Subject {
 	return id.Subject{UUID: id.Derive(g.IDKey[:], purposeSubject, op, home)}
 }
 
-// event returns the id of the event that an operation creates on a shard.
+// Event returns the id of the event that an operation creates on a shard.
 func (g Gallery) Event(op id.Operation, home id.Shard) id.Event {
 	return id.Event{UUID: id.Derive(g.IDKey[:], purposeEvent, op, home)}
 }
 
-// home returns the shard on which op has its effect. The growth of a gallery
+// Home returns the shard on which op has its effect. The growth of a gallery
 // changes the shard of an operation. But if an earlier try had its effect on the
-// former shard, home returns that one. known reports whether op had its effect on a
+// former shard, Home returns that one. known reports whether op had its effect on a
 // shard.
 func (g Gallery) Home(op id.Operation, known func(id.Shard) (bool, error)) (id.Shard, error) {
 	at := func(n int) id.Shard { return g.ShardIDs[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }

@@ -10,10 +10,10 @@ import (
 	"facet/shard/seal"
 )
 
-// keysMax is the most unwrapped data keys in the cache.
+// KeysMax is the most unwrapped data keys in the cache.
 const KeysMax = 10_000
 
-// dataKey returns the key that seals the faces of g.
+// DataKey returns the key that seals the faces of g.
 func (r *Cluster) DataKey(g metafsm.Gallery) (*seal.Key, error) {
 	r.keys.mu.Lock()
 	defer r.keys.mu.Unlock()
@@ -36,7 +36,7 @@ func (r *Cluster) DataKey(g metafsm.Gallery) (*seal.Key, error) {
 	return k, nil
 }
 
-// keyOf returns a gallery's data key on a node that answers for a shard. This
+// KeyOf returns a gallery's data key on a node that answers for a shard. This
 // node's replica of meta may not know the gallery yet.
 func KeyOf(ctx context.Context, r *Cluster, gallery id.Gallery) (*seal.Key, error) {
 	look := func() (metafsm.Gallery, bool) { return r.Groups.Meta().Gallery(gallery) }

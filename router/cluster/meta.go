@@ -10,7 +10,7 @@ import (
 	"facet/router/calls"
 )
 
-// confirmedLookup looks something up in this node's replica of meta. The replica
+// ConfirmedLookup looks something up in this node's replica of meta. The replica
 // first catches up with meta's leader in two cases: it has not done so within
 // trustMax, or it does not find the thing. The error is NotFound when the thing
 // does not exist.
@@ -19,12 +19,12 @@ func ConfirmedLookup[T any](ctx context.Context, r *Cluster, look func() (T, boo
 	if age < trustMax {
 		if rec, ok := look(); ok {
 			if age >= refreshAfter {
-				r.Sync.Nudge()
+				r.sync.Nudge()
 			}
 			return rec, nil
 		}
 	}
-	if err := r.Sync.Join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		var none T
 		return none, err
 	}
@@ -35,7 +35,7 @@ func ConfirmedLookup[T any](ctx context.Context, r *Cluster, look func() (T, boo
 	return rec, nil
 }
 
-// confirmedGallery returns a gallery of a generation. there is false if it was deleted.
+// ConfirmedGallery returns a gallery of a generation. there is false if it was deleted.
 func ConfirmedGallery(ctx context.Context, r *Cluster, gallery id.Gallery, generation uint32) (g Gallery, there bool, err error) {
 	g, err = ConfirmedLookup(ctx, r, func() (Gallery, bool) { return r.Find(gallery) })
 	if router.KindOf(err) == router.NotFound {
@@ -46,7 +46,7 @@ func ConfirmedGallery(ctx context.Context, r *Cluster, gallery id.Gallery, gener
 
 // SyncMeta waits until this node's replica of meta has every write that was
 // acknowledged before the call. Concurrent callers share the work.
-func (r *Cluster) SyncMeta(ctx context.Context) error { return r.Sync.Join(ctx) }
+func (r *Cluster) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) }
 
 // SyncMetaSince is SyncMeta for a caller to whom a round that began after since is
 // enough.
@@ -54,7 +54,7 @@ func (r *Cluster) SyncMetaSince(ctx context.Context, since time.Time) error {
 	if r.synced.age() < time.Since(since) {
 		return nil
 	}
-	return r.Sync.Join(ctx)
+	return r.sync.Join(ctx)
 }
 
 // syncMeta does the work of SyncMeta for one round.
@@ -88,7 +88,7 @@ func metaPoint(ctx context.Context, r *Cluster) (raftfsm.ReadPoint, error) {
 	return raftfsm.ReadPoint{Index: index}, err
 }
 
-// waitKnown waits until every node answers by the change of a gallery that is committed: a node trusts
+// WaitKnown waits until every node answers by the change of a gallery that is committed: a node trusts
 // its replica of meta for trustMax without a new round.
 func WaitKnown(ctx context.Context) error {
 	select {

@@ -23,7 +23,7 @@ var errCutOff = errors.New("cut off")
 
 func newBeliever() *syncedCluster {
 	b := &syncedCluster{}
-	b.Cluster.Sync.Run = func(context.Context) error {
+	b.Cluster.sync.Run = func(context.Context) error {
 		round := b.Cluster.synced.begin()
 		b.rounds.Add(1)
 		time.Sleep(10 * time.Millisecond)
@@ -57,7 +57,7 @@ func TestSteadyLookUpsCostTwoRoundsASecond(t *testing.T) {
 		if n := b.rounds.Load(); n > 21 {
 			t.Errorf("%d rounds in 10 s, want 2 a second", n)
 		}
-		b.Cluster.Sync.Close()
+		b.Cluster.sync.Close()
 	})
 }
 
@@ -81,7 +81,7 @@ func TestFoundRecordExpiresWithoutLeader(t *testing.T) {
 		if _, err := ConfirmedLookup(t.Context(), &b.Cluster, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
-		b.Cluster.Sync.Close()
+		b.Cluster.sync.Close()
 	})
 }
 
@@ -93,6 +93,6 @@ func TestMissingRecordIsAlwaysConfirmed(t *testing.T) {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
-		b.Cluster.Sync.Close()
+		b.Cluster.sync.Close()
 	})
 }

@@ -20,14 +20,15 @@ func localGroup(r *Cluster, group id.Shard) (*raftfsm.Group, error) {
 	return nil, &raftfsm.NotLeaderError{}
 }
 
-// ledShard returns this node's replica of a shard and its state machine. ok is false unless this node leads the shard.
+// LedShard returns this node's replica of a shard and its state machine. ok is false unless
+// this node leads the shard.
 func LedShard(groups router.Groups, s id.Shard) (g *raftfsm.Group, m *shardfsm.Machine, ok bool) {
 	g, ok = groups.Group(s)
 	m, here := groups.Shard(s)
 	return g, m, ok && here && g.IsLeader()
 }
 
-// localReplica returns this node's replica of a shard, whether or not it leads.
+// LocalReplica returns this node's replica of a shard, whether or not it leads.
 func (r *Cluster) LocalReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
 	g, ok := r.Groups.Group(group)
 	m, here := r.Groups.Shard(group)
@@ -37,7 +38,7 @@ func (r *Cluster) LocalReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, er
 	return g, m.Shard(), nil
 }
 
-// leaderMachine returns the state machine of a shard when it has every write that was
+// LeaderMachine returns the state machine of a shard when it has every write that was
 // acknowledged before the call. Only the leader can confirm that.
 func (r *Cluster) LeaderMachine(ctx context.Context, group id.Shard) (*shardfsm.Machine, error) {
 	g, ok := r.Groups.Group(group)
@@ -57,7 +58,7 @@ func (r *Cluster) LeaderMachine(ctx context.Context, group id.Shard) (*shardfsm.
 	return m, nil
 }
 
-// leaderState returns the state of leaderMachine.
+// leaderState returns the state of LeaderMachine.
 func (r *Cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	m, err := r.LeaderMachine(ctx, group)
 	if err != nil {
@@ -76,6 +77,5 @@ var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *Clust
 	return g.ReadIndex(ctx)
 })
 
-// A method is one request between nodes. The Router of the node that leads the
-// group, or that has a replica of it, carries it out.
+// Method is a method between nodes that needs no state but a Cluster.
 type Method[Q, A any] = calls.Method[*Cluster, Q, A]

@@ -11,7 +11,7 @@ import (
 	"facet/shard/seal"
 )
 
-// clusterConfig contains the parts that a cluster uses.
+// Config contains the parts that a cluster uses.
 type Config struct {
 	Groups router.Groups
 	Peers  router.Peers
@@ -23,13 +23,13 @@ type Config struct {
 	Acted  func(router.Act) // nil forgets what the cluster has done by itself
 }
 
-// newCluster returns a cluster that serves the requests of peers about groups.
+// New returns a cluster that serves the requests of peers about groups.
 func New(cfg Config) *Cluster {
 	c := &Cluster{
-		Groups: cfg.Groups, Peers: cfg.Peers, Master: cfg.Master, Log: cfg.Log, Clock: cfg.Clock, Acted: cfg.Acted, follows: map[id.Shard]*calls.Rounds{},
+		Groups: cfg.Groups, Peers: cfg.Peers, Master: cfg.Master, Log: cfg.Log, Clock: cfg.Clock, Acted: cfg.Acted, follows: map[id.Shard]*Rounds{},
 		Calls: calls.New(calls.Config{Groups: cfg.Groups, Peers: cfg.Peers, Log: cfg.Log, Tracer: cfg.Tracer, Meter: cfg.Meter}),
 	}
-	c.Sync.Run = c.syncMeta
+	c.sync.Run = c.syncMeta
 	if c.Acted == nil {
 		c.Acted = func(router.Act) {}
 	}
@@ -46,7 +46,7 @@ func New(cfg Config) *Cluster {
 // Close waits for the reads and rounds that are still running. The caller makes no further calls.
 func (r *Cluster) Close() {
 	r.Calls.Close()
-	r.Sync.Close()
+	r.sync.Close()
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	for _, f := range r.follows {

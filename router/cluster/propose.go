@@ -14,12 +14,12 @@ import (
 	"facet/router/calls"
 )
 
-// stamped returns w in the form that commands contain, with this node's time.
+// Stamped returns w in the form that commands contain, with this node's time.
 func Stamped(w router.Write) metafsm.Write {
 	return metafsm.Write{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Time: time.Now().UnixMilli()}
 }
 
-// proposeMeta commits a command in meta and returns its answer.
+// ProposeMeta commits a command in meta and returns its answer.
 func ProposeMeta[C, A any](ctx context.Context, r *Cluster, op command.Op[C, A], c C) (A, error) {
 	var none A
 	raw, err := calls.CallLeader(ctx, r.Calls, metaPropose, id.Meta, op.Encode(c))
@@ -34,7 +34,7 @@ func ProposeMeta[C, A any](ctx context.Context, r *Cluster, op command.Op[C, A],
 	return a, nil
 }
 
-// ownWrite returns a Write with a new operation. A retry within this call finds the
+// OwnWrite returns a Write with a new operation. A retry within this call finds the
 // operation's outcome. A second request of the client is a second operation.
 func OwnWrite() metafsm.Write {
 	var w router.Write
@@ -55,7 +55,7 @@ var metaPropose = calls.NewMethod("meta.propose", func(ctx context.Context, r *C
 	return a, err
 })
 
-// shardCommand returns the method that proposes op on this node's replica of a shard.
+// ShardCommand returns the method that proposes op on this node's replica of a shard.
 // stamp, where not nil, returns the place of the command's time, which this node's clock corrects.
 func ShardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C) *int64) Method[C, A] {
 	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, c C) (A, error) {
@@ -72,7 +72,7 @@ func ShardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C) *in
 	})
 }
 
-// propose commits a command and returns the answer of the state machine.
+// Propose commits a command and returns the answer of the state machine.
 func Propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
 	var none A
 	raw, err := g.Propose(ctx, op.Encode(c))
@@ -100,7 +100,7 @@ func tooManyWrites() error {
 // leader's own.
 const clockSkewMax = 5 * time.Second
 
-// onTime returns a proposed time, or this node's time when the two differ by more
+// OnTime returns a proposed time, or this node's time when the two differ by more
 // than clockSkewMax. One wrong clock must not change the times of a shard, so the time
 // of this node is that of most nodes.
 func OnTime(clock router.Clock, proposed int64) int64 {

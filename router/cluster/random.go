@@ -16,7 +16,7 @@ func RandomID() id.UUID {
 	return id.Random(b)
 }
 
-// randomText returns n characters of apiKeyAlphabet, each equally likely.
+// RandomText returns n characters of apiKeyAlphabet, each equally likely.
 func RandomText(n int) string {
 	const fair = 256 - 256%len(apiKeyAlphabet)
 	text := make([]byte, 0, n)
@@ -29,6 +29,6 @@ func RandomText(n int) string {
 	return string(text)
 }
 
-// mustRandom fills b with secure random bytes. crypto/rand never fails: it ends the
+// MustRandom fills b with secure random bytes. crypto/rand never fails: it ends the
 // process instead.
 func MustRandom(b []byte) { _, _ = rand.Read(b) }

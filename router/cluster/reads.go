@@ -9,7 +9,7 @@ import (
 	"facet/shard"
 )
 
-// readBeside returns what read returns of a shard's state, as after readAny. If the replica has applied
+// ReadBeside returns what read returns of a shard's state, as after ReadAny. If the replica has applied
 // all that it has, it is read while the leader proves that it leads.
 func ReadBeside[A any](ctx context.Context, r *Cluster, group id.Shard, read func(context.Context, *shard.Shard) (A, error)) (a A, err error) {
 	g, s, err := r.LocalReplica(group)
@@ -56,7 +56,7 @@ func beside[S, A any](
 	}
 }
 
-// shardRead returns the method that reads a shard on its leader.
+// ShardRead returns the method that reads a shard on its leader.
 func ShardRead[Q, A any](name string, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) Method[Q, A] {
 	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (A, error) {
 		s, err := r.leaderState(ctx, group)
@@ -64,7 +64,7 @@ func ShardRead[Q, A any](name string, read func(context.Context, *Cluster, *shar
 	})
 }
 
-// shardReadAny returns the method that reads a shard on any replica.
+// ShardReadAny returns the method that reads a shard on any replica.
 func ShardReadAny[Q, A any](name string, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) Method[Q, A] {
 	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (A, error) {
 		s, err := r.ReadAny(ctx, group)

@@ -171,7 +171,7 @@ func (r *DuplicateRequests) Different(ctx context.Context, access router.Access,
 // putItem replaces the text of an item. done is false if the item has another text than old.
 func (r *DuplicateRequests) putItem(ctx context.Context, g cluster.Gallery, index int, old, sealed []byte) (done bool, err error) {
 	name := differentName(g)
-	a, err := bulk.BulkAsk(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
+	a, err := bulk.Ask(ctx, r.cluster, jobPut, name.Batch.Shard(), shardfsm.PutItem{
 		Name: name, Index: uint32(index), Old: old, New: sealed, Time: time.Now().UnixMilli(), Share: admission.JobShare(r.cluster, g.Tenant),
 	})
 	if a.Status == shardfsm.Conflict || a.Status == shardfsm.JobItemsMissing {

@@ -41,7 +41,7 @@ func (r *DuplicateRequests) BeginDuplicates(ctx context.Context, access router.A
 	earlier, err := calls.CallLeader(ctx, r.cluster.Calls, bulk.JobPage, home, bulk.JobPageQuery{Name: name})
 	if err == nil && earlier.Known {
 		begin.Total = earlier.Total
-		_, err = bulk.BulkAsk(ctx, r.cluster, bulk.JobBegin, home, begin) // an error if it was another request
+		_, err = bulk.Ask(ctx, r.cluster, bulk.JobBegin, home, begin) // an error if it was another request
 		return name.Batch, err
 	}
 	if err == nil { // an earlier try may have begun with other blocks

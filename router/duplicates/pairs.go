@@ -31,7 +31,7 @@ const (
 
 // comparable returns the gallery of an access, with its present shards, and its key.
 func (r *DuplicateRequests) comparable(ctx context.Context, access router.Access) (cluster.Gallery, *seal.Key, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil { // the gallery may have grown
+	if err := r.cluster.SyncMeta(ctx); err != nil { // the gallery may have grown
 		return cluster.Gallery{}, nil, err
 	}
 	g, _, err := r.cluster.Of(access)
@@ -117,7 +117,7 @@ func (r *DuplicateRequests) compared(ctx context.Context, n shardfsm.JobName) (c
 	return g, err
 }
 
-// duplicateRequests serves comparisons of galleries with themselves.
+// DuplicateRequests serves comparisons of galleries with themselves.
 type DuplicateRequests struct {
 	cluster *cluster.Cluster
 	jobs    *bulk.JobRequests

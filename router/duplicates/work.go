@@ -213,7 +213,7 @@ func (r *DuplicateRequests) finish(ctx context.Context, b *Block, results []job.
 	return err
 }
 
-// redactPairs takes the pairs of subjects that are gone out of the reports, and out of the pairs of different
+// RedactPairs takes the pairs of subjects that are gone out of the reports, and out of the pairs of different
 // subjects, on the shards that this node leads.
 func (r *DuplicateRequests) RedactPairs(ctx context.Context) error {
 	var failed []error
@@ -384,7 +384,7 @@ func ofOneModel(err error) error {
 type pairsQuery struct {
 	Gallery    id.Gallery    `cbor:"1,keyasint"`
 	Generation uint32        `cbor:"2,keyasint"`
-	Epoch      uint32        `cbor:"3,keyasint,omitempty"` // as in searchQuery
+	Epoch      uint32        `cbor:"3,keyasint,omitempty"` // as in searches.SearchQuery
 	Probes     []shard.Probe `cbor:"4,keyasint"`
 	Model      id.Model      `cbor:"5,keyasint"` // of the probes
 	Threshold  int           `cbor:"6,keyasint"`

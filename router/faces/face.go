@@ -29,12 +29,12 @@ func (r *FaceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 	return list, nil
 }
 
-// probe extracts the one face of a probe.
+// Probe extracts the one face of a probe.
 func (r *FaceRequests) Probe(ctx context.Context, image []byte, rule portrait.Rule) (portrait.Taken, error) {
 	return r.single(ctx, image, rule, portrait.ProbeQualityMin)
 }
 
-// enrolled extracts the one face of an image that an application enrols. It must have
+// Enrolled extracts the one face of an image that an application enrols. It must have
 // no defect.
 func (r *FaceRequests) Enrolled(ctx context.Context, image []byte, app metafsm.Application) (portrait.Taken, error) {
 	face, err := r.single(ctx, image, portrait.Rule(app.MultipleFaces), app.MinimumQuality)

@@ -10,7 +10,7 @@ import (
 	"facet/router/cluster"
 )
 
-// faceRequests serves requests about images and single faces.
+// FaceRequests serves requests about images and single faces.
 type FaceRequests struct {
 	cluster   *cluster.Cluster
 	extractor router.Extractor

@@ -23,7 +23,7 @@ type probed struct {
 	All []router.Probed
 }
 
-// probes extracts the one face of each photo of a probe, one after the other. Photos that disagree
+// Probes extracts the one face of each photo of a probe, one after the other. Photos that disagree
 // are refused: their mean would be like nobody.
 func (r *FaceRequests) Probes(ctx context.Context, photos router.Probe, rule portrait.Rule) (probed, error) {
 	if len(photos) == 1 {

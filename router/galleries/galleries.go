@@ -4,5 +4,5 @@ package galleries
 
 import "facet/router/cluster"
 
-// galleryRequests serves requests about galleries and applications.
+// GalleryRequests serves requests about galleries and applications.
 type GalleryRequests struct{ cluster *cluster.Cluster }

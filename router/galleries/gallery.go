@@ -82,7 +82,7 @@ func (r *GalleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.
 func (r *GalleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
 	records := r.cluster.Groups.Meta().Galleries(tenant)
@@ -100,7 +100,7 @@ func (r *GalleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]ro
 // Gallery returns one gallery of the tenant with its count and applications. The
 // error is NotFound for an unknown gallery and for another tenant's.
 func (r *GalleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return router.Gallery{}, err
 	}
 	record, ok := r.cluster.Groups.Meta().Gallery(gallery)
@@ -184,7 +184,7 @@ func (r *GalleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 
 // Applications returns the tenant's applications in order of creation.
 func (r *GalleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
 	list := []router.Application{}
@@ -201,7 +201,7 @@ func (r *GalleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([
 // Application returns one application of the tenant. The error is NotFound for an
 // unknown application and for another tenant's.
 func (r *GalleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return router.Application{}, err
 	}
 	a, ok := r.cluster.Groups.Meta().Application(application)

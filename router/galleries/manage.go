@@ -132,7 +132,7 @@ func (r *GalleryRequests) DeleteTenant(ctx context.Context, tenant id.Tenant) (l
 		return 0, err
 	}
 	for end := time.Now().Add(purgeWait); ; {
-		if err := r.cluster.Sync.Join(ctx); err != nil {
+		if err := r.cluster.SyncMeta(ctx); err != nil {
 			return 0, err
 		}
 		left = 0

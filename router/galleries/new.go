@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// newGalleries returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster) *GalleryRequests {
 	r := &GalleryRequests{c}
 	calls.Add(c.Calls, c, ShardFence)

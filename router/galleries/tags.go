@@ -12,7 +12,7 @@ import (
 
 // Tags returns the names of the gallery's tags in order of creation.
 func (r *GalleryRequests) Tags(ctx context.Context, access router.Access) ([]string, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
 	if _, _, err := r.cluster.Of(access); err != nil {

@@ -15,7 +15,7 @@ import (
 func (r *ListRequests) Expiring(ctx context.Context, access router.Access, p router.ExpiringPage) (router.Listing, error) {
 	g, _, err := r.cluster.Of(access)
 	if err == nil {
-		err = r.cluster.Sync.Join(ctx) // for the retention
+		err = r.cluster.SyncMeta(ctx) // for the retention
 	}
 	if err != nil {
 		return router.Listing{}, err

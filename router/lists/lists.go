@@ -6,7 +6,7 @@ import (
 	"facet/router/cluster"
 )
 
-// listRequests serves the list of subjects.
+// ListRequests serves the list of subjects.
 type ListRequests struct {
 	cluster *cluster.Cluster
 	claims  *claims.ClaimRequests

@@ -6,7 +6,7 @@ import (
 	"facet/router/cluster"
 )
 
-// newLists returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *claims.ClaimRequests) *ListRequests {
 	r := &ListRequests{c, of}
 	calls.Add(c.Calls, c, shardEntries)

@@ -10,14 +10,14 @@ import (
 	"facet/shard"
 )
 
-// eventsQuery asks for a subject's active events.
+// EventsQuery asks for a subject's active events.
 type EventsQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Subject    id.Subject `cbor:"3,keyasint"`
 }
 
-// eventsOf returns the active events of a subject, by the leader of its shard.
+// Events returns the active events of a subject, by the leader of its shard.
 func Events(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, subject id.Subject) ([]shard.Active, error) {
 	return calls.CallLeader(ctx, r.Calls, shardEvents, subject.Shard(), EventsQuery{g.ID, g.Generation, subject})
 }

@@ -18,7 +18,7 @@ type mergeState struct {
 	Into    id.Subject `cbor:"4,keyasint,omitzero"`
 }
 
-// mergeStateOf returns how far the merge of a source is, by the leader of its shard.
+// Merge returns how far the merge of a source is, by the leader of its shard.
 func Merge(ctx context.Context, r *cluster.Cluster, source id.Subject) (mergeState, error) {
 	return calls.CallLeader(ctx, r.Calls, shardMergeState, source.Shard(), source)
 }

@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// serveLookups serves the requests of peers.
+// Serve serves the requests of peers.
 func Serve(c *cluster.Cluster) {
 	calls.Add(c.Calls, c, shardEvents)
 	calls.Add(c.Calls, c, shardSubject)

@@ -18,7 +18,7 @@ const (
 	presentMax = 4096
 )
 
-// subjectsOf returns the subjects that are still in a gallery, on request with their notes.
+// Present returns the subjects that are still in a gallery, on request with their notes.
 func Present(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
 	slices.SortFunc(subjects, CompareSubjects)
 	there := map[id.Subject]shard.Active{}
@@ -70,10 +70,10 @@ var shardPresent = cluster.ShardReadAny("shard.present", func(_ context.Context,
 
 func CompareSubjects(a, b id.Subject) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
 
-// errHolders is returned when a home answers for another number of names than it was asked for.
+// ErrCount is returned when a home answers for another number of names than it was asked for.
 var ErrCount = errors.New("router: a shard answered with another number of claims")
 
-// byShard groups a list by shard.
+// ByShard groups a list by shard.
 func ByShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
 	out := map[id.Shard][]T{}
 	for _, one := range list {

@@ -9,7 +9,7 @@ import (
 	"facet/shard"
 )
 
-// subjectQuery asks for a subject, and whether its shard remembers an operation.
+// SubjectQuery asks for a subject, and whether its shard remembers an operation.
 type SubjectQuery struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
@@ -31,7 +31,7 @@ type SubjectAnswer struct {
 	Heir []byte `cbor:"5,keyasint,omitempty"`
 }
 
-// name returns the name of the subject's external id, or the zero name.
+// Name returns the name of the subject's external id, or the zero name.
 func (a SubjectAnswer) Name() shard.ExternalName {
 	if len(a.Events) == 0 {
 		return shard.ExternalName{}

@@ -407,7 +407,7 @@ func (c copying) undo(ctx context.Context, g *raftfsm.Group, why merging.Refusal
 	return c.drop(ctx, has)
 }
 
-// mergeRequests serves merges of subjects.
+// MergeRequests serves merges of subjects.
 type MergeRequests struct {
 	cluster  *cluster.Cluster
 	subjects *subjects.SubjectRequests

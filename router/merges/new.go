@@ -7,7 +7,7 @@ import (
 	"facet/router/subjects"
 )
 
-// newMerges returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *subjects.SubjectRequests, names *claims.ClaimRequests) *MergeRequests {
 	r := &MergeRequests{c, of, names}
 	calls.Add(c.Calls, c, shardBeginMerge)

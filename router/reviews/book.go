@@ -70,7 +70,7 @@ func (r *CaseRequests) readCases(ctx context.Context, group id.Shard, name shard
 	if err != nil {
 		return nil, err
 	}
-	of, _ := r.cluster.Groups.Meta().Gallery(name.Gallery) // keyOf has waited for it
+	of, _ := r.cluster.Groups.Meta().Gallery(name.Gallery) // cluster.KeyOf has waited for it
 	return &caseBook{r, g, m.Jobs(), name, key, of.Tenant, r.cluster.Clock.Now().UnixMilli()}, nil
 }
 

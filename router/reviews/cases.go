@@ -32,12 +32,12 @@ const (
 	probeLabel  = "facet probe 1"
 )
 
-// inReview reports whether a score is in the review band of an application.
+// InReview reports whether a score is in the review band of an application.
 func InReview(app *metafsm.Application, score, threshold int) bool {
 	return app.ReviewThreshold > 0 && score >= app.ReviewThreshold && score < threshold
 }
 
-// probeName returns what stands for a probe in a case: part of a MAC of its template with the gallery's key.
+// ProbeName returns what stands for a probe in a case: part of a MAC of its template with the gallery's key.
 func ProbeName(key *seal.Key, g metafsm.Gallery, t engine.Template) (name [16]byte) {
 	b := append([]byte(probeLabel), g.ID.UUID[:]...)
 	for _, v := range t {
@@ -69,7 +69,7 @@ func (r *CaseRequests) checkReference(ctx context.Context, g cluster.Gallery, re
 	}
 }
 
-// doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
+// Doubt returns the error of a verification in the review band, and opens a case for it. A case that can't
 // be opened is counted; the answer stays the same. Without its intent no case is opened. The error is InvalidRequest
 // if the reference is an external id.
 func (r *CaseRequests) Doubt(ctx context.Context, g cluster.Gallery, app metafsm.Application, c job.Case, d *router.Doubt) (opened id.UUID, err error) {

@@ -6,7 +6,7 @@ import (
 	"facet/router/cluster"
 )
 
-// newReviews returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *claims.ClaimRequests) *CaseRequests {
 	r := &CaseRequests{c, of, newCaseWork()}
 	calls.Add(c.Calls, r, caseOpen)

@@ -6,7 +6,7 @@ import (
 	"facet/router/cluster"
 )
 
-// caseRequests serves cases.
+// CaseRequests serves cases.
 type CaseRequests struct {
 	cluster *cluster.Cluster
 	claims  *claims.ClaimRequests

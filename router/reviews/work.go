@@ -131,7 +131,7 @@ var caseList = calls.NewMethod("case.list", func(ctx context.Context, r *CaseReq
 	return a, err
 })
 
-// redactCases redacts the cases of the shards that this node leads: it erases those of subjects that are gone,
+// RedactCases redacts the cases of the shards that this node leads: it erases those of subjects that are gone,
 // closes those whose time is over, and removes those that were closed long ago.
 func (r *CaseRequests) RedactCases(ctx context.Context) error {
 	var failed []error

@@ -9,7 +9,7 @@ import (
 	"facet/shard/scan"
 )
 
-// bestHits joins the lists of the shards and keeps the best limit events. Each list already is the best
+// BestHits joins the lists of the shards and keeps the best limit events. Each list already is the best
 // limit of its shard. With CountSubjects a list has one event for each subject, so limiting events limits
 // subjects.
 func BestHits(lists [][]NotedHit, limit int) []NotedHit {
@@ -18,7 +18,7 @@ func BestHits(lists [][]NotedHit, limit int) []NotedHit {
 	return hits[:min(limit, len(hits))]
 }
 
-// notesOf returns the sealed notes of the subjects of hits.
+// NotesOf returns the sealed notes of the subjects of hits.
 func NotesOf(hits []NotedHit) map[id.Subject]shard.Active {
 	notes := map[id.Subject]shard.Active{}
 	for _, h := range hits {
@@ -43,7 +43,7 @@ func divide(hits []NotedHit, threshold int) (candidates, doubtful []router.Candi
 	return candidates, doubtful
 }
 
-// candidatesOf groups sorted hits by subject.
+// CandidatesOf groups sorted hits by subject.
 func CandidatesOf(hits []NotedHit) []router.Candidate {
 	candidates := []router.Candidate{}
 	for _, h := range hits {

@@ -45,7 +45,7 @@ func (r *SearchRequests) showReceipt(ctx context.Context, gallery id.Gallery, re
 	return nil
 }
 
-// receiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list
+// ReceiptOf removes the statements of the shards from their lists, and joins them. It returns nil if a list
 // has none.
 func ReceiptOf(r *cluster.Cluster, g metafsm.Gallery, lists [][]NotedHit) *router.Receipt {
 	receipt := emptyReceipt(r, g)

@@ -63,7 +63,7 @@ func (r *SearchRequests) Search(ctx context.Context, q router.SearchQuery) (rout
 	return result, err
 }
 
-// scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
+// Scatter searches all shards of a gallery by q, which names no gallery. The shards of a node share a
 // limit, unless that has left out a hit. receipt is nil unless q asks for one and all shards give one.
 func (r *SearchRequests) Scatter(ctx context.Context, g cluster.Gallery, q SearchQuery) (lists [][]NotedHit, receipt *router.Receipt, err error) {
 	for shares := true; ; shares = false {
@@ -85,7 +85,7 @@ func (r *SearchRequests) Scatter(ctx context.Context, g cluster.Gallery, q Searc
 	}
 }
 
-// openCandidates decrypts the notes of candidates.
+// OpenCandidates decrypts the notes of candidates.
 func (r *SearchRequests) OpenCandidates(g cluster.Gallery, list []router.Candidate, notes map[id.Subject]shard.Active) error {
 	for i := range list {
 		if err := r.openCandidate(g, &list[i], notes); err != nil {
@@ -155,7 +155,7 @@ func searchShard(ctx context.Context, r *SearchRequests, group id.Shard, s *shar
 	return withReceipt(noted, group, coverage), err
 }
 
-// tooBusy turns the error of a queue that is full into one for the client.
+// TooBusy turns the error of a queue that is full into one for the client.
 func TooBusy(err error) error {
 	if errors.Is(err, kernel.ErrBusy) {
 		return &router.Error{Kind: router.Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}

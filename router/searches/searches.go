@@ -8,7 +8,7 @@ import (
 	"facet/router/faces"
 )
 
-// searchRequests serves searches.
+// SearchRequests serves searches.
 type SearchRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests

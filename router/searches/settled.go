@@ -12,8 +12,8 @@ import (
 	"facet/shard/merging"
 )
 
-// settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
-// the target's of a merge before the copies and the source's after its removal. So settled reads
+// Settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
+// the target's of a merge before the copies and the source's after its removal. So Settled reads
 // them again if it took long and a merge has ended meanwhile.
 func Settled[T any](ctx context.Context, r *cluster.Cluster, g cluster.Gallery, read func(cluster.Gallery) ([]T, error)) ([]T, error) {
 	var before []merging.Removals

@@ -10,13 +10,13 @@ import (
 type matchesQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
-	Epoch      uint32     `cbor:"3,keyasint,omitempty"` // as in searchQuery
+	Epoch      uint32     `cbor:"3,keyasint,omitempty"` // as in SearchQuery
 	Probe      []float32  `cbor:"4,keyasint"`
 	Model      id.Model   `cbor:"5,keyasint"` // of the probe
 	Threshold  int        `cbor:"6,keyasint"`
 	Limit      int        `cbor:"7,keyasint"`
 	After      id.Subject `cbor:"8,keyasint,omitzero"`
-	Means      bool       `cbor:"9,keyasint,omitempty"` // as in searchQuery
+	Means      bool       `cbor:"9,keyasint,omitempty"` // as in SearchQuery
 	// Receipt asks for a ShardReceipt.
 	Receipt bool `cbor:"10,keyasint,omitempty"`
 }
@@ -30,7 +30,7 @@ type matchesAnswer struct {
 	Receipt *router.ShardReceipt `cbor:"4,keyasint,omitempty"`
 }
 
-// notedHit is a hit of a shard. The first one of a subject has the subject's note, if there is one and
+// NotedHit is a hit of a shard. The first one of a subject has the subject's note, if there is one and
 // the search asks for notes.
 type NotedHit struct {
 	shard.Hit
@@ -42,7 +42,7 @@ type NotedHit struct {
 	Receipt *router.ShardReceipt `cbor:",omitempty"`
 }
 
-// searchQuery asks one shard for its best matches.
+// SearchQuery asks one shard for its best matches.
 type SearchQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`

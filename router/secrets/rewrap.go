@@ -75,11 +75,11 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 	return true, nil
 }
 
-// errRetired is returned when the cluster's key was replaced after a secret was
+// ErrRetired is returned when the cluster's key was replaced after a secret was
 // wrapped and before it arrived at meta.
 var ErrRetired = &router.Error{Kind: router.Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
 
-// withRotationRetry calls do, which wraps a secret. It calls do again when the key
+// WithRotationRetry calls do, which wraps a secret. It calls do again when the key
 // was replaced meanwhile: by then this node wraps with the new key
 // (metafsm.OtherKey).
 func WithRotationRetry[T any](do func() (T, error)) (T, error) {

@@ -217,7 +217,7 @@ func (r *SubjectRequests) UnregisterEvent(ctx context.Context, access router.Acc
 	return removalRefusal(ctx, r.cluster, a.Status, g, subject, router.Write{Operation: op})
 }
 
-// removeEvent carries out c. If the event carries the subject's note, removeEvent gives the note
+// RemoveEvent carries out c. If the event carries the subject's note, RemoveEvent gives the note
 // to the subject's next event, or the claim to its external id up.
 func (r *SubjectRequests) RemoveEvent(ctx context.Context, g cluster.Gallery, c shardfsm.RemoveEvent) (removedAnswer, error) {
 	for range replaceRounds {

@@ -68,7 +68,7 @@ func (r *SubjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *sha
 		}
 		if byRetention(due) {
 			// A longer retention counts from the answer to its change on.
-			if err := r.cluster.Sync.Join(ctx); err != nil {
+			if err := r.cluster.SyncMeta(ctx); err != nil {
 				return out, err
 			}
 			due = s.Due(now.UnixMilli(), r.Retention, expireBatch)

@@ -15,7 +15,7 @@ import (
 // there, and NotFound without the gallery.
 func (r *SubjectRequests) SubjectGone(ctx context.Context, gallery id.Gallery, subject id.Subject) (router.Committed, error) {
 	at := router.Committed{Group: subject.Shard()}
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return at, err
 	}
 	g, ok := r.cluster.Find(gallery)

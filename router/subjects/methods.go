@@ -16,7 +16,7 @@ import (
 
 var shardGrant = cluster.ShardCommand("shard.grant", shardfsm.GrantOp, nil)
 
-// registerAnswer is a shard's answer to a registration. Granted is the number of
+// RegisterAnswer is a shard's answer to a registration. Granted is the number of
 // slots that meta had granted to the shard.
 type RegisterAnswer struct {
 	shardfsm.RegisterAnswer

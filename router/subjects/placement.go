@@ -13,7 +13,7 @@ func eventBytes(p Placement) []byte {
 	return e.UUID[:]
 }
 
-// placement is a face to store, and the shard for it.
+// Placement is a face to store, and the shard for it.
 type Placement struct {
 	Gallery     cluster.Gallery
 	Application metafsm.Application

@@ -18,7 +18,7 @@ import (
 // slot as a new one does. It counts against no quota. The status is as of the command; a write that is there already
 // is Replayed or Conflict. NotFound: the gallery was deleted.
 func (r *SubjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) (shardfsm.Status, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return 0, err
 	}
 	if c, err := shardfsm.RegisterOp.Decode(cmd); err == nil {

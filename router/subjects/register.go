@@ -50,7 +50,7 @@ func (r *SubjectRequests) Register(ctx context.Context, reg router.Registration)
 	})
 }
 
-// home returns the shard of a new subject.
+// Home returns the shard of a new subject.
 func (r *SubjectRequests) Home(ctx context.Context, g cluster.Gallery, op id.Operation) (id.Shard, error) {
 	return g.Home(op, func(earlier id.Shard) (bool, error) {
 		return calls.CallLeader(ctx, r.cluster.Calls, shardKnows, earlier, knowsQuery{
@@ -89,7 +89,7 @@ var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *clu
 	return len(events) > 0, cluster.Outdated(err)
 })
 
-// put commits a face and the note of its subject. It first claims the note's external
+// Put commits a face and the note of its subject. It first claims the note's external
 // id, and gives the claim up if the subject gets no note.
 func (r *SubjectRequests) Put(ctx context.Context, p Placement) (router.Registered, error) {
 	key, err := r.cluster.DataKey(p.Gallery.Gallery)

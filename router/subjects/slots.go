@@ -38,9 +38,9 @@ const (
 	grantRounds = 32
 )
 
-// withSlot does a write that needs a slot. When the shard has none, it finds one
+// WithSlot does a write that needs a slot. When the shard has none, it finds one
 // and repeats the write. recycle lets the write take the slot of a deleted entry.
-// withSlot sets it only after it has looked for free slots everywhere.
+// WithSlot sets it only after it has looked for free slots everywhere.
 func (r *SubjectRequests) WithSlot(ctx context.Context, g cluster.Gallery, home id.Shard, write func(recycle bool) (RegisterAnswer, error)) (RegisterAnswer, error) {
 	recycle := false
 	for range grantRounds {
@@ -88,7 +88,7 @@ func (r *SubjectRequests) findSlots(ctx context.Context, g cluster.Gallery, home
 // reports whether meta had any. It first reads whether meta has free slots, because
 // a full gallery must not fill the log with refusals.
 func (r *SubjectRequests) grant(ctx context.Context, g cluster.Gallery, home id.Shard, granted uint32) (bool, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return false, err
 	}
 	if r.cluster.Groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {

@@ -9,7 +9,7 @@ import (
 	"facet/router/faces"
 )
 
-// subjectRequests serves requests about subjects and their events.
+// SubjectRequests serves requests about subjects and their events.
 type SubjectRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests

@@ -35,7 +35,7 @@ const (
 // TenantNamed returns the tenant with this name. The error is NotFound when there
 // is none.
 func (r *TenantRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return id.Tenant{}, err
 	}
 	for _, t := range r.cluster.Groups.Meta().Tenants() {
@@ -49,7 +49,7 @@ func (r *TenantRequests) TenantNamed(ctx context.Context, name string) (id.Tenan
 // AccessKeys returns a tenant's access keys, the oldest first: all keys in use, and
 // the keys that were revoked last.
 func (r *TenantRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]router.KeyRecord, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
 	var list []router.KeyRecord
@@ -127,7 +127,7 @@ func (r *TenantRequests) NoteKeyUses(ctx context.Context, uses map[string]time.T
 }
 
 // RevokeAccessKey revokes an access key. Within two seconds every node refuses it
-// or answers with an error (confirmedLookup). A revoked key may be revoked again.
+// or answers with an error (cluster.ConfirmedLookup). A revoked key may be revoked again.
 // The error is NotFound when the tenant does not have the key.
 func (r *TenantRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
 	_, err := calls.CallLeader(ctx, r.cluster.Calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})

@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// newTenants returns the requests of a node, and serves those of its peers.
+// New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster) *TenantRequests {
 	r := &TenantRequests{c, make(chan struct{}, 1)}
 	calls.Add(c.Calls, r, metaNewKey)

@@ -44,7 +44,7 @@ const takenWait = 5 * time.Second
 // Tenants returns all tenants, in order of creation, with their quotas. Their use is
 // incomplete if a shard gives no answer.
 func (r *TenantRequests) Tenants(ctx context.Context) ([]router.TenantUse, error) {
-	if err := r.cluster.Sync.Join(ctx); err != nil {
+	if err := r.cluster.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
 	meta := r.cluster.Groups.Meta()

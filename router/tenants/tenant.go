@@ -38,7 +38,7 @@ func (r *TenantRequests) CreateTenant(ctx context.Context, name string) (router.
 }
 
 // SetTenantState disables a tenant or enables it again. Every node refuses the requests of a
-// disabled tenant within two seconds, as those with a revoked key (confirmedLookup). The error is
+// disabled tenant within two seconds, as those with a revoked key (cluster.ConfirmedLookup). The error is
 // NotFound when there is no such tenant, and Duplicate when it is being deleted.
 func (r *TenantRequests) SetTenantState(ctx context.Context, tenant id.Tenant, state metafsm.TenantState) error {
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.SetTenantStateOp, metafsm.SetTenantState{Tenant: tenant, State: state})

@@ -4,7 +4,7 @@ package tenants
 
 import "facet/router/cluster"
 
-// accessRequests serves requests about tenants, access keys and nodes.
+// TenantRequests serves requests about tenants, access keys and nodes.
 type TenantRequests struct {
 	cluster *cluster.Cluster
 	// keyChange has room for one: as the leader of meta, this node changes one

@@ -94,7 +94,7 @@ func atThreshold(score, threshold int) (router.Verification, error) {
 	return router.Verification{Score: score}, nil
 }
 
-// verificationRequests serves verifications.
+// VerificationRequests serves verifications.
 type VerificationRequests struct {
 	cluster *cluster.Cluster
 	faces   *faces.FaceRequests

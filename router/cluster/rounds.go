@@ -1,8 +1,10 @@
-package calls
+package cluster
 
 import (
 	"context"
 	"sync"
+
+	"facet/router/calls"
 )
 
 // Rounds runs one function for all callers that arrived before the run started. A
@@ -92,7 +94,7 @@ func (r *Rounds) start(next *round) {
 
 // carryOut runs a round with a time of its own.
 func (r *Rounds) carryOut(next *round) {
-	ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
+	ctx, cancel := context.WithTimeout(context.Background(), calls.LeaderMax)
 	defer cancel()
 	next.err = r.Run(ctx)
 	close(next.done)
