@@ -11,7 +11,6 @@ const (
 	CheckRowsMax       = listcheck.RowsMax
 	CheckRowMax        = 1<<31 - 1
 	ReasonUnknownCheck = listcheck.ReasonUnknown
-	ReasonCheckFull    = listcheck.ReasonFull
 )
 
 // CheckRow is a registration that is checked, with its number in the list.

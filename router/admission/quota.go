@@ -87,11 +87,7 @@ type roomAnswer struct {
 }
 
 // shardRoom answers a roomQuery on the shard's leader.
-var shardRoom = calls.NewMethod("shard.room", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q roomQuery) (roomAnswer, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return roomAnswer{}, err
-	}
+var shardRoom = cluster.MachineRead("shard.room", func(m *shardfsm.Machine, q roomQuery) (roomAnswer, error) {
 	return q.ask(m), nil
 })
 

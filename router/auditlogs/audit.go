@@ -193,12 +193,8 @@ var (
 
 // bookRead returns the method that reads the audit logs of a shard on its leader.
 func bookRead[Q, A any](name string, read func(*auditlog.Book, Q) (A, error)) cluster.Method[Q, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *cluster.Cluster, group id.Shard, q Q) (a A, err error) {
-		m, err := r.LeaderMachine(ctx, group)
-		if err != nil {
-			return a, err
-		}
-		a, err = read(m.Audit(), q)
+	return cluster.MachineRead(name, func(m *shardfsm.Machine, q Q) (A, error) {
+		a, err := read(m.Audit(), q)
 		return a, auditError(err)
 	})
 }

@@ -54,11 +54,7 @@ func (r *AuditRequests) Remembers(ctx context.Context, op id.Operation) (bool, e
 	return slices.Contains(found, true), err
 }
 
-var shardRemembers = calls.NewMethod("shard.remembers", func(ctx context.Context, r *cluster.Cluster, group id.Shard, op id.Operation) (bool, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return false, err
-	}
+var shardRemembers = cluster.MachineRead("shard.remembers", func(m *shardfsm.Machine, op id.Operation) (bool, error) {
 	return m.Remembers(op), nil
 })
 

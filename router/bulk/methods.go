@@ -45,12 +45,9 @@ type jobKnowsQuery struct {
 // jobKnows reports whether a shard has a job. If not, the shard learns the epoch.
 // It then refuses a first try that is still under way with an earlier epoch.
 var jobKnows = calls.NewMethod("job.knows", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q jobKnowsQuery) (bool, error) {
-	if _, err := cluster.WidenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
+	m, err := cluster.WidenedMachine(ctx, r, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch})
+	if err != nil {
 		return false, err
-	}
-	m, ok := r.Groups.Shard(group)
-	if !ok {
-		return false, &raftfsm.NotLeaderError{}
 	}
 	_, missing := m.Jobs().Find(job.Name(q.Name))
 	return missing == nil, nil
@@ -73,14 +70,10 @@ type jobPageAnswer struct {
 	Holder id.UUID `cbor:"4,keyasint,omitzero"`
 }
 
-var JobPage = calls.NewMethod("job.page", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q JobPageQuery) (jobPageAnswer, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return jobPageAnswer{}, err
-	}
+var JobPage = cluster.MachineRead("job.page", func(m *shardfsm.Machine, q JobPageQuery) (jobPageAnswer, error) {
 	// A fence drops the jobs of a deleted gallery. The caller may not know of it.
 	if err := m.Shard().Check(q.Name.Gallery, q.Name.Generation); err != nil {
-		return jobPageAnswer{}, cluster.Outdated(err)
+		return jobPageAnswer{}, err
 	}
 	records, p, missing := m.Jobs().Page(job.Name(q.Name), q.From, int(min(q.Length, router.BulkPageMax)))
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records, Holder: p.Holder}, nil
@@ -94,11 +87,7 @@ type JobListQuery struct {
 }
 
 // jobList returns the newest JobsMax jobs of a gallery on a shard.
-var jobList = calls.NewMethod("job.list", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q JobListQuery) ([]job.Summary, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return nil, err
-	}
+var jobList = cluster.MachineRead("job.list", func(m *shardfsm.Machine, q JobListQuery) ([]job.Summary, error) {
 	return m.Jobs().List(q.Gallery, q.Generation, job.Registrations, q.Holder, router.JobsMax), nil
 })
 

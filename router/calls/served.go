@@ -31,11 +31,20 @@ type served[H, Q, A any] struct {
 	host H
 }
 
-// Add makes c carry out m with host on this node, for itself and for peers. All methods are
-// added before the first call.
-func Add[H, Q, A any](c *Caller, host H, m Method[H, Q, A]) {
-	c.methods[m.Name] = served[H, Q, A]{m, host}
+// Of is a method that works with a host.
+type Of[H any] interface {
+	add(c *Caller, host H)
 }
+
+// Add makes c carry out methods with host on this node, for itself and for peers. All methods
+// are added before the first call.
+func Add[H any](c *Caller, host H, methods ...Of[H]) {
+	for _, m := range methods {
+		m.add(c, host)
+	}
+}
+
+func (m Method[H, Q, A]) add(c *Caller, host H) { c.methods[m.Name] = served[H, Q, A]{m, host} }
 
 // begin starts the stages of a peer's request. The caller calls end with its first group.
 func (c *Caller) begin(ctx context.Context, method, request, parent string) (_ context.Context, end func(id.Shard, error)) {

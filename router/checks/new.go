@@ -14,7 +14,6 @@ import (
 // New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *faces.FaceRequests, searches *searches.SearchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *CheckRequests {
 	r := &CheckRequests{c, of, searches, names, listcheck.New(table), m}
-	calls.Add(c.Calls, r, checkCompare)
-	calls.Add(c.Calls, r, checkEnd)
+	calls.Add(c.Calls, r, checkCompare, checkEnd)
 	return r
 }

@@ -119,12 +119,10 @@ func (r *ClaimRequests) Claim(ctx context.Context, n Named, subject id.Subject, 
 		case !change.From.Subject.IsZero():
 			continue
 		}
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, claimPauseMax)
-		case <-ctx.Done():
-			return 0, id.Subject{}, ctx.Err()
+		if err := cluster.Pause(ctx, pause); err != nil {
+			return 0, id.Subject{}, err
 		}
+		pause = min(2*pause, claimPauseMax)
 	}
 }
 
@@ -228,14 +226,9 @@ type holderQuery struct {
 	Name       shard.ExternalName `cbor:"3,keyasint"`
 }
 
-var shardHolder = calls.NewMethod("shard.holder", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q holderQuery) (claim.Holder, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
+var shardHolder = cluster.MachineRead("shard.holder", func(m *shardfsm.Machine, q holderQuery) (claim.Holder, error) {
+	if err := m.Shard().Check(q.Gallery, q.Generation); err != nil {
 		return claim.Holder{}, err
-	}
-	s := m.Shard()
-	if err := s.Check(q.Gallery, q.Generation); err != nil {
-		return claim.Holder{}, cluster.Outdated(err)
 	}
 	return m.Claims().Holder(q.Gallery, q.Generation, q.Name), nil
 })

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
 	"facet/router"
 	"facet/router/calls"
 	"facet/router/cluster"
@@ -75,13 +76,9 @@ type replacedQuery struct {
 }
 
 // shardReplaced returns the zero subject for an operation that the shard does not remember.
-var shardReplaced = calls.NewMethod("shard.replaced", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q replacedQuery) (id.Subject, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err == nil {
-		err = m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
-	}
-	if err != nil {
-		return id.Subject{}, cluster.Outdated(err)
+var shardReplaced = cluster.MachineRead("shard.replaced", func(m *shardfsm.Machine, q replacedQuery) (id.Subject, error) {
+	if err := m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+		return id.Subject{}, err
 	}
 	subject, _ := m.Replaced(q.Gallery, q.Operation)
 	return subject, nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
@@ -70,10 +69,8 @@ func (r *ClaimRequests) scrubGallery(ctx context.Context, home id.Shard, book *c
 			continue
 		}
 		// Their writes may be in progress. Their nodes need not claim again then.
-		select {
-		case <-time.After(claimWait):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := cluster.Pause(ctx, claimWait); err != nil {
+			return err
 		}
 		for _, c := range left {
 			if err := r.giveUp(ctx, Named{g, c.Name}, c.Holder.Subject); err != nil {
@@ -173,7 +170,7 @@ type namesQuery struct {
 	Subjects   []id.Subject `cbor:"3,keyasint"`
 }
 
-var shardNames = cluster.ShardRead("shard.names", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q namesQuery) ([]shard.ExternalName, error) {
+var shardNames = cluster.ShardRead("shard.names", func(s *shard.Shard, q namesQuery) ([]shard.ExternalName, error) {
 	if len(q.Subjects) > scrubBatch {
 		return nil, router.Errorf(router.InvalidRequest, "", "at most %d subjects at once", scrubBatch)
 	}
@@ -192,13 +189,9 @@ type holdersQuery struct {
 	Names      []shard.ExternalName `cbor:"3,keyasint"`
 }
 
-var shardHolders = calls.NewMethod("shard.holders", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q holdersQuery) ([]claim.Holder, error) {
+var shardHolders = cluster.MachineRead("shard.holders", func(m *shardfsm.Machine, q holdersQuery) ([]claim.Holder, error) {
 	if len(q.Names) > scrubBatch {
 		return nil, router.Errorf(router.InvalidRequest, "", "at most %d names at once", scrubBatch)
-	}
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return nil, err
 	}
 	held := make([]claim.Holder, len(q.Names))
 	for i, name := range q.Names {

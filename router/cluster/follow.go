@@ -20,14 +20,19 @@ const pointWait = 250 * time.Millisecond
 // does not reach it, in time.
 var errBehind = &router.Error{Kind: router.Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
-// ReadAny returns the state of a shard as leaderState does, on any replica.
+// ReadAny returns the state of a shard, on any replica, when it has every write that was acknowledged before
+// the call.
 func (r *Cluster) ReadAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	g, s, err := r.LocalReplica(group)
 	if err != nil {
 		return nil, err
 	}
 	if leader, known := g.Leader(); !known || leader == r.Peers.Self() {
-		return r.leaderState(ctx, group) // it fails unless this replica leads
+		m, err := r.LeaderMachine(ctx, group) // it fails unless this replica leads
+		if err != nil {
+			return nil, err
+		}
+		return m.Shard(), nil
 	}
 	ctx, running := trace.Start(ctx, trace.Stage{Name: trace.CatchUp, Group: group})
 	err = r.follow(group).Join(ctx)

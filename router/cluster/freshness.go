@@ -49,14 +49,14 @@ func WithFreshShards[T any](ctx context.Context, r *Cluster, g Gallery, read fun
 	return none, err
 }
 
-// WidenedState returns the state of a shard as leaderState does. When the shard
-// knows only earlier epochs of the gallery, WidenedState first tells it to.Epoch.
-func WidenedState(ctx context.Context, r *Cluster, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
-	s, err := r.leaderState(ctx, group)
-	if err == nil && s.Slots().Epoch(to.Gallery) < to.Epoch {
+// WidenedMachine is LeaderMachine for a shard that may know only earlier epochs of the gallery. It then first
+// tells the shard to.Epoch.
+func WidenedMachine(ctx context.Context, r *Cluster, group id.Shard, to shardfsm.Widen) (*shardfsm.Machine, error) {
+	m, err := r.LeaderMachine(ctx, group)
+	if err == nil && m.Shard().Slots().Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
 	}
-	return s, err
+	return m, err
 }
 
 // SettleList sends the epoch of the list of shards, as this node knows it, to the gallery's

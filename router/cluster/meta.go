@@ -90,9 +90,12 @@ func metaPoint(ctx context.Context, r *Cluster) (raftfsm.ReadPoint, error) {
 
 // WaitKnown waits until every node answers by the change of a gallery that is committed: a node trusts
 // its replica of meta for trustMax without a new round.
-func WaitKnown(ctx context.Context) error {
+func WaitKnown(ctx context.Context) error { return Pause(ctx, trustMax) }
+
+// Pause waits for d. It returns ctx's error if ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(trustMax):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

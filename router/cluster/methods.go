@@ -58,15 +58,6 @@ func (r *Cluster) LeaderMachine(ctx context.Context, group id.Shard) (*shardfsm.
 	return m, nil
 }
 
-// leaderState returns the state of LeaderMachine.
-func (r *Cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	return m.Shard(), nil
-}
-
 // metaIndex returns a log index of meta. A replica that has applied it has every
 // write that was acknowledged before the call.
 var metaIndex = calls.NewMethod("meta.index", func(ctx context.Context, r *Cluster, group id.Shard, _ struct{}) (uint64, error) {

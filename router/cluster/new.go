@@ -36,10 +36,7 @@ func New(cfg Config) *Cluster {
 	if c.Clock == nil {
 		c.Clock = systemClock{}
 	}
-	calls.Add(c.Calls, c, metaPropose)
-	calls.Add(c.Calls, c, metaIndex)
-	calls.Add(c.Calls, c, GroupPoint)
-	calls.Add(c.Calls, c, shardWiden)
+	calls.Add(c.Calls, c, metaPropose, metaIndex, GroupPoint, shardWiden)
 	return c
 }
 

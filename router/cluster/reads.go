@@ -5,6 +5,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
 )
@@ -56,27 +57,31 @@ func beside[S, A any](
 	}
 }
 
-// ShardRead returns the method that reads a shard on its leader.
-func ShardRead[Q, A any](name string, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) Method[Q, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (A, error) {
-		s, err := r.leaderState(ctx, group)
-		return readOf(ctx, r, s, err, q, read)
+// MachineRead returns the method that reads the state machine of a shard on its leader.
+func MachineRead[Q, A any](name string, read func(*shardfsm.Machine, Q) (A, error)) Method[Q, A] {
+	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (a A, err error) {
+		m, err := r.LeaderMachine(ctx, group)
+		if err != nil {
+			return a, err
+		}
+		a, err = read(m, q)
+		return a, Outdated(err)
 	})
+}
+
+// ShardRead returns the method that reads a shard on its leader.
+func ShardRead[Q, A any](name string, read func(*shard.Shard, Q) (A, error)) Method[Q, A] {
+	return MachineRead(name, func(m *shardfsm.Machine, q Q) (A, error) { return read(m.Shard(), q) })
 }
 
 // ShardReadAny returns the method that reads a shard on any replica.
 func ShardReadAny[Q, A any](name string, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) Method[Q, A] {
-	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (A, error) {
+	return calls.NewMethod(name, func(ctx context.Context, r *Cluster, group id.Shard, q Q) (a A, err error) {
 		s, err := r.ReadAny(ctx, group)
-		return readOf(ctx, r, s, err, q, read)
+		if err != nil {
+			return a, err
+		}
+		a, err = read(ctx, r, s, q)
+		return a, Outdated(err)
 	})
-}
-
-func readOf[Q, A any](ctx context.Context, r *Cluster, s *shard.Shard, err error, q Q, read func(context.Context, *Cluster, *shard.Shard, Q) (A, error)) (A, error) {
-	if err != nil {
-		var none A
-		return none, err
-	}
-	a, err := read(ctx, r, s, q)
-	return a, Outdated(err)
 }

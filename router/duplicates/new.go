@@ -10,12 +10,6 @@ import (
 func New(c *cluster.Cluster, of *bulk.JobRequests) *DuplicateRequests {
 	r := &DuplicateRequests{c, of}
 	calls.Add(c.Calls, r, jobTakeBlock)
-	calls.Add(c.Calls, c, jobDrop)
-	calls.Add(c.Calls, c, jobRedact)
-	calls.Add(c.Calls, c, jobPut)
-	calls.Add(c.Calls, c, jobReport)
-	calls.Add(c.Calls, c, shardBlocks)
-	calls.Add(c.Calls, c, shardProbes)
-	calls.Add(c.Calls, c, shardPairs)
+	calls.Add(c.Calls, c, jobDrop, jobRedact, jobPut, jobReport, shardBlocks, shardProbes, shardPairs)
 	return r
 }

@@ -305,11 +305,7 @@ type reportAnswer struct {
 }
 
 // jobReport returns how far the comparison of a gallery with itself is.
-var jobReport = calls.NewMethod("job.report", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q bulk.JobListQuery) (a reportAnswer, err error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return a, err
-	}
+var jobReport = cluster.MachineRead("job.report", func(m *shardfsm.Machine, q bulk.JobListQuery) (a reportAnswer, err error) {
 	book := m.Jobs()
 	list := book.List(q.Gallery, q.Generation, job.Duplicates, id.UUID{}, 1)
 	if len(list) == 0 {
@@ -346,7 +342,7 @@ type blocksQuery struct {
 	Size       int        `cbor:"3,keyasint"`
 }
 
-var shardBlocks = cluster.ShardRead("shard.blocks", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q blocksQuery) ([]uint64, error) {
+var shardBlocks = cluster.ShardRead("shard.blocks", func(s *shard.Shard, q blocksQuery) ([]uint64, error) {
 	return shard.DuplicatesOf(s).Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
 })
 

@@ -259,7 +259,7 @@ func (r *GalleryRequests) applicationOf(a metafsm.Application) (router.Applicati
 }
 
 // shardCounts returns the number of active events of each gallery.
-var shardCounts = cluster.ShardRead("shard.counts", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
+var shardCounts = cluster.ShardRead("shard.counts", func(s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
 		counts[i] = int(s.Slots().Usage(g).Active)

@@ -57,10 +57,8 @@ func proposeNamed[C, A any](ctx context.Context, r *GalleryRequests, op command.
 				return a, err
 			}
 		}
-		select {
-		case <-time.After(namePause):
-		case <-ctx.Done():
-			return a, ctx.Err()
+		if err := cluster.Pause(ctx, namePause); err != nil {
+			return a, err
 		}
 	}
 }

@@ -86,7 +86,7 @@ type expiringQuery struct {
 	Length     int             `cbor:"7,keyasint"`
 }
 
-var shardExpiring = cluster.ShardRead("shard.expiring", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q expiringQuery) (listAnswer, error) {
+var shardExpiring = cluster.ShardRead("shard.expiring", func(s *shard.Shard, q expiringQuery) (listAnswer, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}

@@ -246,7 +246,7 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = cluster.ShardRead("shard.span", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q listQuery) (spanAnswer, error) {
+var shardSpan = cluster.ShardRead("shard.span", func(s *shard.Shard, q listQuery) (spanAnswer, error) {
 	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, err
 	}

@@ -9,9 +9,6 @@ import (
 // New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *claims.ClaimRequests) *ListRequests {
 	r := &ListRequests{c, of}
-	calls.Add(c.Calls, c, shardEntries)
-	calls.Add(c.Calls, c, shardExpiring)
-	calls.Add(c.Calls, c, shardSpan)
-	calls.Add(c.Calls, c, shardBefore)
+	calls.Add(c.Calls, c, shardEntries, shardExpiring, shardSpan, shardBefore)
 	return r
 }

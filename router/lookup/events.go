@@ -22,6 +22,6 @@ func Events(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, subject 
 	return calls.CallLeader(ctx, r.Calls, shardEvents, subject.Shard(), EventsQuery{g.ID, g.Generation, subject})
 }
 
-var shardEvents = cluster.ShardRead("shard.events", func(_ context.Context, _ *cluster.Cluster, s *shard.Shard, q EventsQuery) ([]shard.Active, error) {
+var shardEvents = cluster.ShardRead("shard.events", func(s *shard.Shard, q EventsQuery) ([]shard.Active, error) {
 	return s.Events(q.Gallery, q.Generation, q.Subject)
 })

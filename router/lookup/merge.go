@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/shard/merging"
@@ -23,11 +24,7 @@ func Merge(ctx context.Context, r *cluster.Cluster, source id.Subject) (mergeSta
 	return calls.CallLeader(ctx, r.Calls, shardMergeState, source.Shard(), source)
 }
 
-var shardMergeState = calls.NewMethod("shard.mergeState", func(ctx context.Context, r *cluster.Cluster, group id.Shard, source id.Subject) (mergeState, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return mergeState{}, err
-	}
+var shardMergeState = cluster.MachineRead("shard.mergeState", func(m *shardfsm.Machine, source id.Subject) (mergeState, error) {
 	of, known := m.Merges().Of(source)
 	state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
 	if known && of.Ended != 0 && of.Refused == 0 {

@@ -7,8 +7,5 @@ import (
 
 // Serve serves the requests of peers.
 func Serve(c *cluster.Cluster) {
-	calls.Add(c.Calls, c, shardEvents)
-	calls.Add(c.Calls, c, shardSubject)
-	calls.Add(c.Calls, c, shardPresent)
-	calls.Add(c.Calls, c, shardMergeState)
+	calls.Add(c.Calls, c, shardEvents, shardSubject, shardPresent, shardMergeState)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/router/cluster"
 	"facet/shard"
@@ -44,16 +45,12 @@ func Subject(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, q Subje
 	return calls.CallLeader(ctx, r.Calls, shardSubject, q.Subject.Shard(), q)
 }
 
-var shardSubject = calls.NewMethod("shard.subject", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q SubjectQuery) (SubjectAnswer, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return SubjectAnswer{}, err
-	}
+var shardSubject = cluster.MachineRead("shard.subject", func(m *shardfsm.Machine, q SubjectQuery) (a SubjectAnswer, err error) {
 	s := m.Shard()
 	// Read the bars before the events: a bar that comes in between counts as later.
-	a := SubjectAnswer{Bars: m.Claims().Bars(), Known: m.Remembers(q.Operation)}
+	a = SubjectAnswer{Bars: m.Claims().Bars(), Known: m.Remembers(q.Operation)}
 	if a.Events, err = s.Events(q.Gallery, q.Generation, q.Subject); err != nil {
-		return a, cluster.Outdated(err)
+		return a, err
 	}
 	a.Entries = s.Listing().Of(q.Gallery, q.Subject)
 	if q.Heir && len(a.Events) > 1 {

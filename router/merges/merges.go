@@ -105,7 +105,7 @@ func (r *MergeRequests) merged(ctx context.Context, g cluster.Gallery, source id
 		if state.Ended {
 			return refusedMerge(state.Refused)
 		}
-		if err := subjects.Pause(ctx, mergePoll); err != nil {
+		if err := cluster.Pause(ctx, mergePoll); err != nil {
 			return err
 		}
 	}
@@ -131,11 +131,7 @@ var (
 )
 
 // shardIndex returns the index of the last command of a shard.
-var shardIndex = calls.NewMethod("shard.index", func(ctx context.Context, r *cluster.Cluster, group id.Shard, _ struct{}) (uint64, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return 0, err
-	}
+var shardIndex = cluster.MachineRead("shard.index", func(m *shardfsm.Machine, _ struct{}) (uint64, error) {
 	return m.Index(), nil
 })
 
@@ -225,7 +221,7 @@ func (c copying) remove(ctx context.Context, g *raftfsm.Group) (why merging.Refu
 			return why, nil
 		}
 		if err == nil {
-			err = subjects.Pause(ctx, mergePause)
+			err = cluster.Pause(ctx, mergePause)
 		}
 		if err != nil {
 			return 0, err

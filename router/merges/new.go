@@ -10,8 +10,6 @@ import (
 // New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *subjects.SubjectRequests, names *claims.ClaimRequests) *MergeRequests {
 	r := &MergeRequests{c, of, names}
-	calls.Add(c.Calls, c, shardBeginMerge)
-	calls.Add(c.Calls, c, shardStopReceiving)
-	calls.Add(c.Calls, c, shardIndex)
+	calls.Add(c.Calls, c, shardBeginMerge, shardStopReceiving, shardIndex)
 	return r
 }

@@ -9,8 +9,6 @@ import (
 // New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster, of *claims.ClaimRequests) *CaseRequests {
 	r := &CaseRequests{c, of, newCaseWork()}
-	calls.Add(c.Calls, r, caseOpen)
-	calls.Add(c.Calls, r, caseDecide)
-	calls.Add(c.Calls, r, caseList)
+	calls.Add(c.Calls, r, caseOpen, caseDecide, caseList)
 	return r
 }

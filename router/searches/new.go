@@ -16,8 +16,7 @@ func New(c *cluster.Cluster, of *faces.FaceRequests, m router.Meter) *SearchRequ
 	}
 	r := &SearchRequests{cluster: c, faces: of, meter: m}
 	calls.Add(c.Calls, r, ShardSearch)
-	calls.Add(c.Calls, c, shardMatches)
-	calls.Add(c.Calls, c, shardMerged)
+	calls.Add(c.Calls, c, shardMatches, shardMerged)
 	return r
 }
 

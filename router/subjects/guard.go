@@ -125,10 +125,8 @@ func (r *SubjectRequests) yield(ctx context.Context, p Placement, rival shard.Hi
 		if slices.ContainsFunc(active, func(a shard.Active) bool { return a.Event == rival.Event }) {
 			return again, enrolledAs(rival.Subject)
 		}
-		select {
-		case <-time.After(rivalPause):
-		case <-ctx.Done():
-			return again, ctx.Err()
+		if err := cluster.Pause(ctx, rivalPause); err != nil {
+			return again, err
 		}
 	}
 	a, err := calls.CallLeader(ctx, r.cluster.Calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))

@@ -7,7 +7,6 @@ import (
 
 	"facet/engine/portrait"
 	"facet/internal/id"
-	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
@@ -74,14 +73,11 @@ type knowsQuery struct {
 // subject. If not, the shard learns the epoch. It then refuses a first try that is
 // still under way with an earlier epoch.
 var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q knowsQuery) (bool, error) {
-	s, err := cluster.WidenedState(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+	m, err := cluster.WidenedMachine(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
 	}
-	m, ok := r.Groups.Shard(group)
-	if !ok {
-		return false, &raftfsm.NotLeaderError{}
-	}
+	s := m.Shard()
 	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
 		return true, nil
 	}

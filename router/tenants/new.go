@@ -8,8 +8,7 @@ import (
 // New returns the requests of a node, and serves those of its peers.
 func New(c *cluster.Cluster) *TenantRequests {
 	r := &TenantRequests{c, make(chan struct{}, 1)}
-	calls.Add(c.Calls, r, metaNewKey)
-	calls.Add(c.Calls, r, metaRevokeKey)
+	calls.Add(c.Calls, r, metaNewKey, metaRevokeKey)
 	calls.Add(c.Calls, c, shardTaken)
 	return r
 }

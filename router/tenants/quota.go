@@ -99,11 +99,7 @@ type tenantTaken struct {
 }
 
 // shardTaken returns what the tenants have taken on a shard, as its leader knows it.
-var shardTaken = calls.NewMethod("shard.taken", func(ctx context.Context, r *cluster.Cluster, group id.Shard, _ struct{}) ([]tenantTaken, error) {
-	m, err := r.LeaderMachine(ctx, group)
-	if err != nil {
-		return nil, err
-	}
+var shardTaken = cluster.MachineRead("shard.taken", func(m *shardfsm.Machine, _ struct{}) ([]tenantTaken, error) {
 	var list []tenantTaken
 	for t, taken := range m.Taken() { // any order will do
 		list = append(list, tenantTaken{t, taken})
