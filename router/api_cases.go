@@ -7,11 +7,6 @@ import (
 	"facet/shard/job"
 )
 
-// A verification with a score in the review band of its application opens a case, which people close with
-// their verdicts. The gallery's home keeps the cases in a job of its own (job.Cases), as it does the pairs of
-// different subjects. An item of it is one case, or free. The home's leader changes one at a time
-// (cases_work.go).
-
 const (
 	// CasesMax is the most cases of a gallery. The case that was closed first gives way to a new one; open
 	// ones never do.

@@ -9,10 +9,6 @@ import (
 	"facet/shard/job"
 )
 
-// Somebody who has looked at both subjects of a pair may find that they are different people. The gallery's
-// home keeps that in a job of its own (job.Different), whose id follows from the gallery's key. An item of it
-// is one pair, or free. Reports leave such pairs out.
-
 const (
 	// DifferentMax is the most pairs of different subjects of a gallery.
 	DifferentMax     = job.DifferentMax
@@ -31,12 +27,7 @@ func ItemsName(g metafsm.Gallery, kind job.Kind, home id.Shard) shardfsm.JobName
 	return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 }
 
-// A gallery is compared with itself by a job (shard/job), whose items are blocks of events. Its home is
-// the first shard of the gallery, which stays the first when the gallery grows. The probes of a block
-// are compared with the block's shard and those after it in the gallery's list, so each pair of shards
-// is compared once (duplicates_work.go).
-
-// Limits of comparisons.
+// Limits of comparisons of galleries with themselves.
 const (
 	// DuplicatesMax is how many pairs end a comparison.
 	DuplicatesMax = 100_000

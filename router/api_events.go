@@ -78,10 +78,8 @@ type ExpiringPage struct {
 	After  string // the Next of an earlier page, or empty
 }
 
-const (
-	// RetentionDaysMax is the longest retention of a gallery.
-	RetentionDaysMax = 36500
-)
+// RetentionDaysMax is the longest retention of a gallery.
+const RetentionDaysMax = 36500
 
 // Expired is the outcome of ExpireEvents.
 type Expired struct {

@@ -53,6 +53,7 @@ func WriteError(s shardfsm.Status) error {
 	}
 }
 
+// SubjectNotFound returns the error for an unknown subject.
 func SubjectNotFound() error {
 	return router.Errorf(router.NotFound, router.ReasonSubjectNotFound, "there is no subject with this id")
 }

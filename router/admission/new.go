@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// Serve serves the requests of peers.
+// Serve adds the methods that a node carries out for peers.
 func Serve(c *cluster.Cluster) {
 	calls.Add(c.Calls, c, shardRoom)
 }

@@ -23,7 +23,6 @@ import (
 )
 
 const (
-
 	// bulkEntryBytes is the approximate size of a log entry with items of a job.
 	bulkEntryBytes = 160 << 10
 	// bulkFullRetry is the Retry-After of a job that is refused because too many

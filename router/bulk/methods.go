@@ -30,6 +30,7 @@ func LeadingJobs(r *cluster.Cluster, group id.Shard) (*raftfsm.Group, *job.Book,
 }
 
 var (
+	// JobBegin creates a job.
 	JobBegin = cluster.ShardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) *int64 { return &c.Time })
 	jobAdd   = cluster.ShardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) *int64 { return &c.Time })
 	jobOpen  = cluster.ShardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) *int64 { return &c.Time })
@@ -70,6 +71,7 @@ type jobPageAnswer struct {
 	Holder id.UUID `cbor:"4,keyasint,omitzero"`
 }
 
+// JobPage returns records of a job. BulkPageMax bounds their number.
 var JobPage = cluster.MachineRead("job.page", func(m *shardfsm.Machine, q JobPageQuery) (jobPageAnswer, error) {
 	// A fence drops the jobs of a deleted gallery. The caller may not know of it.
 	if err := m.Shard().Check(q.Name.Gallery, q.Name.Generation); err != nil {
@@ -125,6 +127,7 @@ type finishAnswer struct {
 	Held bool `cbor:"1,keyasint"`
 }
 
+// JobFinish records results of a piece, and renews its lease.
 var JobFinish = calls.NewMethod("job.finish", func(ctx context.Context, r *JobRequests, group id.Shard, q FinishQuery) (finishAnswer, error) {
 	g, _, err := LeadingJobs(r.cluster, group)
 	if err != nil {

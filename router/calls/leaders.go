@@ -100,7 +100,5 @@ func (l *leaders) learn(group id.Shard, member id.Member, err error) (again, els
 	return true, false
 }
 
-const (
-	// watchPause is how often a long try checks whether its member still leads.
-	watchPause = 100 * time.Millisecond
-)
+// watchPause is how often a long try checks whether its member still leads.
+const watchPause = 100 * time.Millisecond

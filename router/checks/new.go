@@ -11,7 +11,7 @@ import (
 	"facet/router/searches"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster, of *faces.FaceRequests, searches *searches.SearchRequests, names *claims.ClaimRequests, table *score.Table, m router.Memory) *CheckRequests {
 	r := &CheckRequests{c, of, searches, names, listcheck.New(table), m}
 	calls.Add(c.Calls, r, checkCompare, checkEnd)

@@ -10,11 +10,10 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-const (
-	cursorMAC = 16
-)
+const cursorMAC = 16
 
-func MacOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) []byte {
+// MACOfCursor returns the MAC of a cursor with a purpose in a gallery.
+func MACOfCursor(purpose string, of id.Cluster, g metafsm.Gallery, head []byte) []byte {
 	mac := hmac.New(sha256.New, g.IDKey[:])
 	mac.Write([]byte(purpose))
 	mac.Write([]byte{0})
@@ -31,7 +30,7 @@ func OpenCursor(purpose string, of id.Cluster, g metafsm.Gallery, text string, s
 		return nil, false
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != size+cursorMAC || !hmac.Equal(b[size:], MacOfCursor(purpose, of, g, b[:size])) {
+	if err != nil || len(b) != size+cursorMAC || !hmac.Equal(b[size:], MACOfCursor(purpose, of, g, b[:size])) {
 		return nil, false
 	}
 	return b[:size], true

@@ -12,6 +12,7 @@ import (
 	"facet/shard/seal"
 )
 
+// BoundsOf returns what an application lets a search ask.
 func BoundsOf(a metafsm.Application) router.SearchBounds {
 	return router.SearchBounds{SearchThresholdMin: a.SearchThresholdMin, SearchLimitMax: a.SearchLimitMax}
 }
@@ -22,14 +23,13 @@ type Gallery struct {
 	ShardIDs []id.Shard
 }
 
+// Holds reports whether the gallery is on a shard.
 func (g Gallery) Holds(s id.Shard) bool {
 	return slices.Contains(g.ShardIDs, s)
 }
 
-const (
-	// dayMillis is a day in milliseconds.
-	dayMillis = 24 * 3_600_000
-)
+// dayMillis is a day in milliseconds.
+const dayMillis = 24 * 3_600_000
 
 // Kept returns the retention of the gallery in milliseconds, or 0.
 func (g Gallery) Kept() int64 { return int64(g.RetentionDays) * dayMillis }
@@ -56,6 +56,7 @@ func ExpiresAt(kept, updated, own int64) time.Time {
 	return time.UnixMilli(own).UTC()
 }
 
+// ShardsOf returns the shards that a gallery is on.
 func ShardsOf(meta *metafsm.Machine, g metafsm.Gallery) []id.Shard {
 	record, _ := meta.Cluster()
 	return metafsm.ShardsOf(g.ID, g.Shards, record.Shards)
@@ -118,6 +119,7 @@ func (g Gallery) Home(op id.Operation, known func(id.Shard) (bool, error)) (id.S
 	return home, nil
 }
 
+// FaceRef returns what the seal of a face of revision 0 is bound to.
 func (g Gallery) FaceRef(subject id.Subject, event id.Event) shard.FaceRef {
 	return shard.FaceRef{Gallery: g.ID, Generation: g.Generation, Subject: subject, Event: event}
 }

@@ -6,10 +6,9 @@ import (
 	"facet/internal/id"
 )
 
-const (
-	apiKeyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-)
+const apiKeyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
+// RandomID returns a random id.
 func RandomID() id.UUID {
 	var b [16]byte
 	MustRandom(b[:])

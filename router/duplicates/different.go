@@ -18,10 +18,12 @@ import (
 	"facet/shard/seal"
 )
 
-const (
-	// differentTries is how often a place for a pair is looked for, while other requests take them.
-	differentTries = 8
-)
+// Somebody who has looked at both subjects of a pair may find that they are different people. The gallery's
+// home keeps that in a job of its own (job.Different), whose id follows from the gallery's key. An item of it
+// is one pair, or free. Reports leave such pairs out.
+
+// differentTries is how often a place for a pair is looked for, while other requests take them.
+const differentTries = 8
 
 // differentItem is an item of the job: two subjects, the smaller id first, and their sealed form, which is
 // empty if the item is free.

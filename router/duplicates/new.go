@@ -6,7 +6,7 @@ import (
 	"facet/router/cluster"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster, of *bulk.JobRequests) *DuplicateRequests {
 	r := &DuplicateRequests{c, of}
 	calls.Add(c.Calls, r, jobTakeBlock)

@@ -1,5 +1,10 @@
 // Package duplicates compares galleries with themselves, and remembers which pairs of subjects are
 // different people.
+//
+// A gallery is compared with itself by a job (shard/job), whose items are blocks of events. Its home is
+// the first shard of the gallery, which stays the first when the gallery grows. The probes of a block
+// are compared with the block's shard and those after it in the gallery's list, so each pair of shards
+// is compared once (work.go).
 package duplicates
 
 import (
@@ -20,7 +25,6 @@ import (
 )
 
 const (
-
 	// blockEntries is how many entries a block has, and blocksMost how many blocks a gallery has before
 	// its blocks grow, to blockEntriesMax at most: the templates of a block are one message.
 	blockEntries, blockEntriesMax = 512, 10_000

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-
 	// compareExtract is how long a comparison may extract photos. The rest of the request's 30
 	// seconds is for the scores and the answer.
 	compareExtract = 20 * time.Second

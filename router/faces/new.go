@@ -8,7 +8,7 @@ import (
 	"facet/router/cluster"
 )
 
-// New returns the requests of a node. A nil turn makes nobody wait.
+// New returns the part of a node. A nil turn makes nobody wait.
 func New(c *cluster.Cluster, e router.Extractor, table *score.Table, turn func(context.Context) (end func(), err error)) *FaceRequests {
 	if turn == nil {
 		turn = func(context.Context) (func(), error) { return func() {}, nil }

@@ -18,9 +18,7 @@ import (
 )
 
 // An API key has apiKeyLength characters of apiKeyAlphabet.
-const (
-	apiKeyLength = 40
-)
+const apiKeyLength = 40
 
 // CreateGallery creates a gallery and its first application. Its name must be
 // unique within the tenant. Otherwise the error is Duplicate, and its message

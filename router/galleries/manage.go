@@ -11,10 +11,8 @@ import (
 	"facet/router/cluster"
 )
 
-const (
-	// purgeWait is about how long DeleteTenant purges before it answers.
-	purgeWait = 5 * time.Second
-)
+// purgeWait is about how long DeleteTenant purges before it answers.
+const purgeWait = 5 * time.Second
 
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
 // shards stays in use meanwhile.

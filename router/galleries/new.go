@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster) *GalleryRequests {
 	r := &GalleryRequests{c}
 	calls.Add(c.Calls, c, ShardFence, shardPurge, shardCounts)

@@ -93,6 +93,7 @@ func (r *GalleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	return err
 }
 
+// ShardFence makes a shard refuse the former generations of a gallery.
 var ShardFence = cluster.ShardCommand("shard.fence", shardfsm.FenceOp, nil)
 
 var shardPurge = cluster.ShardCommand("shard.purge", shardfsm.PurgeOp, nil)

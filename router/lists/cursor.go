@@ -61,7 +61,7 @@ func (c *cursor) text(of id.Cluster, g metafsm.Gallery) string {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Time))
 	b = binary.BigEndian.AppendUint16(b, uint16(c.shard))
 	b = binary.BigEndian.AppendUint64(b, c.Sequence)
-	return base64.RawURLEncoding.EncodeToString(append(b, cluster.MacOfCursor(purposeCursor, of, g, b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, cluster.MACOfCursor(purposeCursor, of, g, b)...))
 }
 
 // readCursor reads a cursor of the list of g.

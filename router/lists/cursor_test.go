@@ -248,7 +248,7 @@ func TestDamagedCursorsAreRefused(t *testing.T) {
 	for at, value := range map[int]byte{0: cursorVersion + 1, 1: byte(router.CursorOrder)} {
 		b := slices.Clone(raw[:cursorHead])
 		b[at] = value
-		refused("a later version", of, cursorGallery, base64.RawURLEncoding.EncodeToString(append(b, cluster.MacOfCursor(purposeCursor, of, cursorGallery, b)...)))
+		refused("a later version", of, cursorGallery, base64.RawURLEncoding.EncodeToString(append(b, cluster.MACOfCursor(purposeCursor, of, cursorGallery, b)...)))
 	}
 }
 

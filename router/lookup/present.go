@@ -13,10 +13,8 @@ import (
 	"facet/shard"
 )
 
-const (
-	// presentMax is how many subjects a shard is asked for at once.
-	presentMax = 4096
-)
+// presentMax is how many subjects a shard is asked for at once.
+const presentMax = 4096
 
 // Present returns the subjects that are still in a gallery, on request with their notes.
 func Present(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, subjects []id.Subject, notes bool) (map[id.Subject]shard.Active, error) {
@@ -68,6 +66,7 @@ var shardPresent = cluster.ShardReadAny("shard.present", func(_ context.Context,
 	return a, err
 })
 
+// CompareSubjects compares the ids of two subjects.
 func CompareSubjects(a, b id.Subject) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
 
 // ErrCount is returned when a home answers for another number of names than it was asked for.

@@ -20,6 +20,7 @@ type SubjectQuery struct {
 	Heir bool `cbor:"5,keyasint,omitempty"`
 }
 
+// SubjectAnswer is the state of a subject.
 type SubjectAnswer struct {
 	// Known reports whether the shard remembers the operation.
 	Known bool `cbor:"1,keyasint,omitempty"`
@@ -40,6 +41,7 @@ func (a SubjectAnswer) Name() shard.ExternalName {
 	return shard.ExternalOf(a.Events[0].Note)
 }
 
+// Subject returns the state of a subject, by the leader of its shard.
 func Subject(ctx context.Context, r *cluster.Cluster, g cluster.Gallery, q SubjectQuery) (SubjectAnswer, error) {
 	q.Gallery, q.Generation = g.ID, g.Generation
 	return calls.CallLeader(ctx, r.Calls, shardSubject, q.Subject.Shard(), q)

@@ -28,11 +28,9 @@ const (
 	// mergeRounds is the most times that a merge looks at the source's events again,
 	// because other writes changed them meanwhile.
 	mergeRounds = 16
-	// mergePause is how long a merge waits between the copies and the removal of the source.
-	// searchQuick is the longest time between a search's readings of two shards with which
-	// it can't have seen the target before the copies and the source after the removal. A
-	// longer search asks whether a merge has ended (settled), for which merges are kept for
-	// mergeKept, longer than any request lasts.
+	// mergePause is how long a merge waits between the copies and the removal of the source. It is longer
+	// than a quick search. Any other search asks whether a merge has ended (searches.Settled), for which
+	// merges are kept for mergeKept, longer than any request lasts.
 	mergePause = 4 * time.Second
 	mergeKept  = 40 * time.Second
 	// mergePoll is how often a request looks whether its merge has ended.

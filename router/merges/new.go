@@ -7,7 +7,7 @@ import (
 	"facet/router/subjects"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster, of *subjects.SubjectRequests, names *claims.ClaimRequests) *MergeRequests {
 	r := &MergeRequests{c, of, names}
 	calls.Add(c.Calls, c, shardBeginMerge, shardStopReceiving, shardIndex)

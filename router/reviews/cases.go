@@ -25,7 +25,6 @@ import (
 )
 
 const (
-
 	// caseWait is how long a verification waits for its case.
 	caseWait    = 2 * time.Second
 	purposeCase = "case"

@@ -13,10 +13,8 @@ import (
 	"facet/shard/seal"
 )
 
-const (
-	// casesPerMinute is the most cases that an application opens in a minute.
-	casesPerMinute = 60
-)
+// casesPerMinute is the most cases that an application opens in a minute.
+const casesPerMinute = 60
 
 // caseItem is an item of the job: a case and its sealed form, which is empty if the item is free.
 type caseItem struct {

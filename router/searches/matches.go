@@ -141,7 +141,7 @@ const (
 
 func matchCursor(of id.Cluster, g metafsm.Gallery, last id.Subject) string {
 	b := append([]byte{matchCursorVersion}, last.UUID[:]...)
-	return base64.RawURLEncoding.EncodeToString(append(b, cluster.MacOfCursor(purposeMatches, of, g, b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, cluster.MACOfCursor(purposeMatches, of, g, b)...))
 }
 
 // readMatchCursor reads a cursor of matches in g. The empty text is the start of a run.

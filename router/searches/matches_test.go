@@ -85,7 +85,7 @@ func TestDamagedMatchCursorsAreRefused(t *testing.T) {
 	other := matchGallery
 	other.ID.UUID[0]++
 	bad := map[string]string{
-		"cut": text[:len(text)-1], "longer": text + "A", "of a list": base64.RawURLEncoding.EncodeToString(append(slices.Clone(head), cluster.MacOfCursor("cursor", of, matchGallery, head)...)),
+		"cut": text[:len(text)-1], "longer": text + "A", "of a list": base64.RawURLEncoding.EncodeToString(append(slices.Clone(head), cluster.MACOfCursor("cursor", of, matchGallery, head)...)),
 		"of another gallery": matchCursor(of, other, last), "of another cluster": matchCursor(id.Cluster{}, matchGallery, last),
 	}
 	for bit := range 8 * len(raw) {

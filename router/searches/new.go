@@ -9,7 +9,7 @@ import (
 	"facet/router/faces"
 )
 
-// New returns the requests of a node, and serves those of its peers. m may be nil.
+// New returns the part of a node, and adds the methods that it carries out for peers. m may be nil.
 func New(c *cluster.Cluster, of *faces.FaceRequests, m router.Meter) *SearchRequests {
 	if m == nil {
 		m = unmeasured{}

@@ -108,6 +108,7 @@ func (r *SearchRequests) openCandidate(g cluster.Gallery, c *router.Candidate, n
 	return err
 }
 
+// ShardSearch searches one shard.
 var ShardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *SearchRequests, group id.Shard, q SearchQuery) ([]NotedHit, error) {
 	floor, leave := r.shares.join(q.Share, q.Limit)
 	defer leave()

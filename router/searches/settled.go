@@ -12,6 +12,10 @@ import (
 	"facet/shard/merging"
 )
 
+// searchQuick is the longest time between a search's readings of two shards with which it can't have seen
+// the target of a merge before the copies and the source after the removal.
+const searchQuick = 3 * time.Second
+
 // Settled reads all shards of a gallery by read. The shards are read at different moments, perhaps
 // the target's of a merge before the copies and the source's after its removal. So Settled reads
 // them again if it took long and a merge has ended meanwhile.
@@ -47,7 +51,3 @@ var shardMerged = calls.NewMethod("shard.merged", func(ctx context.Context, r *c
 	}
 	return m.Merges().Removals(g), nil
 })
-
-const (
-	searchQuick = 3 * time.Second
-)

@@ -12,6 +12,16 @@ import (
 	"facet/shard/seal"
 )
 
+// Purposes for which the cluster's master secret wraps and authenticates. Stored
+// bytes depend on them.
+const (
+	PurposeAPIKey = "api-key"
+	PurposeSecret = "access-key-secret"
+	PurposeData   = "gallery-data-key"
+	PurposeSigner = "receipt-signer"
+	PurposeAudit  = "audit-key"
+)
+
 // Rewrap replaces the master key under the records of meta. It unwraps secrets with
 // From and wraps them with To. The two may be equal.
 type Rewrap struct{ From, To *seal.Master }
@@ -89,16 +99,3 @@ func WithRotationRetry[T any](do func() (T, error)) (T, error) {
 	}
 	return made, err
 }
-
-// Purposes for which the cluster's master secret wraps and authenticates. Stored
-// bytes depend on them.
-const (
-	PurposeAPIKey = "api-key"
-	PurposeSecret = "access-key-secret"
-	PurposeData   = "gallery-data-key"
-)
-
-const (
-	PurposeSigner = "receipt-signer"
-	PurposeAudit  = "audit-key"
-)

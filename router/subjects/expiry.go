@@ -15,11 +15,9 @@ import (
 	"facet/shard"
 )
 
-const (
-	// expireBatch is the most events that one command expires. They take 45 KB of the log
-	// and a few milliseconds of the machine.
-	expireBatch = 1000
-)
+// expireBatch is the most events that one command expires. They take 45 KB of the log
+// and a few milliseconds of the machine.
+const expireBatch = 1000
 
 // Retention returns how long a gallery keeps its events, for shard.Expiring. This node's
 // replica of meta may be behind.

@@ -8,7 +8,7 @@ import (
 	"facet/router/faces"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster, of *faces.FaceRequests, names *claims.ClaimRequests, m router.Memory) *SubjectRequests {
 	r := &SubjectRequests{c, of, names, m}
 	calls.Add(c.Calls, r, shardRegister, ShardAdd)

@@ -8,11 +8,6 @@ import (
 	"facet/router/cluster"
 )
 
-func eventBytes(p Placement) []byte {
-	e := p.Event()
-	return e.UUID[:]
-}
-
 // Placement is a face to store, and the shard for it.
 type Placement struct {
 	Gallery     cluster.Gallery
@@ -28,4 +23,10 @@ type Placement struct {
 	Expires     int64  // in milliseconds since 1970, or 0
 }
 
+// Event returns the id of the event.
 func (p Placement) Event() id.Event { return p.Gallery.Event(p.Write.Operation, p.Home) }
+
+func eventBytes(p Placement) []byte {
+	e := p.Event()
+	return e.UUID[:]
+}

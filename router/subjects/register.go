@@ -58,33 +58,6 @@ func (r *SubjectRequests) Home(ctx context.Context, g cluster.Gallery, op id.Ope
 	})
 }
 
-// knowsQuery asks for an enrolment by the subject and event that it creates on a
-// shard.
-type knowsQuery struct {
-	Made      lookup.EventsQuery `cbor:"1,keyasint"`
-	Event     id.Event           `cbor:"2,keyasint"`
-	Operation id.Operation       `cbor:"3,keyasint"`
-	// Epoch is the gallery's epoch on the calling node, which would enrol on
-	// another shard.
-	Epoch uint32 `cbor:"4,keyasint"`
-}
-
-// shardKnows reports whether a shard remembers an enrolment or still has its
-// subject. If not, the shard learns the epoch. It then refuses a first try that is
-// still under way with an earlier epoch.
-var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *cluster.Cluster, group id.Shard, q knowsQuery) (bool, error) {
-	m, err := cluster.WidenedMachine(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
-	if err != nil {
-		return false, err
-	}
-	s := m.Shard()
-	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
-		return true, nil
-	}
-	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
-	return len(events) > 0, cluster.Outdated(err)
-})
-
 // Put commits a face and the note of its subject. It first claims the note's external
 // id, and gives the claim up if the subject gets no note.
 func (r *SubjectRequests) Put(ctx context.Context, p Placement) (router.Registered, error) {

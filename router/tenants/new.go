@@ -5,7 +5,7 @@ import (
 	"facet/router/cluster"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster) *TenantRequests {
 	r := &TenantRequests{c, make(chan struct{}, 1)}
 	calls.Add(c.Calls, r, metaNewKey, metaRevokeKey)

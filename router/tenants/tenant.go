@@ -12,9 +12,7 @@ import (
 	"facet/router/cluster"
 )
 
-const (
-	tenantNameMax = 128
-)
+const tenantNameMax = 128
 
 // CreateTenant creates a tenant with an access key of the role admin. The error is
 // Duplicate when a tenant has this name.

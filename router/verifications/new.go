@@ -7,7 +7,7 @@ import (
 	"facet/router/reviews"
 )
 
-// New returns the requests of a node, and serves those of its peers.
+// New returns the part of a node, and adds the methods that it carries out for peers.
 func New(c *cluster.Cluster, of *faces.FaceRequests, reviews *reviews.CaseRequests) *VerificationRequests {
 	r := &VerificationRequests{c, of, reviews}
 	calls.Add(c.Calls, c, shardBest)
