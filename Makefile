@@ -243,7 +243,7 @@ bench-reviews: ## a tenant's doubtful verifications beside a flood of another's 
 
 .PHONY: bench-scale
 bench-scale: ## what a large cluster takes beside its events: messages, the map, links, groups at rest, a rebuild (10 minutes)
-	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Scale -timeout 20m ./router ./raftfsm/metafsm ./node/links ./node/rollback ./node
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Scale -timeout 20m ./router/searches ./raftfsm/metafsm ./node/links ./node/rollback ./node
 
 .PHONY: clients
 clients: venv ## pack the Go, Python and JavaScript clients and facet-lab into dist/, for projects elsewhere

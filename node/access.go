@@ -23,6 +23,7 @@ import (
 	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/cluster"
 )
 
 // A node decides by its own replica of meta and by the authorities that it trusts now what
@@ -111,7 +112,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
 		return nil
-	case method == placement.MethodFounders || method == holder.MethodClaim || method == rollback.MethodExchange || router.Joins(who, method, body):
+	case method == placement.MethodFounders || method == holder.MethodClaim || method == rollback.MethodExchange || cluster.Joins(who, method, body):
 		return nil
 	default:
 		return &router.Error{

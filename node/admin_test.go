@@ -19,6 +19,7 @@ import (
 	"facet/node/nodetest"
 	"facet/node/wire"
 	"facet/router"
+	"facet/router/routing"
 )
 
 // Two addresses open silent connections to the admin port, more than they may have. A
@@ -83,7 +84,7 @@ func TestAccessKeysKeepPromises(t *testing.T) {
 
 type keyPromises struct{ *nodetest.Cluster }
 
-func (p keyPromises) router(i int) *router.Router { return p.Nodes[i%len(p.Nodes)].Node.Router() }
+func (p keyPromises) router(i int) *routing.Router { return p.Nodes[i%len(p.Nodes)].Node.Router() }
 
 // tenant makes a tenant with its first key.
 func (p keyPromises) tenant(t *testing.T, name string) router.AccessKey {

@@ -19,6 +19,7 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
+	"facet/router/routing"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -194,7 +195,7 @@ func (c aheadClock) Trusted() (time.Time, bool) { return c.Now(), true }
 // calls meets between the answer to each expiry and its record. An error is one of a leader that has changed.
 func (n *Node) ExpireMeeting(t *testing.T, after time.Duration, meets func()) {
 	t.Helper()
-	r := router.New(router.Config{
+	r := routing.New(routing.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log, Memory: n.limits,
 		Clock: aheadClock{after}, Acted: func(a router.Act) {
 			meets()
@@ -292,7 +293,7 @@ func (b *behind) Group(number id.Shard) (*raftfsm.Group, bool) {
 
 // RouterBehind returns a router on this node that sees no change of meta after the call
 // unless it syncs. Close it before the node.
-func (n *Node) RouterBehind() (*router.Router, error) {
+func (n *Node) RouterBehind() (*routing.Router, error) {
 	frozen, err := n.replicas.Meta().Freeze()
 	if err != nil {
 		return nil, err
@@ -305,7 +306,7 @@ func (n *Node) RouterBehind() (*router.Router, error) {
 	if err := then.Restore(&b); err != nil {
 		return nil, err
 	}
-	return router.New(router.Config{
+	return routing.New(routing.Config{
 		Groups: &behind{Replicas: n.replicas, then: then}, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table,
 		Master: n.keys.Master(), Log: n.log, Bulk: true, Memory: n.limits,
 	}), nil

@@ -15,15 +15,16 @@ import (
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/routing"
 )
 
 // grown is a gallery that has grown from one shard to four, and a router on another
 // node that has not heard of it.
 type grown struct {
 	access router.Access
-	router *router.Router
+	router *routing.Router
 	// late returns a router of a node that has heard of nothing yet; each hears when it asks.
-	late func() *router.Router
+	late func() *routing.Router
 }
 
 func growAGallery(t *testing.T) grown {
@@ -42,14 +43,14 @@ func growAGallery(t *testing.T) grown {
 	}
 	g := grown{access: access, router: first.Router()}
 	const routers = 24
-	ready := make(chan *router.Router, routers)
+	ready := make(chan *routing.Router, routers)
 	for range routers {
 		r, err := second.RouterBehind()
 		must.Do(t, err)
 		t.Cleanup(func() { r.Close() })
 		ready <- r
 	}
-	g.late = func() *router.Router {
+	g.late = func() *routing.Router {
 		t.Helper()
 		select {
 		case r := <-ready:
@@ -94,7 +95,7 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 		defer cancel()
 		for i, w := range moved(4) {
 			job := router.BulkRegistration{Access: g.access, Write: w, Items: []router.BulkItem{{Filename: "a.jpg"}, {Filename: "b.jpg"}}}
-			begin := []*router.Router{g.router, g.late()}
+			begin := []*routing.Router{g.router, g.late()}
 			if i%2 == 1 {
 				slices.Reverse(begin) // the one that was begun by the old list is found
 			}
@@ -113,32 +114,32 @@ func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 			face := []byte(fmt.Sprint("person ", i))
 			s, err := g.router.Register(ctx, router.Registration{Access: g.access, Write: w, Image: face})
 			must.Do(t, err)
-			f := func(what string, do func(*router.Router) error) {
+			f := func(what string, do func(*routing.Router) error) {
 				t.Helper()
 				if err := do(g.late()); err != nil {
 					t.Errorf("%s of a subject on a new shard: %v", what, err)
 				}
 			}
-			f("verification", func(r *router.Router) error {
+			f("verification", func(r *routing.Router) error {
 				_, err := r.VerifySubject(ctx, router.SubjectVerification{Access: g.access, Subject: s.Subject, Probe: router.Probe{face}})
 				return err
 			})
-			f("events", func(r *router.Router) error {
+			f("events", func(r *routing.Router) error {
 				_, err := r.Events(ctx, g.access, s.Subject)
 				return err
 			})
-			f("a further event", func(r *router.Router) error {
+			f("a further event", func(r *routing.Router) error {
 				_, err := r.RegisterEvent(ctx, router.Enrolment{Access: g.access, Write: write(uint64(i)), Subject: s.Subject, Image: face})
 				return err
 			})
-			f("update", func(r *router.Router) error {
+			f("update", func(r *routing.Router) error {
 				_, err := r.UpdateSubject(ctx, router.Enrolment{Access: g.access, Write: write(uint64(10 + i)), Subject: s.Subject, Image: face})
 				return err
 			})
-			f("removal of an event", func(r *router.Router) error {
+			f("removal of an event", func(r *routing.Router) error {
 				return r.UnregisterEvent(ctx, g.access, s.Subject, s.Event, write(uint64(20+i)).Operation)
 			})
-			f("removal", func(r *router.Router) error {
+			f("removal", func(r *routing.Router) error {
 				_, err := r.Unregister(ctx, g.access, s.Subject, write(uint64(30+i)).Operation)
 				return err
 			})
@@ -161,7 +162,7 @@ func TestReceiptHasEveryShardOfEpoch(t *testing.T) {
 		search := router.SearchQuery{Access: g.access, Probe: router.Probe{[]byte("person 1")}, Threshold: 9000, Limit: 10, Receipt: true}
 		must.Do(t, g.router.SyncMeta(ctx))
 		var epoch uint32
-		for _, r := range []*router.Router{g.router, g.late(), g.late()} {
+		for _, r := range []*routing.Router{g.router, g.late(), g.late()} {
 			found, err := r.Search(ctx, search)
 			if err != nil || found.Receipt == nil || found.Receipt.Epoch < max(epoch, 2) {
 				t.Fatalf("got %+v, %v, after a receipt of epoch %d", found, err, epoch)
@@ -175,7 +176,7 @@ func TestReceiptHasEveryShardOfEpoch(t *testing.T) {
 			}
 		}
 		before := map[string]uint64{}
-		for _, r := range []*router.Router{g.router, g.late(), g.router, g.late()} {
+		for _, r := range []*routing.Router{g.router, g.late(), g.router, g.late()} {
 			found, err := r.Search(ctx, search)
 			if err != nil || len(found.Candidates) != 1 || found.Receipt == nil {
 				t.Fatalf("got %+v, %v", found, err)

@@ -37,7 +37,7 @@ import (
 	"facet/node/transport"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
-	"facet/router"
+	"facet/router/routing"
 )
 
 // Node is one process of a cluster. Open it, wait for Ready, and Close it.
@@ -59,7 +59,7 @@ type Node struct {
 	holder   *holder.Holder
 	replicas *replicas.Replicas
 	methods  map[string]peer.Handler // the requests that parts answer
-	router   *router.Router
+	router   *routing.Router
 	api      *httpapi.Server
 	admin    *admin.Port
 	access   *access
@@ -260,7 +260,7 @@ func (n *Node) Close(ctx context.Context) error {
 }
 
 // Router returns the router, for tests and tools that call it directly.
-func (n *Node) Router() *router.Router { return n.router }
+func (n *Node) Router() *routing.Router { return n.router }
 
 // Backups returns the part that makes, verifies and restores backups.
 func (n *Node) Backups() *backup.Service { return n.backups }

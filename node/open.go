@@ -38,6 +38,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/routing"
 	"facet/shard/kernel"
 )
 
@@ -293,7 +294,7 @@ func openReplicas(ctx context.Context, n *Node) (stop func() error, err error) {
 func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: func() int64 { return eventBytes(n) }, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
 	n.clock = clock.New(clock.Config{Node: n.id, Nodes: n.clocks, Wall: n.cfg.Wall})
-	n.router = router.New(router.Config{
+	n.router = routing.New(routing.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
 		Turn: limits.Turns(n.cfg.Extractor), Bulk: n.cfg.Bucket != "", Memory: n.limits, Tracer: n.tracer, Meter: n.meters, Clock: n.clock,
 		Acted: func(a router.Act) { recordAct(n, a) },

@@ -2,13 +2,8 @@ package router
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/metafsm"
 	"facet/shard"
-	"facet/shard/job"
 )
-
-// actNamesMax is the most subjects that one act names.
-const actNamesMax = 100
 
 // Act is something that the cluster has done by itself, for the audit log.
 type Act struct {
@@ -41,55 +36,4 @@ type GalleryVersion struct {
 type Salted struct {
 	Subject id.Subject
 	Salt    [shard.SaltBytes]byte
-}
-
-// records reports whether a tenant's log records acts now.
-func records(r *cluster, tenant id.Tenant) bool {
-	return metafsm.AuditOf(r.groups.Meta(), tenant).Mode != metafsm.AuditOff
-}
-
-// caseExpired reports the expiry of a case.
-func caseExpired(r *cluster, of GalleryVersion, c *job.Case) {
-	if g, ok := r.gallery(of.ID); ok {
-		r.acted(Act{Log: g.Tenant, Operation: "expire case", Gallery: of, Case: c.ID})
-	}
-}
-
-// expiredSubjects returns the subjects of events that are about to expire on a shard of this node, with their
-// salts, which may go with the events. Without records it returns none.
-func expiredSubjects(r *cluster, s *shard.Shard, x *shard.Expiration) (list []Salted, err error) {
-	g, ok := r.gallery(x.Gallery)
-	if !ok || !records(r, g.Tenant) {
-		return nil, nil
-	}
-	key, err := r.dataKey(g.Gallery)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[id.Subject]bool{}
-	for _, e := range x.Events {
-		if seen[e.Subject] {
-			continue
-		}
-		if seen[e.Subject] = true; len(seen) > actNamesMax {
-			break
-		}
-		events, err := s.Events(x.Gallery, x.Generation, e.Subject)
-		if err != nil {
-			return nil, outdated(err)
-		}
-		if len(events) == 0 {
-			continue // others have removed it meanwhile
-		}
-		note, err := openNote(g, key, e.Subject, events[0])
-		if err != nil {
-			return nil, err
-		}
-		named := Salted{Subject: e.Subject}
-		if note != nil {
-			named.Salt = note.Salt
-		}
-		list = append(list, named)
-	}
-	return list, nil
 }

@@ -6,7 +6,6 @@ import (
 	"facet/engine"
 	"facet/engine/portrait"
 	"facet/internal/id"
-	"facet/shard"
 )
 
 // Limits of requests (interface, §8; decisions of docs/interface.md).
@@ -34,68 +33,6 @@ const (
 	// GallerySizeMax is the largest size of a gallery.
 	GallerySizeMax = 1<<31 - 1
 )
-
-// Role is the role of an access key. It decides what the key may do.
-type Role uint8
-
-// The roles of access keys. The numbers are stored.
-const (
-	// RoleAdmin may do everything, the tenant management interface included.
-	RoleAdmin Role = 1
-	// RoleBiometric may do everything but tenant management.
-	RoleBiometric Role = 2
-	// RoleReadOnly may search, verify, extract, compare, list and ask for health.
-	RoleReadOnly Role = 3
-	// RoleEnrolOnly may register subjects, and follow the bulk registrations of its holder.
-	RoleEnrolOnly Role = 4
-	// RoleSearchOnly may search.
-	RoleSearchOnly Role = 5
-	// RoleReviewer may list cases and give verdicts.
-	RoleReviewer Role = 6
-	// RoleAuditor may read the tenant's audit log.
-	RoleAuditor Role = 7
-)
-
-// AccessKey is the key pair that signs a tenant's requests.
-type AccessKey struct {
-	// ID is the public part. A request's credential contains it.
-	ID string
-	// Secret is the secret key. It is never logged.
-	Secret string
-	Tenant id.Tenant
-	KeyTerms
-	// Disabled reports that operators have disabled the tenant, or are deleting it.
-	Disabled bool
-}
-
-// Access is the application that a request's API key names, and its gallery.
-type Access struct {
-	Tenant      id.Tenant
-	Application id.Application
-	Gallery     id.Gallery
-	// Role and Holder are those of the access key. The zero Role is RoleAdmin.
-	Role   Role
-	Holder string
-	SearchBounds
-}
-
-// SearchBounds are what an application lets a search ask. 0 is no bound.
-type SearchBounds struct {
-	SearchThresholdMin, SearchLimitMax int
-}
-
-// Write identifies one write of a client, so that its retry has no second effect.
-type Write struct {
-	// Operation is a hash of the tenant, the application, the method, the path, and
-	// either the Idempotency-Key or the request's signature.
-	Operation id.Operation
-	// Request is a hash of the body. A second request with the same key and another
-	// body is refused.
-	Request [16]byte
-	// Keyed reports whether the client sent an Idempotency-Key. The outcome is then
-	// remembered for 24 hours, otherwise for 10 minutes.
-	Keyed bool
-}
 
 // Registration asks for a new subject with one event.
 type Registration struct {
@@ -178,80 +115,6 @@ type Listing struct {
 	Total int
 	// Next is the cursor of the page that follows, or empty if none does.
 	Next string
-}
-
-// SearchQuery asks which subjects of a gallery the probe may show.
-type SearchQuery struct {
-	Access    Access
-	Probe     Probe
-	Threshold int // 0 to ThresholdMax, inclusive
-	Limit     int // 1 to SearchLimitMax, in units of Count
-	Tags      []string
-	// Count is the unit of Limit.
-	Count Counting
-	// Receipt asks for a receipt.
-	Receipt bool
-	// Audited asks for what an audit record says of the search: notes of the candidates, and a receipt
-	// if all nodes give one.
-	Audited bool
-}
-
-// Counting is the unit in which the limit of a search counts.
-type Counting uint8
-
-const (
-	// CountEvents limits the number of events. They are grouped by subject
-	// afterwards (version 1.1).
-	CountEvents Counting = iota
-	// CountSubjects limits the number of subjects. Each comes with its best event
-	// (version 1).
-	CountSubjects
-)
-
-// Candidate is a subject that the probe may show. Candidates are sorted by score,
-// best first, then by id.
-type Candidate struct {
-	Subject id.Subject
-	// Score is the larger of SubjectScore and the best event's.
-	Score int
-	// SubjectScore is that of the subject's own template, or 0 if the search used none.
-	SubjectScore int
-	// Events are the matching events, best first. If only the subject's own template reaches the
-	// threshold, it is the best event with its lower score.
-	Events []CandidateEvent
-	// Note is the subject's, or nil. A search that counts subjects and is not audited has none.
-	Note *Note
-
-	noted shard.Active // has the sealed note, if there is one
-}
-
-// CandidateEvent is a matching event of a candidate.
-type CandidateEvent struct {
-	Event id.Event
-	Score int
-}
-
-// SearchResult is a complete candidate list. It may be empty.
-type SearchResult struct {
-	Candidates []Candidate
-	Attributes engine.Attributes // of the probe, or its first photo
-	// Ignored are other faces on the probe, the largest first.
-	Ignored []engine.Attributes
-	// Probes has each photo of a probe of several. Ignored has no faces then.
-	Probes []Probed
-	Searched
-	// Doubtful are candidates whose scores are in the application's review band. Only a search that counts
-	// events has them.
-	Doubtful []Candidate
-}
-
-// Searched says how a search went, for its audit record.
-type Searched struct {
-	// Generation is that of the gallery, and Model the one that made the probe's template.
-	Generation uint32
-	Model      id.Model
-	// Receipt is nil unless the search asks for one or is audited, and all nodes give one.
-	Receipt *Receipt
 }
 
 // Seen is a face that an extraction found.

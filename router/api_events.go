@@ -28,11 +28,6 @@ type Enrolment struct {
 	NoExpiry bool
 }
 
-// registration returns the write as that of a new subject.
-func (e Enrolment) registration() Registration {
-	return Registration{Access: e.Access, Write: e.Write, Image: e.Image, Tags: e.Tags, Expires: e.Expires}
-}
-
 // GalleryPatch contains the changes to a gallery. A nil field changes nothing.
 type GalleryPatch struct {
 	Name, Description *string
@@ -60,4 +55,44 @@ type ApplicationPatch struct {
 	SearchThresholdMin, SearchLimitMax *int
 	// IfMatch is the ETag that the application must have, or empty.
 	IfMatch string
+}
+
+// ActiveEvent is an active event of a subject.
+type ActiveEvent struct {
+	ID id.Event
+	// Expires is when the event expires, of itself or by its gallery's retention. It is zero
+	// for never.
+	Expires time.Time
+}
+
+// ActiveEvents are the active events of a subject in order of registration, and its note, or nil.
+type ActiveEvents struct {
+	Note *Note
+	List []ActiveEvent
+}
+
+// ExpiringPage asks for a window of the events that expire before a time.
+type ExpiringPage struct {
+	Before time.Time
+	Length int    // 1 to ListLengthMax
+	After  string // the Next of an earlier page, or empty
+}
+
+// RetentionDaysMax is the longest retention of a gallery.
+const RetentionDaysMax = 36500
+
+// Expired is the outcome of ExpireEvents.
+type Expired struct {
+	// Events is how many events expired, Waiting how many are due but wait because this
+	// node's clock agrees with no majority.
+	Events, Waiting int
+}
+
+// Merging asks to merge one subject into another.
+type Merging struct {
+	Access Access
+	Write  Write
+	// Target gets the events of Source, which is then removed. The note of Target stays,
+	// that of Source goes.
+	Target, Source id.Subject
 }

@@ -17,7 +17,7 @@ var waitsAllowed = map[string]string{
 	"raftfsm TestVotersDoNotWaitForNonvoter":              "a method of the same name waits, in bubbles",
 	"raftfsm TestVotersDoNotWaitForResignedMember":        "a method of the same name waits, in bubbles",
 	"raftfsm TestVotersDoNotWaitForWipedNode":             "a method of the same name waits, in bubbles",
-	"router TestEnrolmentNeedsMoreQualityThanProbe":       "its extractor takes no time there",
+	"router/faces TestEnrolmentNeedsMoreQualityThanProbe": "its extractor takes no time there",
 	"shard TestCloseWaitsForSearches":                     "the deadline of a call that would hang",
 	"shard TestCodesAreSavedBesideWrites":                 "writes beside a save, on real processors and a disk",
 	"shard TestHangingSearchBlocksNothing":                "the deadline of a call that would hang",

@@ -21,9 +21,8 @@ import (
 	"facet/node/replicas"
 	"facet/node/transport"
 	"facet/node/wire"
-
 	"facet/raftfsm/metafsm"
-	"facet/router"
+	"facet/router/routing"
 )
 
 // Placement decides which nodes hold which shards.
@@ -86,7 +85,7 @@ type Config struct {
 	Fail func(error)
 
 	Metrics   prometheus.Gatherer
-	Router    *router.Router
+	Router    *routing.Router
 	Replicas  *replicas.Replicas
 	Gossip    *membership.Membership
 	Peers     *peer.Peers

@@ -13,6 +13,7 @@ import (
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/routing"
 )
 
 // newTenant creates a tenant with its first access key.
@@ -175,7 +176,7 @@ func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair,
 }
 
 // routerTerms returns the terms of an order for an access key of a tenant.
-func routerTerms(r *router.Router, tenant id.Tenant, role router.Role, t *wire.KeyTerms) (terms router.KeyTerms, err error) {
+func routerTerms(r *routing.Router, tenant id.Tenant, role router.Role, t *wire.KeyTerms) (terms router.KeyTerms, err error) {
 	terms = router.KeyTerms{Role: role, Holder: t.Holder, Ends: t.End()}
 	if t.Ends != nil && t.Ends.IsZero() { // which the router takes for never
 		return terms, router.Errorf(router.InvalidRequest, "", "an access key can't end in the year 1: leave the end out, or give a time to come")
@@ -201,7 +202,7 @@ func routerTerms(r *router.Router, tenant id.Tenant, role router.Role, t *wire.K
 }
 
 // wireTerms returns terms for people: a gallery by its name, or by its id when it is deleted.
-func wireTerms(r *router.Router, t *router.KeyTerms) (terms wire.KeyTerms) {
+func wireTerms(r *routing.Router, t *router.KeyTerms) (terms wire.KeyTerms) {
 	terms = wire.KeyTerms{Holder: t.Holder}
 	if !t.Ends.IsZero() {
 		terms.Ends = &t.Ends

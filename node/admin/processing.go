@@ -11,6 +11,7 @@ import (
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/routing"
 )
 
 // processing returns the record of processing of a tenant.
@@ -57,7 +58,7 @@ func schedule(b Backups) *wire.BackupSchedule {
 }
 
 // processed returns the galleries of a tenant with their applications.
-func processed(ctx context.Context, r *router.Router, tenant id.Tenant) ([]wire.ProcessedGallery, error) {
+func processed(ctx context.Context, r *routing.Router, tenant id.Tenant) ([]wire.ProcessedGallery, error) {
 	galleries, err := r.Galleries(ctx, tenant)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ const (
 // errExpired is returned for a record without contents.
 var errExpired = errors.New("audit: the contents of the record are gone")
 
-// Logs are the audit logs of a cluster. *router.Router is one.
+// Logs are the audit logs of a cluster. *routing.Router is one.
 type Logs interface {
 	EnsureClusterLog(ctx context.Context) error
 	AuditLogs() []id.Tenant

@@ -47,7 +47,7 @@ var (
 	ErrFull = errors.New("audit: too many records wait for the audit log")
 )
 
-// Log appends batches to the audit logs of tenants. *router.Router is one.
+// Log appends batches to the audit logs of tenants. *routing.Router is one.
 type Log interface {
 	Audit(tenant id.Tenant) metafsm.Audit
 	BeginAudit(ctx context.Context, tenant id.Tenant) (*seal.Key, error)

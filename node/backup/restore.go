@@ -12,7 +12,7 @@ import (
 	"facet/node/bucket"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
-	"facet/router"
+	"facet/router/secrets"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -204,7 +204,7 @@ func (r *restoration) readMeta(ctx context.Context) error {
 		if c.Gallery != nil {
 			widen(c.Gallery, r.manifest.Shards, r.shards)
 		}
-		if err := (router.Rewrap{From: r.From, To: r.To}).Record(c); err != nil {
+		if err := (secrets.Rewrap{From: r.From, To: r.To}).Record(c); err != nil {
 			return err
 		}
 		if c.Application != nil || c.AccessKey != nil {

@@ -37,7 +37,7 @@ type Replicas interface {
 	Ask(ctx context.Context, m id.Member, q replicas.Query) (replicas.Word, error)
 }
 
-// Records brings this node's replica of meta up to date, and reads audit logs (router.Router).
+// Records brings this node's replica of meta up to date, and reads audit logs (routing.Router).
 type Records interface {
 	SyncMeta(ctx context.Context) error
 	reading.Service

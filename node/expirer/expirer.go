@@ -20,7 +20,7 @@ const (
 	expireTimeout = 10 * time.Second
 )
 
-// Subjects expires events (router.Router).
+// Subjects expires events (routing.Router).
 type Subjects interface {
 	ExpireEvents(ctx context.Context) (router.Expired, error)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/router"
+	"facet/router/faces"
 )
 
 // scoreTextMax is the most bytes of a score and its comma.
@@ -126,7 +127,7 @@ func compareFace(i int, text jsontext.Value) (f router.CompareFace, err error) {
 	case photo:
 		f.Image, err = imageOf(fmt.Sprintf("The face of faces[%d]", i), raw)
 	default:
-		f.Token, _, err = o.text("token", router.FaceTokenMax)
+		f.Token, _, err = o.text("token", faces.FaceTokenMax)
 	}
 	return f, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/router"
+	"facet/router/faces"
 )
 
 // facesBodyOf returns the body of a comparison of so many photos and tokens.
@@ -32,7 +33,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	f(0, 1000, 200, "")
 	f(0, 1001, 400, "1 to 1000 objects")
 	f(200, 801, 400, "1 to 1000 objects")
-	long := fmt.Sprintf(`{"faces":[{"token":"%s"}]}`, strings.Repeat("A", router.FaceTokenMax+1))
+	long := fmt.Sprintf(`{"faces":[{"token":"%s"}]}`, strings.Repeat("A", faces.FaceTokenMax+1))
 	if a := ask(r, clock, "reader", "", "POST", "/v1.1/face/compare", long); a.status != 400 || !strings.Contains(a.body, "token must be at most") {
 		t.Errorf("a token that is too long: %d %s", a.status, a.body)
 	}

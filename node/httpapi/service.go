@@ -9,7 +9,7 @@ import (
 	"facet/router"
 )
 
-// Service carries out requests; *router.Router is the real one. An error meant for
+// Service carries out requests; *routing.Router is the real one. An error meant for
 // the client is a *router.Error; any other error is a fault of the service. A
 // Service may keep the images and texts passed to it.
 type Service interface {

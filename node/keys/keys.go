@@ -30,7 +30,7 @@ type Replicas interface {
 	MetaGroup() *raftfsm.Group
 }
 
-// Records brings the replica of meta up to date (router.Router).
+// Records brings the replica of meta up to date (routing.Router).
 type Records interface {
 	SyncMeta(ctx context.Context) error
 }

@@ -15,6 +15,7 @@ import (
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/secrets"
 )
 
 const (
@@ -222,7 +223,7 @@ func (k *Keys) takeStep(ctx context.Context, o ringOrder) ([]wire.KeyInfo, error
 // rewrapAll wraps every secret of meta with the cluster's new key, which all nodes use by
 // now. After the first command meta refuses secrets that another key has wrapped.
 func (k *Keys) rewrapAll(ctx context.Context) (int, error) {
-	wrap := router.Rewrap{From: k.master, To: k.master}
+	wrap := secrets.Rewrap{From: k.master, To: k.master}
 	command := metafsm.Rekey{KeyCheck: k.KeyCheck(), KeyHead: k.master.Head()}
 	count := 0
 	for {

@@ -23,7 +23,7 @@ const (
 	most = 10_000
 )
 
-// Keys notes uses of access keys for the cluster (router.Router).
+// Keys notes uses of access keys for the cluster (routing.Router).
 type Keys interface {
 	NoteKeyUses(ctx context.Context, uses map[string]time.Time) error
 }

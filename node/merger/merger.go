@@ -19,7 +19,7 @@ const (
 	timeout = 5 * time.Minute
 )
 
-// Subjects carries out merges of subjects (router.Router).
+// Subjects carries out merges of subjects (routing.Router).
 type Subjects interface {
 	// Merges returns the sources of the merges that this node has to carry out.
 	Merges() []id.Subject

@@ -42,7 +42,7 @@ type Gossip interface {
 	Members() []membership.Member
 }
 
-// Records changes meta (router.Router).
+// Records changes meta (routing.Router).
 type Records interface {
 	SyncMeta(ctx context.Context) error
 	PutNode(ctx context.Context, n metafsm.Node) error

@@ -15,7 +15,7 @@ const (
 	purgeTimeout = 15 * time.Second
 )
 
-// Galleries continues the deletion of galleries (router.Router).
+// Galleries continues the deletion of galleries (routing.Router).
 type Galleries interface {
 	Sweep(ctx context.Context) error
 }

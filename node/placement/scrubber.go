@@ -15,7 +15,7 @@ const (
 	scrubTimeout = time.Hour
 )
 
-// Claims checks the claims to external ids (router.Router).
+// Claims checks the claims to external ids (routing.Router).
 type Claims interface {
 	ScrubClaims(ctx context.Context) error
 }

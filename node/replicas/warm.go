@@ -28,7 +28,7 @@ const (
 )
 
 // Templates opens the templates of replicas and brings replicas up to date
-// (router.Router).
+// (routing.Router).
 type Templates interface {
 	SyncMeta(ctx context.Context) error
 	CatchUp(ctx context.Context, shard id.Shard) error

@@ -5,37 +5,13 @@ import (
 	"log/slog"
 	"sync"
 
-	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/internal/trace"
-	"facet/raftfsm"
 )
 
-// Groups finds the Raft groups that this node knows.
-type Groups interface {
-	// Group returns the group's replica on this node.
-	Group(id.Shard) (*raftfsm.Group, bool)
-	// Members returns the members that may have a replica of the group, this node
-	// included.
-	Members(id.Shard) []id.Member
-	// Out reports whether this node's replica of the group is out of service.
-	Out(id.Shard) bool
-}
-
-// Peers reaches other nodes.
-type Peers interface {
-	Self() id.Member
-	// Call makes the peer's Caller.Serve carry out method. It returns an error of
-	// Unreachable when no answer came, and otherwise the decoded error of the peer
-	// (DecodeFault).
-	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
-}
-
 // Caller carries out methods at the leader or at a replica of a group, on this node
-// or on a peer, and serves them to peers. H is the type that methods work with on
-// their node.
-type Caller[H any] struct {
-	host    H
+// or on a peer, and serves them to peers.
+type Caller struct {
 	groups  Groups
 	peers   Peers
 	log     *slog.Logger
@@ -44,7 +20,7 @@ type Caller[H any] struct {
 	spread  *spread
 	hedges  *hedges
 	meter   Meter
-	methods map[string]Handler[H]
+	methods map[string]handler
 
 	mu     sync.Mutex     // guards closed, and the start of reads
 	reads  sync.WaitGroup // tries of reads; those without an answer that counts may outlast their call
@@ -61,13 +37,21 @@ type Config struct {
 	Log    *slog.Logger
 	// Tracer continues the traces of peers. It may be nil.
 	Tracer *trace.Tracer
-	Meter  Meter
+	Meter  Meter // nil counts no hedges
 }
 
-// New returns a Caller whose methods work with host.
-func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
-	return &Caller[H]{
-		host: host, groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: methods,
+type noMeter struct{}
+
+func (noMeter) Hedged()   {}
+func (noMeter) HedgeWon() {}
+
+// New returns a Caller without methods.
+func New(cfg Config) *Caller {
+	if cfg.Meter == nil {
+		cfg.Meter = noMeter{}
+	}
+	return &Caller{
+		groups: cfg.Groups, peers: cfg.Peers, log: cfg.Log, tracer: cfg.Tracer, methods: map[string]handler{},
 		leaders: newLeaders(cfg.Groups, cfg.Peers.Self()), spread: newSpread(cfg.Groups, cfg.Peers.Self()), hedges: newHedges(), meter: cfg.Meter,
 		slowLines: requestlog.NewBound(), leaderless: requestlog.NewBound(),
 	}
@@ -75,7 +59,7 @@ func New[H any](host H, cfg Config, methods map[string]Handler[H]) *Caller[H] {
 
 // Close waits for the reads that outlast their call. Calls may still come, from requests that had no
 // time to finish when the node stopped.
-func (c *Caller[H]) Close() {
+func (c *Caller) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -83,7 +67,7 @@ func (c *Caller[H]) Close() {
 }
 
 // read carries out a try of a read in a goroutine that the Caller owns, or here once it is closed.
-func (c *Caller[H]) read(try func()) {
+func (c *Caller) read(try func()) {
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
@@ -93,4 +77,12 @@ func (c *Caller[H]) read(try func()) {
 	if closed {
 		try()
 	}
+}
+
+// handler carries out one method for a peer.
+type handler interface {
+	// one carries it out for the group of an Envelope.
+	one(ctx context.Context, c *Caller, body []byte) ([]byte, error)
+	// many carries it out for several groups at once.
+	many(ctx context.Context, c *Caller, q grouped) ([]groupAnswer, error)
 }

@@ -2,6 +2,5 @@
 //
 // It finds the leader of a group, or a replica with little work, calls it on this
 // node or on a peer, and retries within the deadline. Scatter calls many groups at
-// once. Rounds share one piece of work between callers. The package knows nothing of
-// galleries and does not import router.
+// once. The package knows nothing of galleries and does not import router.
 package calls

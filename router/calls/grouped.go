@@ -24,21 +24,6 @@ const (
 	answersBytesMax = 16 << 20
 )
 
-// grouped is a request for several groups.
-type grouped struct {
-	Method  string     `cbor:"1,keyasint"`
-	Groups  []id.Shard `cbor:"2,keyasint"`
-	Query   []byte     `cbor:"3,keyasint"`
-	Request string     `cbor:"4,keyasint,omitempty"` // as in Envelope
-	Trace   string     `cbor:"5,keyasint,omitempty"` // as in Envelope
-}
-
-// groupAnswer is one group's part of the answer to a grouped request.
-type groupAnswer struct {
-	Answer []byte `cbor:"1,keyasint,omitempty"`
-	Fault  []byte `cbor:"2,keyasint,omitempty"` // EncodeFault's
-}
-
 // reply is the answer of one group.
 type reply[A any] struct {
 	a   A
@@ -46,7 +31,7 @@ type reply[A any] struct {
 }
 
 // callGroups carries out m at member for each of groups, in one request. It returns a reply for each.
-func callGroups[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
+func callGroups[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
 	replies := make([]reply[A], len(groups))
 	if len(groups) == 1 {
 		replies[0].a, replies[0].err = CallAt(ctx, c, m, groups[0], member, q)
@@ -72,7 +57,7 @@ func callGroups[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 }
 
 // callGrouped sends the request and returns as many answers as there are groups.
-func (c *Caller[H]) callGrouped(ctx context.Context, method string, groups []id.Shard, member id.Member, q any) ([]groupAnswer, error) {
+func (c *Caller) callGrouped(ctx context.Context, method string, groups []id.Shard, member id.Member, q any) ([]groupAnswer, error) {
 	query, err := wireEnc.Marshal(q)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s request: %w", method, err)
@@ -96,7 +81,7 @@ func (c *Caller[H]) callGrouped(ctx context.Context, method string, groups []id.
 }
 
 // serveGrouped answers a peer's request for several groups.
-func (c *Caller[H]) serveGrouped(ctx context.Context, body []byte) ([]byte, error) {
+func (c *Caller) serveGrouped(ctx context.Context, body []byte) ([]byte, error) {
 	var q grouped
 	if err := wireDec.Unmarshal(body, &q); err != nil {
 		return nil, fmt.Errorf("read %s request: %w", methodGrouped, err)
@@ -112,7 +97,7 @@ func (c *Caller[H]) serveGrouped(ctx context.Context, body []byte) ([]byte, erro
 	return wireEnc.Marshal(answers)
 }
 
-func (m served[H, Q, A]) many(ctx context.Context, c *Caller[H], q grouped) ([]groupAnswer, error) {
+func (m served[H, Q, A]) many(ctx context.Context, c *Caller, q grouped) ([]groupAnswer, error) {
 	var query Q
 	if err := wireDec.Unmarshal(q.Query, &query); err != nil {
 		return nil, fmt.Errorf("read %s request: %w", m.Name, err)
@@ -139,8 +124,8 @@ func (m served[H, Q, A]) many(ctx context.Context, c *Caller[H], q grouped) ([]g
 var errNoRoom = &Error{Kind: Unavailable, Message: "the answers of a node's shards are too large together; try again", RetryAfter: RetryLater}
 
 // part carries out m for one group, and takes room for its answer.
-func (m served[H, Q, A]) part(ctx context.Context, c *Caller[H], group id.Shard, q Q, room *atomic.Int64) (groupAnswer, error) {
-	a, err := runHere(ctx, c, m.Method, group, q)
+func (m served[H, Q, A]) part(ctx context.Context, c *Caller, group id.Shard, q Q, room *atomic.Int64) (groupAnswer, error) {
+	a, err := m.here(ctx, c, group, q)
 	if err != nil {
 		return groupAnswer{}, err
 	}

@@ -74,7 +74,7 @@ func (c *counted) Hedged()   { c.hedged.Add(1) }
 func (c *counted) HedgeWon() { c.won.Add(1) }
 
 // reads makes reads, several at once, and returns their times in order.
-func (r *replies) reads(t *testing.T, c *Caller[struct{}], n, atOnce int) (times []time.Duration) {
+func (r *replies) reads(t *testing.T, c *Caller, n, atOnce int) (times []time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
 	var work sync.WaitGroup
@@ -96,7 +96,7 @@ func (r *replies) reads(t *testing.T, c *Caller[struct{}], n, atOnce int) (times
 	return times
 }
 
-func hedging(t *testing.T) (*replies, *Caller[struct{}], *counted) {
+func hedging(t *testing.T) (*replies, *Caller, *counted) {
 	r, m := newReplies(), &counted{}
 	c := newCaller(r.call)
 	c.meter = m

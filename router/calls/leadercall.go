@@ -3,7 +3,6 @@ package calls
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"facet/internal/id"
@@ -19,8 +18,8 @@ const (
 	// keeps its connections, but the group has another leader long before the
 	// deadline.
 	attemptMax = 4 * time.Second
-	// watchPause is how often a long try checks whether its member still leads.
-	watchPause = 100 * time.Millisecond
+	// LeaderMax is about the longest time of a call to a leader.
+	LeaderMax = leaderWaitMax + attemptMax
 	// The pause between tries grows from retryPauseMin to retryPauseMax.
 	retryPauseMin = 5 * time.Millisecond
 	retryPauseMax = 150 * time.Millisecond
@@ -37,7 +36,7 @@ const (
 // searches for the leader until leaderWaitMax has passed without one. It may carry
 // out m twice. Reads have no effect, and the shards remember the outcome of a write
 // by its operation.
-func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+func CallLeader[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	var none A
 	var last error
 	pause := retryPauseMin
@@ -94,7 +93,7 @@ func noLeader(last error) error {
 }
 
 // attempt tries m once at member.
-func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func attempt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	defer c.leaders.watch(try, group, member, cancel)()
@@ -106,67 +105,20 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 }
 
 // CallAt carries out m at member, which may be this node.
-func CallAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func CallAt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	ctx, call := trace.Start(ctx, trace.Stage{Name: trace.Call, Method: m.Name, Group: group, Member: member})
 	a, err := callAt(ctx, c, m, group, member, q)
 	call.End(err)
 	return a, err
 }
 
-func callAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func callAt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	if member == c.peers.Self() {
-		return runHere(ctx, c, m, group, q)
+		here, ok := c.methods[m.Name].(served[H, Q, A])
+		if !ok {
+			panic("bug: router: nobody carries out " + m.Name)
+		}
+		return here.here(ctx, c, group, q)
 	}
 	return CallMember(ctx, c, m, group, member, q)
-}
-
-// runHere carries out m on this node. If its replica is out of service, perhaps since m found a file that
-// can't be read, the error wraps raftfsm.ErrClosed: another member may answer.
-func runHere[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
-	g, here := c.groups.Group(group)
-	a, err := m.Run(ctx, c.host, group, q)
-	if leader, again := retryable(err); err == nil || leader != "" || KindOf(err) != 0 || !here && !again {
-		return a, err
-	}
-	if here && raftfsm.Closed(g) != nil || c.groups.Out(group) {
-		err = fmt.Errorf("%w: %w", raftfsm.ErrClosed, err)
-	}
-	return a, err
-}
-
-// errSlow is returned when a member gave no answer within attemptMax.
-var errSlow = errors.New("router: no answer in time")
-
-// retryable reports whether a retry may succeed after err, at another member or a
-// little later at the same one. leader is the member to try, if the error names it.
-func retryable(err error) (leader id.Member, again bool) {
-	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
-		return e.Leader, true
-	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return "", e.Kind == Unavailable
-	}
-	return "", errors.Is(err, errSlow) || errors.Is(err, errUnreachable) ||
-		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
-}
-
-// Again reports whether a request may be sent again after err, to the same member or to
-// another one.
-func Again(err error) bool {
-	_, again := retryable(err)
-	return again
-}
-
-// sleep waits for d, or until changed is closed. A nil changed never is.
-func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-changed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -34,8 +34,8 @@ func (n network) Call(ctx context.Context, to id.Member, _ string, _ []byte) ([]
 
 var echo = Method[struct{}, string, string]{"test.echo", func(_ context.Context, _ struct{}, _ id.Shard, q string) (string, error) { return q, nil }}
 
-func newCaller(n network) *Caller[struct{}] {
-	return New(struct{}{}, Config{Groups: noGroups{[]id.Member{"a", "b", "c"}}, Peers: n, Log: slog.New(slog.DiscardHandler), Meter: &counted{}}, nil)
+func newCaller(n network) *Caller {
+	return New(Config{Groups: noGroups{[]id.Member{"a", "b", "c"}}, Peers: n, Log: slog.New(slog.DiscardHandler), Meter: &counted{}})
 }
 
 func fine(answer string) []byte {

@@ -99,3 +99,6 @@ func (l *leaders) learn(group id.Shard, member id.Member, err error) (again, els
 	}
 	return true, false
 }
+
+// watchPause is how often a long try checks whether its member still leads.
+const watchPause = 100 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 const readTries = 2
 
 // CallAny carries out a read at one of the replicas of group, or else at its leader.
-func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+func CallAny[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	answers, err := ScatterAny(ctx, c, m, []id.Shard{group}, q)
 	if err != nil {
 		var none A
@@ -24,7 +24,7 @@ func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 
 // ScatterAny is Scatter for reads that any replica may answer. It sends each member one request, for all
 // groups that it asks there.
-func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], groups []id.Shard, q Q) ([]A, error) {
+func ScatterAny[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], groups []id.Shard, q Q) ([]A, error) {
 	r := reads[H, Q, A]{c: c, m: m, q: q, answers: make([]A, len(groups)), parts: make([]part, len(groups)), left: len(groups)}
 	r.ended = make(chan ended[A], len(groups)*(readTries+1))
 	all := make([]int, len(groups))
@@ -37,7 +37,7 @@ func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 
 // reads is a read of several groups.
 type reads[H, Q, A any] struct {
-	c       *Caller[H]
+	c       *Caller
 	m       Method[H, Q, A]
 	q       Q
 	answers []A
@@ -253,4 +253,36 @@ func (r *reads[H, Q, A]) hedge(ctx context.Context, usual time.Duration) (wait b
 		r.c.meter.Hedged()
 	}
 	return wait
+}
+
+// tryReplica tries m once at member, which choose has returned for each of groups. It returns a reply for
+// each of them.
+func tryReplica[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
+	try, cancel := context.WithTimeout(ctx, attemptMax)
+	defer cancel()
+	silent := time.AfterFunc(silenceMax, func() {
+		if c.spread.silent(member) {
+			cancel()
+		}
+	})
+	defer silent.Stop()
+	replies := callGroups(try, c, m, groups, member, q)
+	for i := range replies {
+		err := replies[i].err
+		if err != nil && try.Err() != nil && ctx.Err() == nil {
+			err = errSlow
+			replies[i].err = err
+		}
+		out := answered
+		switch {
+		case err != nil && ctx.Err() != nil:
+			out = abandoned
+		case errors.Is(err, errSlow):
+			out = slow
+		case Again(err):
+			out = failed
+		}
+		c.spread.end(member, out)
+	}
+	return replies
 }

@@ -23,7 +23,7 @@ import (
 // of real Callers.
 type fleet struct {
 	groups int
-	nodes  []*Caller[*machine]
+	nodes  []*Caller
 	alike  []*machine
 	sole   id.Shard // a group with one replica; 0: none
 
@@ -100,12 +100,12 @@ var fleetRead = Method[*machine, string, string]{"test.read", func(ctx context.C
 
 func newFleet(nodes, groups int) *fleet {
 	f := &fleet{groups: groups, sent: map[id.Member][]string{}}
-	table := map[string]Handler[*machine]{}
-	Add(table, fleetRead)
 	for i := range nodes {
 		m := &machine{f: f, member: id.Member(fmt.Sprintf("n%02d", i)), random: rand.New(rand.NewPCG(1, uint64(i)))} //nolint:gosec // the same times in each run
 		f.alike = append(f.alike, m)
-		f.nodes = append(f.nodes, New(m, Config{Groups: m, Peers: m, Log: slog.New(slog.DiscardHandler), Meter: &m.meter}, table))
+		c := New(Config{Groups: m, Peers: m, Log: slog.New(slog.DiscardHandler), Meter: &m.meter})
+		Add(c, m, fleetRead)
+		f.nodes = append(f.nodes, c)
 	}
 	return f
 }
@@ -274,11 +274,9 @@ func TestRefusedGroupEndsSearch(t *testing.T) {
 func TestAnswersOfNodeAreBounded(t *testing.T) {
 	t.Parallel()
 	f := newFleet(1, 3)
-	table := map[string]Handler[*machine]{}
-	Add(table, Method[*machine, string, string]{"test.large", func(context.Context, *machine, id.Shard, string) (string, error) {
+	Add(f.nodes[0], f.alike[0], Method[*machine, string, string]{"test.large", func(context.Context, *machine, id.Shard, string) (string, error) {
 		return strings.Repeat("x", answersBytesMax*2/5), nil
 	}})
-	f.nodes[0].methods = table
 	query, _ := wireEnc.Marshal("")
 	body, err := wireEnc.Marshal(grouped{Method: "test.large", Groups: []id.Shard{1, 2, 3}, Query: query})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Scatter carries out m on all shards at once and returns their answers in the
 // order of shards. It returns no partial result: one error fails the whole call.
-func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
+func Scatter[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
 	queries := make([]Q, len(shards))
 	for i := range queries {
 		queries[i] = q
@@ -19,7 +19,7 @@ func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 }
 
 // ScatterEach does what Scatter does, with a separate query for each shard.
-func ScatterEach[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, queries []Q) ([]A, error) {
+func ScatterEach[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], shards []id.Shard, queries []Q) ([]A, error) {
 	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallLeader(ctx, c, m, shards[i], queries[i]) })
 }
 

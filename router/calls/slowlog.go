@@ -15,7 +15,7 @@ const slowHelp = time.Second
 
 // logAnswered logs a request that this node has carried out for a peer. ctx
 // contains the id of the client's request. Under overload it leaves lines out.
-func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, stages *trace.Request, err error) {
+func (c *Caller) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, stages *trace.Request, err error) {
 	level, message := slog.LevelDebug, "peer answered"
 	var omitted []any
 	if took >= slowHelp {

@@ -1,8 +1,6 @@
 package calls
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -27,38 +25,6 @@ const (
 	lateMin = 100 * time.Millisecond
 	lateMax = 5 * time.Second
 )
-
-// tryReplica tries m once at member, which choose has returned for each of groups. It returns a reply for
-// each of them.
-func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], groups []id.Shard, member id.Member, q Q) []reply[A] {
-	try, cancel := context.WithTimeout(ctx, attemptMax)
-	defer cancel()
-	silent := time.AfterFunc(silenceMax, func() {
-		if c.spread.silent(member) {
-			cancel()
-		}
-	})
-	defer silent.Stop()
-	replies := callGroups(try, c, m, groups, member, q)
-	for i := range replies {
-		err := replies[i].err
-		if err != nil && try.Err() != nil && ctx.Err() == nil {
-			err = errSlow
-			replies[i].err = err
-		}
-		out := answered
-		switch {
-		case err != nil && ctx.Err() != nil:
-			out = abandoned
-		case errors.Is(err, errSlow):
-			out = slow
-		case Again(err):
-			out = failed
-		}
-		c.spread.end(member, out)
-	}
-	return replies
-}
 
 // outcome is the end of a read at a member.
 type outcome uint8

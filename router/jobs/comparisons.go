@@ -10,7 +10,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/tick"
-	"facet/router"
+	"facet/router/duplicates"
 )
 
 const (
@@ -23,18 +23,18 @@ const (
 	redactTimeout  = time.Minute
 )
 
-// Blocks lends out blocks of galleries that are compared with themselves. *router.Router is the real one.
+// Blocks lends out blocks of galleries that are compared with themselves. *routing.Router is the real one.
 type Blocks interface {
 	Shards() []id.Shard
 	// NoBlocks reports whether a shard has no block for this node.
 	NoBlocks(s id.Shard) bool
 	// TakeBlock borrows a block. It returns nil when there is none.
-	TakeBlock(ctx context.Context, s id.Shard) (*router.Block, error)
+	TakeBlock(ctx context.Context, s id.Shard) (*duplicates.Block, error)
 	// CompareBlock compares a block, and calls turn before each piece of the work. The error is
-	// router.ErrLost when the block is no longer lent.
-	CompareBlock(ctx context.Context, b *router.Block, turn func(context.Context) error) error
+	// duplicates.ErrLost when the block is no longer lent.
+	CompareBlock(ctx context.Context, b *duplicates.Block, turn func(context.Context) error) error
 	// FinishBlock records the pairs of a block.
-	FinishBlock(ctx context.Context, b *router.Block) error
+	FinishBlock(ctx context.Context, b *duplicates.Block) error
 	// RedactDuplicates takes pairs of subjects that are gone out of the reports.
 	RedactDuplicates(ctx context.Context) error
 	// ExpireJobs drops the records of old jobs.
@@ -102,7 +102,7 @@ func (c *Comparisons) run(ctx context.Context) {
 }
 
 // block compares a block and records its pairs.
-func (c *Comparisons) block(ctx context.Context, b *router.Block) {
+func (c *Comparisons) block(ctx context.Context, b *duplicates.Block) {
 	for try := 1; ; try++ {
 		err := c.cfg.Source.CompareBlock(ctx, b, c.turn)
 		if err == nil {
@@ -110,7 +110,7 @@ func (c *Comparisons) block(ctx context.Context, b *router.Block) {
 			err = c.cfg.Source.FinishBlock(call, b)
 			cancel()
 		}
-		if err == nil || ctx.Err() != nil || errors.Is(err, router.ErrLost) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, duplicates.ErrLost) {
 			return
 		}
 		c.cfg.Log.WarnContext(ctx, "a part of a gallery could not be compared with the gallery, trying again", "err", err)

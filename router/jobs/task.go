@@ -8,6 +8,7 @@ import (
 
 	"facet/internal/id"
 	"facet/router"
+	"facet/router/bulk"
 )
 
 const (
@@ -48,8 +49,8 @@ var names = map[router.Kind]string{
 
 // task registers one file. The error says why the file is left to a later piece or to
 // another node. If it is OverQuota, the other files of the piece would meet it, too.
-func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (out router.TaskResult, err error) {
-	out = router.TaskResult{Task: t, Attempts: 1}
+func (w *Workers) task(ctx context.Context, tenant id.Tenant, t bulk.Task) (out bulk.TaskResult, err error) {
+	out = bulk.TaskResult{Task: t, Attempts: 1}
 	wait := retryPause
 	for busy := 0; ; {
 		if err := w.rest(ctx); err != nil {
@@ -86,7 +87,7 @@ func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (ou
 }
 
 // try reads a file and registers it.
-func (w *Workers) try(ctx context.Context, tenant id.Tenant, t router.Task) (router.Registered, error) {
+func (w *Workers) try(ctx context.Context, tenant id.Tenant, t bulk.Task) (router.Registered, error) {
 	image, err := w.read(ctx, tenant, t)
 	if err != nil {
 		return router.Registered{}, &storeError{err}
@@ -101,7 +102,7 @@ func (w *Workers) try(ctx context.Context, tenant id.Tenant, t router.Task) (rou
 	return w.cfg.Source.RegisterTask(ctx, t, image)
 }
 
-func (w *Workers) read(ctx context.Context, tenant id.Tenant, t router.Task) ([]byte, error) {
+func (w *Workers) read(ctx context.Context, tenant id.Tenant, t bulk.Task) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return w.cfg.Files.Read(ctx, tenant, t.Filename, FileBytesMax)

@@ -16,13 +16,14 @@ import (
 
 	"facet/internal/id"
 	"facet/router"
+	"facet/router/bulk"
 )
 
 // source is a Source of one piece. Each test sets its answers.
 type source struct {
 	mu       sync.Mutex
-	piece    *router.Piece
-	results  []router.TaskResult
+	piece    *bulk.Piece
+	results  []bulk.TaskResult
 	reports  int
 	held     bool
 	register func(filename string, try int) error
@@ -34,9 +35,9 @@ type source struct {
 }
 
 func newSource(register func(filename string, try int) error, names ...string) *source {
-	s := &source{piece: &router.Piece{}, held: true, register: register, tries: map[string]int{}}
+	s := &source{piece: &bulk.Piece{}, held: true, register: register, tries: map[string]int{}}
 	for _, n := range names {
-		s.piece.Tasks = append(s.piece.Tasks, router.Task{Filename: n})
+		s.piece.Tasks = append(s.piece.Tasks, bulk.Task{Filename: n})
 	}
 	return s
 }
@@ -45,14 +46,14 @@ func (s *source) Shards() []id.Shard               { return []id.Shard{1, 2} }
 func (s *source) Idle(shard id.Shard) bool         { return shard == 1 }
 func (s *source) ExpireJobs(context.Context) error { return nil }
 
-func (s *source) Postpone(context.Context, *router.Piece) error {
+func (s *source) Postpone(context.Context, *bulk.Piece) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.postponed = append(s.postponed, time.Now())
 	return nil
 }
 
-func (s *source) TakePiece(context.Context, id.Shard, int) (*router.Piece, error) {
+func (s *source) TakePiece(context.Context, id.Shard, int) (*bulk.Piece, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.piece
@@ -60,7 +61,7 @@ func (s *source) TakePiece(context.Context, id.Shard, int) (*router.Piece, error
 	return p, nil
 }
 
-func (s *source) RegisterTask(ctx context.Context, t router.Task, image []byte) (router.Registered, error) {
+func (s *source) RegisterTask(ctx context.Context, t bulk.Task, image []byte) (router.Registered, error) {
 	now := s.active.Add(1)
 	defer s.active.Add(-1)
 	s.mu.Lock()
@@ -82,7 +83,7 @@ func (s *source) RegisterTask(ctx context.Context, t router.Task, image []byte) 
 	return router.Registered{Subject: id.Subject{UUID: id.UUID{byte(try)}}}, nil
 }
 
-func (s *source) Report(_ context.Context, _ *router.Piece, results []router.TaskResult) (bool, error) {
+func (s *source) Report(_ context.Context, _ *bulk.Piece, results []bulk.TaskResult) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reports++; s.reports == 2 {
@@ -115,14 +116,14 @@ func (files) Read(_ context.Context, _ id.Tenant, name string, limit int) ([]byt
 }
 
 // work runs Workers on s in virtual time and returns the results by name.
-func work(t *testing.T, s *source, d time.Duration, waiting func() int) map[string]router.TaskResult {
+func work(t *testing.T, s *source, d time.Duration, waiting func() int) map[string]bulk.TaskResult {
 	t.Helper()
 	w := Open(Config{Source: s, Files: files{}, Slots: 2, Waiting: waiting, Log: slog.New(slog.DiscardHandler)})
 	time.Sleep(d)
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	by := map[string]router.TaskResult{}
+	by := map[string]bulk.TaskResult{}
 	for _, r := range s.results {
 		if _, twice := by[r.Task.Filename]; twice {
 			t.Errorf("%s is reported twice", r.Task.Filename)
@@ -179,7 +180,7 @@ func TestResultsAreReportedBeforeLeaseEnds(t *testing.T) {
 		defer w.Close()
 		for range 3 {
 			before := s.told()
-			time.Sleep(router.LeaseTime / 2)
+			time.Sleep(bulk.LeaseTime / 2)
 			if s.told() == before {
 				t.Fatal("no word of the piece in half the time that it is lent")
 			}
@@ -204,7 +205,7 @@ func TestQuotaEndsItsPieceAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		names := []string{"none"} // which has an outcome
-		for i := range router.PieceMax - 1 {
+		for i := range bulk.PieceMax - 1 {
 			names = append(names, fmt.Sprint("file ", i))
 		}
 		s := newSource(func(string, int) error {

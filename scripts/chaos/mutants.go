@@ -154,7 +154,7 @@ var plantedBugs = []planted{
 	{"outage_unsaid", hunter{tests: "./node", run: "UnreadableSole"}},
 	{"fault_is_last", hunter{tests: "./router/calls", run: "FaultyReplica"}},
 	{"hedges_unbounded", hunter{tests: "./router/calls", run: "HedgesStay"}},
-	{"early_read_counts", hunter{tests: "./router", run: "EarlyRead"}},
+	{"early_read_counts", hunter{tests: "./router/cluster", run: "EarlyRead"}},
 	{"asker_decides", hunter{tests: "./raftfsm", run: "TwoOfFive"}},
 	{"key_logged", hunter{intrusion: "leftovers"}},
 }

@@ -58,7 +58,7 @@ func TestEachPlantedBugCompiles(t *testing.T) {
 func TestUnusedNameOfPlantedBugIsFound(t *testing.T) {
 	top, err := workingTree(t.Context())
 	must.Do(t, err)
-	const name = "router/slots.go"
+	const name = "router/subjects/slots.go"
 	text, err := os.ReadFile(filepath.Join(top, name))
 	must.Do(t, err)
 	dir := t.TempDir()

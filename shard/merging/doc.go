@@ -17,7 +17,7 @@
 //
 // Until End, a search may find an event under both subjects. A search
 // reads the two shards at two moments, so End waits for searches that may have read the target's
-// shard before the copies, and Forget for all others (router/mergesubjects.go).
+// shard before the copies, and Forget for all others (router/merges/merges.go).
 //
 // Writes are deterministic and come from one goroutine, the state machine's. Reads may run beside
 // them. The package imports internal packages only.

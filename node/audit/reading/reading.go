@@ -34,7 +34,7 @@ var (
 	ErrGone = errors.New("the retention of these records has passed; their hashes are in the tile of level 0")
 )
 
-// Service has the audit logs. router.Router is one.
+// Service has the audit logs. routing.Router is one.
 type Service interface {
 	AuditHead(ctx context.Context, tenant id.Tenant) (auditlog.Head, error)
 	AuditEntries(ctx context.Context, tenant id.Tenant, first uint64, most int) ([]auditlog.Entry, error)
