@@ -454,7 +454,7 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	sl.templates.drop() // Fence drops the events first
 	m := sl.means.Load()
 	faces := make([]kernel.Prepared, 1)
-	if _, n, err := MeansOf(s).prepareMeans(sl, m, 0, []record.Row{m.entries.First(e.Subject)}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
+	if _, n, err := s.prepareMeans(sl, m, 0, []record.Row{m.entries.First(e.Subject)}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
 		t.Errorf("%d means, %v, want errClosedTemplate", n, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -100,20 +99,11 @@ type FaceID struct {
 // Shard is the state of one Raft group that holds events. Its methods may be called from any
 // goroutine; writes take effect in the order of their calls.
 type Shard struct {
-	table  *score.Table
-	arena  *kernel.Arena
-	sealed sealedStore
-	// passes is how many scans of a slice run at once.
-	passes int
-	// using counts the searches under way; closing is closed to end them.
-	using   sync.WaitGroup
-	closing chan struct{}
+	comparator
+	// using counts the searches under way.
+	using sync.WaitGroup
 	// log has the indexes of writes. It is held before mu.
 	log Log
-	// short reports that opened templates should not stay in memory (Exact.Short). refused counts the
-	// pieces of codes on disk that could not be used.
-	short   atomic.Bool
-	refused atomic.Int64
 
 	// mu guards state and closed. It is taken before the mu of a slice's templates,
 	// and not held while rows are scanned.
@@ -141,8 +131,8 @@ type state struct {
 // shards share.
 func New(table *score.Table, arena *kernel.Arena) *Shard {
 	s := &Shard{
-		table: table, arena: arena, passes: runtime.GOMAXPROCS(0),
-		closing: make(chan struct{}), state: newState(arena),
+		comparator: comparator{table: table, arena: arena, passes: runtime.GOMAXPROCS(0), closing: make(chan struct{})},
+		state:      newState(arena),
 	}
 	s.sealed.faces = s.state.faces
 	return s
