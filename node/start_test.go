@@ -69,7 +69,7 @@ func TestReadyWaitsForTemplates(t *testing.T) {
 				if !here {
 					t.Fatalf("shard %d is not open on a node that is ready", number+1)
 				}
-				held += s.Slots().Stats().Active
+				held += s.Stats().Active
 				if cold := s.Cold(); len(cold) > 0 {
 					t.Errorf("shard %d of a node that is ready has closed templates: %v", number+1, cold)
 				}

@@ -412,7 +412,7 @@ type pairsAnswer struct {
 }
 
 var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *Router, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, err
 	}
 	key, err := r.keyOf(ctx, q.Gallery)
@@ -447,7 +447,7 @@ var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *Rout
 		return a, Errorf(InvalidRequest, "", "at most %d subjects at once", presentMax)
 	}
 	if a.Present, err = shard.DuplicatesOf(s).Present(q.Gallery, q.Generation, q.Subjects); err == nil && q.Notes {
-		a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, q.Subjects)
+		a.Noted, err = s.NotesOf(q.Gallery, q.Generation, q.Subjects)
 	}
 	return a, err
 })

@@ -34,7 +34,7 @@ func (r *cluster) expiry(at time.Time) (int64, error) {
 	return at.UnixMilli(), nil
 }
 
-// Retention returns how long a gallery keeps its events, for shard.Expiring. This node's
+// Retention returns how long a gallery keeps its events, for Shard.Due. This node's
 // replica of meta may be behind.
 func (r *cluster) Retention(g id.Gallery) (kept int64, known bool) {
 	record, known := r.groups.Meta().Gallery(g)
@@ -92,7 +92,7 @@ func (r *expiryRequests) ExpireEvents(ctx context.Context) (Expired, error) {
 			continue
 		}
 		work.Go(func() {
-			of, err := r.expireOn(ctx, g, shard.ExpiringOf(m.Shard()))
+			of, err := r.expireOn(ctx, g, m.Shard())
 			mu.Lock()
 			defer mu.Unlock()
 			out.Events, out.Waiting = out.Events+of.Events, out.Waiting+of.Waiting
@@ -106,7 +106,7 @@ func (r *expiryRequests) ExpireEvents(ctx context.Context) (Expired, error) {
 }
 
 // expireOn expires the events that are due on a shard, batch by batch.
-func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out Expired, err error) {
+func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Shard) (out Expired, err error) {
 	for {
 		now, agrees := r.clock.Trusted()
 		due := s.Due(now.UnixMilli(), r.Retention, expireBatch)
@@ -129,7 +129,7 @@ func (r *expiryRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shar
 			if err := r.addHeirs(ctx, x); err != nil {
 				return out, err
 			}
-			if subjects[i], err = expiredSubjects(r.cluster, (*shard.Shard)(s), &x); err != nil {
+			if subjects[i], err = expiredSubjects(r.cluster, s, &x); err != nil {
 				return out, err
 			}
 			c.Slices = append(c.Slices, shardfsm.ExpireSlice{Gallery: x.Gallery, Generation: x.Generation, Updated: x.Updated, Events: x.Events})

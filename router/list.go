@@ -259,14 +259,14 @@ var shardEntries = shardReadAny("shard.entries", func(_ context.Context, _ *Rout
 })
 
 func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}
 	var p shard.Page
 	if q.After != nil {
-		p = s.Listing().PageAfter(q.Gallery, *q.After, q.Length, shard.Order(q.Order))
+		p = s.ListEventsAfter(q.Gallery, *q.After, q.Length, shard.Order(q.Order))
 	} else {
-		p = s.Listing().Page(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+		p = s.ListEvents(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	}
 	return answerOf(s, q.Gallery, q.Generation, p)
 }
@@ -281,7 +281,7 @@ func answerOf(s *shard.Shard, g id.Gallery, generation uint32, p shard.Page) (li
 		}
 	}
 	var err error
-	a.Noted, err = s.Notes().Of(g, generation, subjects)
+	a.Noted, err = s.NotesOf(g, generation, subjects)
 	return a, err
 }
 
@@ -294,15 +294,15 @@ type spanAnswer struct {
 }
 
 var shardSpan = shardRead("shard.span", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (spanAnswer, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, err
 	}
-	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)
-	last, _ := s.Listing().List(q.Gallery, 0, 1, shard.Descending)
-	if len(first) == 0 || len(last) == 0 {
+	first := s.ListEvents(q.Gallery, 0, 1, shard.Ascending)
+	last := s.ListEvents(q.Gallery, 0, 1, shard.Descending)
+	if len(first.Entries) == 0 || len(last.Entries) == 0 {
 		return spanAnswer{}, nil
 	}
-	return spanAnswer{Total: total, First: first[0].Time, Last: last[0].Time}, nil
+	return spanAnswer{Total: first.Total, First: first.Entries[0].Time, Last: last.Entries[0].Time}, nil
 })
 
 // beforeQuery asks how many of a gallery's entries lie before each of the times.
@@ -326,7 +326,7 @@ var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ c
 	}
 	counts := make([]int, 0, len(q.Times))
 	for _, t := range q.Times {
-		counts = append(counts, s.Listing().Before(q.Gallery, t))
+		counts = append(counts, s.CountBefore(q.Gallery, t))
 	}
 	return counts, nil
 }}

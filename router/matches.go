@@ -152,7 +152,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 	if err != nil {
 		return a, err
 	}
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, outdated(err)
 	}
 	key, err := r.keyOf(ctx, q.Gallery)
@@ -178,7 +178,7 @@ var shardMatches = method[matchesQuery, matchesAnswer]{Name: "shard.matches", Ru
 		subjects[i] = m.Subject
 	}
 	a.Receipt = receiptOfShard(group, coverage)
-	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
+	a.Noted, err = s.NotesOf(q.Gallery, q.Generation, subjects)
 	return a, outdated(err)
 }}
 

@@ -206,7 +206,7 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	}
 	// Read this before the proposal. A grant may come in between, and the next request
 	// for slots must then ask for more than that grant, never for less.
-	granted := s.Slots().Usage(gallery).Granted
+	granted := s.Usage(gallery).Granted
 	a, err := propose(ctx, g, op, c)
 	return registerAnswer{a, granted}, err
 }
@@ -236,7 +236,7 @@ func remove[C any](ctx context.Context, r *Router, group id.Shard, of eventsQuer
 		return removedAnswer{}, err
 	}
 	var name shard.ExternalName
-	noted, err := s.Notes().Of(of.Gallery, of.Generation, []id.Subject{of.Subject})
+	noted, err := s.NotesOf(of.Gallery, of.Generation, []id.Subject{of.Subject})
 	if err == nil && len(noted) == 1 {
 		name = shard.ExternalOf(noted[0].Note)
 	}
@@ -313,7 +313,7 @@ func tooManyWrites() error {
 var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *Router, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
-		counts[i] = int(s.Slots().Usage(g).Active)
+		counts[i] = int(s.Usage(g).Active)
 	}
 	return counts, nil
 })

@@ -136,7 +136,7 @@ type replacedQuery struct {
 var shardReplaced = method[replacedQuery, id.Subject]{Name: "shard.replaced", Run: func(ctx context.Context, r *Router, group id.Shard, q replacedQuery) (id.Subject, error) {
 	m, err := r.leaderMachine(ctx, group)
 	if err == nil {
-		err = m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
+		err = m.Shard().CheckEpoch(q.Gallery, q.Generation, q.Epoch)
 	}
 	if err != nil {
 		return id.Subject{}, outdated(err)

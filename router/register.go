@@ -125,7 +125,7 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
-	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
+	if m.Remembers(q.Operation) || s.IsPending(q.Made.Gallery, q.Event) {
 		return true, nil
 	}
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
@@ -136,7 +136,7 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 // knows only earlier epochs of the gallery, widenedState first tells it to.Epoch.
 func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
-	if err == nil && s.Slots().Epoch(to.Gallery) < to.Epoch {
+	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
 	}
 	return s, err

@@ -115,13 +115,13 @@ func byShard[T any](list []T, of func(T) id.Shard) map[id.Shard][]T {
 
 // reclaim claims the external ids of a shard's subjects that no home knows.
 func (r *claims) reclaim(ctx context.Context, s *shard.Shard) error {
-	for _, gallery := range s.Notes().Galleries() {
+	for _, gallery := range s.Galleries() {
 		g, ok := r.gallery(gallery)
 		if !ok {
 			continue // it is being deleted
 		}
 		for at := uint64(0); ; {
-			page, next, err := s.Notes().After(g.ID, g.Generation, at, scrubBatch)
+			page, next, err := s.NotedAfter(g.ID, g.Generation, at, scrubBatch)
 			if err == nil {
 				err = r.reclaimPage(ctx, g, page)
 			}
@@ -184,7 +184,7 @@ var shardNames = shardRead("shard.names", func(_ context.Context, _ *Router, s *
 		return nil, Errorf(InvalidRequest, "", "at most %d subjects at once", scrubBatch)
 	}
 	names := make([]shard.ExternalName, len(q.Subjects))
-	noted, err := s.Notes().Of(q.Gallery, q.Generation, q.Subjects)
+	noted, err := s.NotesOf(q.Gallery, q.Generation, q.Subjects)
 	for i, a := range noted {
 		names[i] = shard.ExternalOf(a.Note)
 	}

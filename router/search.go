@@ -152,7 +152,7 @@ var shardSearch = method[searchQuery, []notedHit]{Name: "shard.search", Run: fun
 
 // searchShard searches one shard.
 func searchShard(ctx context.Context, r *Router, group id.Shard, s *shard.Shard, q searchQuery, floor *scan.Floor) ([]notedHit, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, outdated(err)
 	}
 	key, err := r.keyOf(ctx, q.Gallery)
@@ -161,7 +161,7 @@ func searchShard(ctx context.Context, r *Router, group id.Shard, s *shard.Shard,
 	}
 	search := s.Search
 	if q.Pending {
-		search = s.Pending().Search
+		search = s.SearchPending
 	}
 	var coverage *scan.Coverage
 	if q.Receipt {
@@ -179,7 +179,7 @@ func searchShard(ctx context.Context, r *Router, group id.Shard, s *shard.Shard,
 		return nil, other
 	}
 	if err == nil {
-		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
+		r.meter.SearchedShard(int(s.Usage(q.Gallery).Active), time.Since(begin))
 	}
 	if err != nil {
 		return nil, outdated(err)
@@ -209,7 +209,7 @@ func (q searchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]notedHit, error)
 	if !q.Notes {
 		return out, nil
 	}
-	noted, err := s.Notes().Of(q.Gallery, q.Generation, subjects)
+	noted, err := s.NotesOf(q.Gallery, q.Generation, subjects)
 	for i := range noted {
 		out[i].Noted = noted[i]
 	}
@@ -247,7 +247,7 @@ var shardBest = shardReadAny("shard.best", func(ctx context.Context, r *Router, 
 	if err != nil {
 		return a, err
 	}
-	noted, err := s.Notes().Of(q.Gallery, q.Generation, []id.Subject{q.Subject})
+	noted, err := s.NotesOf(q.Gallery, q.Generation, []id.Subject{q.Subject})
 	if len(noted) == 1 {
 		a.Noted = noted[0]
 	}

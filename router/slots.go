@@ -199,7 +199,7 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	u := s.Slots().Usage(q.Gallery)
+	u := s.Usage(q.Gallery)
 	unheard := q.Granted > u.Granted
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil

@@ -183,9 +183,9 @@ func TestRestartByCodesEncodesFewTemplates(t *testing.T) {
 	t.Parallel()
 	s := codedShard(t, t.TempDir(), 600)
 	defer s.Close()
-	before := s.Slots().Memory()
+	before := s.Memory()
 	restarted(t, s)
-	waiting := s.Slots().Memory()
+	waiting := s.Memory()
 	foundAll(t, s, "restart", 600)
 	if n := ExactOf(s).Cold(); n < 400 {
 		t.Errorf("%d of 600 rows came by their codes", n)

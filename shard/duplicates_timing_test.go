@@ -38,7 +38,7 @@ func pairGallery(b *testing.B, n int) []*Shard {
 	shards, key := make([]*Shard, n/pairShards), testKey(b, 1)
 	for at := range shards {
 		s := emptyShard()
-		must.Do(b, s.Slots().Grant(Grant{testGallery, 1, 2 * pairShards}))
+		must.Do(b, s.Grant(Grant{testGallery, 1, 2 * pairShards}))
 		for i := at; i < n; i += len(shards) {
 			e := eventOf(testGallery, i)
 			e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: pairTemplate(i, n)})

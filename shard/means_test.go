@@ -248,11 +248,11 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	warm := func() int64 {
 		t.Helper()
 		must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
-		return s.Slots().Memory()
+		return s.Memory()
 	}
 	without := warm()
 	MeansOf(s).Average(func(id.Gallery) bool { return true })
-	due := s.Slots().Memory()
+	due := s.Memory()
 	if cold := s.Cold(); len(cold) != 1 || cold[0].Templates != n {
 		t.Errorf("%v wait, want %d means", cold, n)
 	}
@@ -266,11 +266,11 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	if used := s.arena.Used(); used > with {
 		t.Errorf("%d bytes of the arena are used, more than the estimate %d", used, with)
 	}
-	if u := s.Slots().Usage(testGallery); u.Active != 2*n {
+	if u := s.Usage(testGallery); u.Active != 2*n {
 		t.Errorf("%d events count, want %d", u.Active, 2*n)
 	}
 	MeansOf(s).Average(func(id.Gallery) bool { return false })
-	if off := s.Slots().Memory(); off != without {
+	if off := s.Memory(); off != without {
 		t.Errorf("%d bytes when it is off again, %d before", off, without)
 	}
 }
@@ -355,10 +355,10 @@ func TestMeanFollowsEachWrite(t *testing.T) {
 	}
 	check("it expired", false)
 	pending := further(key, first, 21, right)
-	number, err := s.Pending().HoldFurther(pending, FreeSlots)
+	number, err := s.HoldFurther(pending, FreeSlots)
 	check("another is pending", false)
 	if err == nil {
-		_, err = s.Pending().Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: pending.Event, Number: number, Time: 21})
+		_, err = s.Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: pending.Event, Number: number, Time: 21})
 	}
 	must.Do(t, err)
 	check("it is active", true)

@@ -25,7 +25,7 @@ const (
 func BenchmarkSearchMeans(b *testing.B) {
 	s, key, plain := emptyShard(), testKey(b, 1), id.Gallery{UUID: id.UUID{9}}
 	fill(b, s, plain, plainRows)
-	must.Do(b, s.Slots().Grant(Grant{testGallery, 1, meansSubjects * meansPhotos}))
+	must.Do(b, s.Grant(Grant{testGallery, 1, meansSubjects * meansPhotos}))
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range meansSubjects * meansPhotos {
 		e := eventOf(testGallery, i)
@@ -76,7 +76,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 	s, key := emptyShard(), testKey(b, 1)
 	s.arena = kernel.NewArena(0)
 	const n = 100_000
-	must.Do(b, s.Slots().Grant(Grant{testGallery, 1, 2 * n}))
+	must.Do(b, s.Grant(Grant{testGallery, 1, 2 * n}))
 	template := direction(rand.New(rand.NewPCG(1, 1)))
 	for i := range n {
 		e := eventOf(testGallery, i)

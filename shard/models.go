@@ -46,7 +46,7 @@ func model(n uint64) (m id.Model) {
 // CheckModel returns an error that wraps id.ModelError if a template of the gallery's slice is of
 // another model than the probe. A call after a search covers all templates that the search
 // compared.
-func (s *lockedState) CheckModel(g id.Gallery, probe id.Model) error {
+func (s *Shard) CheckModel(g id.Gallery, probe id.Model) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]

@@ -230,7 +230,7 @@ func (s *lockedState) Check(g id.Gallery, generation uint32) error {
 // CheckEpoch returns an error that wraps ErrEpoch if epoch is out of date: the gallery lies on more
 // shards than the reader's list has. It returns an error that wraps ErrGeneration for another
 // generation.
-func (s *Slots) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
+func (s *lockedState) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)

@@ -272,7 +272,7 @@ func TestColdestGalleryLeavesFirst(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 1000), testKey(t, 1)
 	other := id.Gallery{UUID: id.UUID{7}}
-	must.Do(t, s.Slots().Grant(Grant{other, 1, 1000}))
+	must.Do(t, s.Grant(Grant{other, 1, 1000}))
 	r := rand.New(rand.NewPCG(6, 6))
 	for n := range 300 {
 		template := randomTemplate(r, testDim)

@@ -475,7 +475,7 @@ func (r *Replicas) Memory() (bytes int64) {
 		if h, open := r.hosted(number); open {
 			// A gallery that wants means since a moment ago has none yet.
 			shard.MeansOf(h.state.Shard()).Average(r.state.SubjectTemplates)
-			bytes += h.state.Shard().Slots().Memory()
+			bytes += h.state.Shard().Memory()
 		}
 	}
 	return bytes

@@ -38,7 +38,7 @@ func newOffice(t *testing.T, machine *shardfsm.Machine, n byte) *office {
 	key, err := seal.NewKey(slices.Repeat([]byte{n}, seal.KeyBytes))
 	must.Do(t, err)
 	o := &office{Shard: machine.Shard(), gallery: id.Gallery{UUID: id.UUID{n}}, key: key}
-	must.Do(t, o.Slots().Grant(shard.Grant{Gallery: o.gallery, Generation: 1, Total: officeEvents}))
+	must.Do(t, o.Grant(shard.Grant{Gallery: o.gallery, Generation: 1, Total: officeEvents}))
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := range officeEvents {
 		template, square := make(engine.Template, 192), 0.
@@ -86,7 +86,7 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 		}
 		used := func() (bytes int64) {
 			for _, m := range machines {
-				bytes += m.Shard().Slots().Memory()
+				bytes += m.Shard().Memory()
 			}
 			return bytes
 		}

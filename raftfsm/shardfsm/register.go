@@ -41,7 +41,7 @@ type Register struct {
 	// free.
 	Recycle bool `cbor:"11,keyasint,omitempty"`
 	// Pending asks for a pending event, which has a slot but is visible only to
-	// shard.Pending until Activate. It expires after PendingMillis. The machine does not
+	// Shard.SearchPending until Activate. It expires after PendingMillis. The machine does not
 	// remember the operation before Activate: a repeated command is Done again and renews
 	// the time. The answer has a Claim.
 	Pending bool `cbor:"12,keyasint,omitempty"`
@@ -126,7 +126,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return refusal(status, done)
-	case c.Epoch != 0 && m.shard.Slots().Epoch(c.Gallery) > c.Epoch:
+	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
 		return RegisterAnswer{Status: Outdated}
 	case m.barred(c.Subject, c.Claimed):
 		return RegisterAnswer{Status: Barred}
@@ -148,9 +148,9 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
 	switch further := code == AddEventOp.Code; {
 	case c.Pending && further:
-		return m.shard.Pending().HoldFurther(c.event(now), c.reuse())
+		return m.shard.HoldFurther(c.event(now), c.reuse())
 	case c.Pending:
-		return m.shard.Pending().Hold(c.event(now), c.reuse())
+		return m.shard.Hold(c.event(now), c.reuse())
 	case further:
 		return 0, m.shard.Add(c.event(now), c.reuse())
 	default:

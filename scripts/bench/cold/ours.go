@@ -46,7 +46,7 @@ func newOurs(dir string, table *score.Table, s set, rows []float32) (*ours, erro
 	o.shard = shard.New(table, o.arena)
 	o.shard.Keep(store)
 	n := len(rows) / s.Dim
-	if err := o.shard.Slots().Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: uint32(n)}); err != nil {
+	if err := o.shard.Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: uint32(n)}); err != nil {
 		return nil, err
 	}
 	for i := range n {
