@@ -360,7 +360,7 @@ type blocksQuery struct {
 }
 
 var shardBlocks = shardRead("shard.blocks", func(_ context.Context, _ *Router, s *shard.Shard, q blocksQuery) ([]uint64, error) {
-	return shard.DuplicatesOf(s).Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
+	return s.Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
 })
 
 // probesQuery asks a shard for the templates of a block.
@@ -381,7 +381,7 @@ var shardProbes = shardReadAny("shard.probes", func(ctx context.Context, r *Rout
 	if err != nil {
 		return a, err
 	}
-	a.Probes, a.Model, err = shard.DuplicatesOf(s).Probes(ctx, q.Gallery, q.Generation, key, q.After, q.Last)
+	a.Probes, a.Model, err = s.Probes(ctx, q.Gallery, q.Generation, key, q.After, q.Last)
 	return a, ofOneModel(err)
 })
 
@@ -419,7 +419,7 @@ var shardPairs = shardReadAny("shard.pairs", func(ctx context.Context, r *Router
 	if err != nil {
 		return a, err
 	}
-	found, err := shard.DuplicatesOf(s).Pairs(ctx, q.Gallery, q.Generation, key, shard.PairQuery{
+	found, err := s.Pairs(ctx, q.Gallery, q.Generation, key, shard.PairQuery{
 		Probes: q.Probes, Threshold: q.Threshold, Own: q.Own, Limit: min(q.Limit, job.PairsMax), Time: compareTime,
 	})
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
@@ -446,7 +446,7 @@ var shardPresent = shardReadAny("shard.present", func(_ context.Context, _ *Rout
 	if len(q.Subjects) > presentMax {
 		return a, Errorf(InvalidRequest, "", "at most %d subjects at once", presentMax)
 	}
-	if a.Present, err = shard.DuplicatesOf(s).Present(q.Gallery, q.Generation, q.Subjects); err == nil && q.Notes {
+	if a.Present, err = s.Present(q.Gallery, q.Generation, q.Subjects); err == nil && q.Notes {
 		a.Noted, err = s.NotesOf(q.Gallery, q.Generation, q.Subjects)
 	}
 	return a, err

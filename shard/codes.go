@@ -13,12 +13,12 @@ import (
 	"facet/shard/segment"
 )
 
-// A segment's templates are encoded once: Save writes their codes into the segment's companion, and a
+// A segment's templates are encoded once: SaveCodes writes their codes into the segment's companion, and a
 // start adds them to the matrix as cold rows. What has no codes on disk is opened as ever.
 //
 //	Loader.Load   notes the pieces of each companion           stored
 //	open          pieces first, the last one first, in whole blocks; then what still waits
-//	Save          the next segment without a companion, from the matrix
+//	SaveCodes     the next segment without a companion, from the matrix
 //
 // The pieces are taken from the end, because the entries that wait are in the order of the log then,
 // and the last one leaves their list without moving another.
@@ -49,7 +49,7 @@ func (l *Loader) companion(of segment.Hash) {
 	}
 	heads, err := headsOf(l.store, of)
 	if err != nil || len(heads) == 0 {
-		_ = l.store.Unaccompany(of) // Save writes another one
+		_ = l.store.Unaccompany(of) // SaveCodes writes another one
 		return
 	}
 	for _, h := range heads {
@@ -141,7 +141,7 @@ func (c *comparator) openPiece(sl *slice, key *seal.Key, o *codes.Opener) bool {
 	err := c.addPiece(sl, key, o, p, entries)
 	if err != nil && !errors.Is(err, kernel.ErrMemory) && !errors.Is(err, segment.ErrMissing) {
 		c.refused.Add(1)
-		// Save writes another one. A companion that stays does no harm.
+		// SaveCodes writes another one. A companion that stays does no harm.
 		_ = c.sealed.store.Unaccompany(p.of)
 	}
 	return true

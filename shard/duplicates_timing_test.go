@@ -55,15 +55,15 @@ func pairsOf(b *testing.B, shards []*Shard) (all []Pair, comparisons float64) {
 	b.Helper()
 	key := testKey(b, 1)
 	for i, s := range shards {
-		ends, err := DuplicatesOf(s).Blocks(testGallery, 1, pairBlock)
+		ends, err := s.Blocks(testGallery, 1, pairBlock)
 		must.Do(b, err)
 		after := uint64(0)
 		for _, end := range ends {
-			probes, _, err := DuplicatesOf(s).Probes(b.Context(), testGallery, 1, key, after, end)
+			probes, _, err := s.Probes(b.Context(), testGallery, 1, key, after, end)
 			must.Do(b, err)
 			after = end
 			for j := i; j < len(shards); j++ {
-				found, err := DuplicatesOf(shards[j]).Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096, time.Hour})
+				found, err := shards[j].Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096, time.Hour})
 				if err != nil || !found.Complete {
 					b.Fatal(found.Complete, err)
 				}

@@ -138,22 +138,16 @@ func meansOf(arena *kernel.Arena, sl *slice) *means {
 	return m
 }
 
-// Means derives the means of a Shard.
-type Means Shard
-
-// MeansOf returns the means of s.
-func MeansOf(s *Shard) *Means { return (*Means)(s) }
-
 // Average gives the slices means that want names, and takes them from the others. It costs little
 // if nothing changes.
-func (s *Means) Average(want func(id.Gallery) bool) {
+func (s *Shard) Average(want func(id.Gallery) bool) {
 	for _, g := range s.averages(want) {
 		s.setAverage(g, want(g))
 	}
 }
 
 // averages returns the galleries for which want differs from what they have.
-func (s *Means) averages(want func(id.Gallery) bool) (list []id.Gallery) {
+func (s *Shard) averages(want func(id.Gallery) bool) (list []id.Gallery) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for g, sl := range s.state.slices {
@@ -164,7 +158,7 @@ func (s *Means) averages(want func(id.Gallery) bool) (list []id.Gallery) {
 	return list
 }
 
-func (s *Means) setAverage(g id.Gallery, on bool) {
+func (s *Shard) setAverage(g id.Gallery, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl := s.state.slices[g]
@@ -180,7 +174,7 @@ func (s *Means) setAverage(g id.Gallery, on bool) {
 }
 
 // averaged returns the means of a slice and makes them if there are none.
-func (s *Means) averaged(sl *slice) *means {
+func (s *Shard) averaged(sl *slice) *means {
 	if m := sl.means.Load(); m != nil {
 		return m
 	}

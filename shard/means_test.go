@@ -109,7 +109,7 @@ func (w *twin) agreeMeans(t testing.TB, q Query) {
 		t.Fatalf("%d rows, %+v: %v (-want +got):\n%s", len(w.rows), q, err, diff)
 	}
 	if w.rand.IntN(4) == 0 {
-		MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
+		w.Shard.Average(func(id.Gallery) bool { return false })
 	}
 	still, err := w.searchStill(context.Background(), testGallery, 1, w.key, &q)
 	if diff := difference(got, still); err != nil || len(want) > 0 && diff != "" {
@@ -139,9 +139,9 @@ func TestSearchWithMeansEqualsPlainScan(t *testing.T) {
 			}
 			switch w.rand.IntN(60) {
 			case 0:
-				MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
+				w.Shard.Average(func(id.Gallery) bool { return false })
 			case 1:
-				MeansOf(w.Shard).Average(func(id.Gallery) bool { return true })
+				w.Shard.Average(func(id.Gallery) bool { return true })
 			case 2:
 				w.agree(t, w.query())
 			}
@@ -251,7 +251,7 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 		return s.Memory()
 	}
 	without := warm()
-	MeansOf(s).Average(func(id.Gallery) bool { return true })
+	s.Average(func(id.Gallery) bool { return true })
 	due := s.Memory()
 	if cold := s.Cold(); len(cold) != 1 || cold[0].Templates != n {
 		t.Errorf("%v wait, want %d means", cold, n)
@@ -269,7 +269,7 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	if u := s.Usage(testGallery); u.Active != 2*n {
 		t.Errorf("%d events count, want %d", u.Active, 2*n)
 	}
-	MeansOf(s).Average(func(id.Gallery) bool { return false })
+	s.Average(func(id.Gallery) bool { return false })
 	if off := s.Memory(); off != without {
 		t.Errorf("%d bytes when it is off again, %d before", off, without)
 	}
@@ -296,9 +296,9 @@ func TestMeansAreNoPartOfTheState(t *testing.T) {
 		for range 60 {
 			w.write(t)
 		}
-		MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
+		w.Shard.Average(func(id.Gallery) bool { return false })
 		without := state()
-		MeansOf(w.Shard).Average(func(id.Gallery) bool { return true })
+		w.Shard.Average(func(id.Gallery) bool { return true })
 		if !bytes.Equal(state(), without) {
 			t.Error("a shard with means has other records")
 		}
@@ -448,7 +448,7 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	add(t, s, further(key, e, 2, axis(2)))
-	MeansOf(s).Average(func(id.Gallery) bool { return true })
+	s.Average(func(id.Gallery) bool { return true })
 	sl := s.state.slices[testGallery]
 	must.Do(t, s.open(t.Context(), sl, key))
 	sl.templates.drop() // Fence drops the events first

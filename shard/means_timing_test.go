@@ -39,7 +39,7 @@ func BenchmarkSearchMeans(b *testing.B) {
 		}
 		must.Do(b, err)
 	}
-	MeansOf(s).Average(func(g id.Gallery) bool { return g == testGallery })
+	s.Average(func(g id.Gallery) bool { return g == testGallery })
 	for _, g := range []id.Gallery{plain, testGallery} {
 		must.Do(b, s.Warm(b.Context(), g, 1, key))
 	}
@@ -94,7 +94,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 		return float64(m.HeapAlloc)
 	}
 	before := heap()
-	MeansOf(s).Average(func(id.Gallery) bool { return true })
+	s.Average(func(id.Gallery) bool { return true })
 	m := s.state.slices[testGallery].means.Load()
 	for b.Loop() {
 		b.ReportMetric((heap()-before)/n, "bytes/mean")

@@ -31,7 +31,7 @@ type comparator struct {
 	passes int
 	// closing is closed to end searches and openings.
 	closing chan struct{}
-	// short reports that opened templates should not stay in memory (Exact.Short). refused counts the
+	// short reports that opened templates should not stay in memory (MemoryShort). refused counts the
 	// pieces of codes on disk that could not be used.
 	short   atomic.Bool
 	refused atomic.Int64

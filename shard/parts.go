@@ -42,7 +42,7 @@ const eventRows = -1
 func partsOf(s *Shard, sl *slice, q *Query) *parts {
 	var m *means
 	if q.Means {
-		m = MeansOf(s).averaged(sl)
+		m = s.averaged(sl)
 	}
 	return newParts(&s.comparator, sl, m, q)
 }

@@ -92,16 +92,10 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 		}
 		all := used()
 		budget, serves := 2*all, true
-		room := &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact {
-			list := map[id.Shard]*shard.Exact{}
-			for n, h := range r.shards {
-				list[n] = shard.ExactOf(h.state.Shard())
-			}
-			return list
-		}, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
+		room := &Room{Loop: loop.New("room"), replicas: r, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
 		cold := func() (list []int) {
 			for _, o := range offices {
-				list = append(list, shard.ExactOf(o.Shard).Cold())
+				list = append(list, o.ColdRows())
 			}
 			return list
 		}

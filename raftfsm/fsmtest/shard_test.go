@@ -368,7 +368,7 @@ type averaging struct {
 
 func (m averaging) Apply(index uint64, cmd []byte) []byte {
 	answer := m.Machine.Apply(index, cmd)
-	shard.MeansOf(m.Shard()).Average(func(id.Gallery) bool { return m.on })
+	m.Shard().Average(func(id.Gallery) bool { return m.on })
 	return answer
 }
 

@@ -87,9 +87,9 @@ func (o *ours) open(ctx context.Context) error { return o.shard.Warm(ctx, galler
 
 // chill leaves all exact rows on disk that can be, and returns their share.
 func (o *ours) chill(rows int) float64 {
-	for shard.ExactOf(o.shard).Chill() > 0 {
+	for o.shard.Chill() > 0 {
 	}
-	return float64(shard.ExactOf(o.shard).Cold()) / float64(rows)
+	return float64(o.shard.ColdRows()) / float64(rows)
 }
 
 // search searches with all probes.
