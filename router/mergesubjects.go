@@ -398,13 +398,13 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 	defer clear(face.Template)
 	f := shard.FaceID{Event: e.Event, Revision: e.Revision}
 	home := c.Target.Shard()
-	command := shardfsm.AddEvent{
+	command := shardfsm.AddEvent{Register: shardfsm.Register{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: c.operation(f), Subject: c.Target, Event: c.id(f), Time: time.Now().UnixMilli(),
 		},
 		Tags: e.Tags, Sealed: shard.SealFace(key, faceRef(c.gallery, c.Target, c.id(f)), face), Source: c.Source,
 		Expires: c.gallery.ends(e),
-	}
+	}}
 	a, err := c.withSlot(ctx, c.gallery, home, func(recycle bool) (registerAnswer, error) {
 		command.Recycle = recycle
 		return calls.CallLeader(ctx, c.calls, shardAdd, home, command)

@@ -249,7 +249,7 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed, note 
 			EventWrite: r.eventWrite(p), Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
-			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent{Register: c})
 		}
 		c.Epoch = g.Epoch
 		return calls.CallLeader(ctx, r.calls, shardRegister, p.home, c)

@@ -201,7 +201,7 @@ func (w *shardWorld) enrol() []byte {
 	}
 	if kind == "add" {
 		w.expectEvent(shardfsm.AddEventOp.Answer, c.Gallery, c.Op, w.model.enrol(kind, c))
-		return shardfsm.AddEventOp.Encode(shardfsm.AddEvent(c))
+		return shardfsm.AddEventOp.Encode(shardfsm.AddEvent{Register: c})
 	}
 	w.expectEvent(shardfsm.RegisterOp.Answer, c.Gallery, c.Op, w.model.enrol(kind, c))
 	return shardfsm.RegisterOp.Encode(c)

@@ -21,13 +21,13 @@ func testSubject(n byte) id.Subject { return id.Subject{UUID: id.UUID{2, n}} }
 func testEvent(n byte) id.Event     { return id.Event{UUID: id.UUID{3, n}} }
 
 func testAddEvent(n, event byte) AddEvent {
-	return AddEvent{
+	return AddEvent{Register{
 		EventWrite: EventWrite{
 			Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
 			Subject: testSubject(n), Event: testEvent(event), Time: testTime,
 		},
 		Tags: []uint32{3}, Sealed: []byte{1, event},
-	}
+	}}
 }
 
 func testReplace(n, event, op byte) ReplaceEvent {

@@ -88,35 +88,32 @@ type RegisterAnswer struct {
 }
 
 func (c Register) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), RegisterOp.Code)
+	return m.enrol(c, RegisterOp.Code)
 }
 
 // AddEvent adds a further event to a subject that has an active one. Its Epoch is 0,
 // because the subject's id names the shard.
-type AddEvent Register
+type AddEvent struct{ Register }
 
 func (c AddEvent) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), AddEventOp.Code)
+	return m.enrol(c.Register, AddEventOp.Code)
 }
 
-// enrolment is a Register or an AddEvent.
-type enrolment Register
-
-func (c enrolment) event(time int64) shard.Event {
+func (c Register) event(time int64) shard.Event {
 	return shard.Event{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request, Note: c.Note, Expires: c.Expires,
 	}
 }
 
-func (c enrolment) reuse() shard.Reuse {
+func (c Register) reuse() shard.Reuse {
 	if c.Recycle {
 		return shard.OldestDeleted
 	}
 	return shard.FreeSlots
 }
 
-func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
+func (m *Machine) enrol(c Register, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
 	done, status := m.once(c.place(), c.name(), c.Share, code)
 	switch {
@@ -145,7 +142,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 }
 
 // put adds the event, pending or active. claim is 0 for an active event.
-func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
+func (m *Machine) put(c Register, code byte, now int64) (claim uint64, err error) {
 	switch further := code == AddEventOp.Code; {
 	case c.Pending && further:
 		return m.shard.HoldFurther(c.event(now), c.reuse())
