@@ -58,7 +58,7 @@ func holdRival(t *testing.T, c *nodetest.Client, node *nodetest.Member, person s
 	if !here {
 		t.Fatal("the shard is not here")
 	}
-	if _, err := s.Pending().Hold(e, shard.FreeSlots); err != nil {
+	if _, err := s.Hold(e, shard.FreeSlots); err != nil {
 		t.Fatal(err)
 	}
 	return e.Subject
@@ -83,7 +83,7 @@ func TestQuotaLeavesNoPendingFace(t *testing.T) {
 			t.Fatal("the shard is not here")
 		}
 		of := id.Gallery{UUID: parsed(t, galleryID(t, q.noisy, node.URL))}
-		if use := s.Slots().Usage(of); use.Active != 2 || use.Pending != 0 {
+		if use := s.Usage(of); use.Active != 2 || use.Pending != 0 {
 			t.Errorf("%d active and %d pending faces, want 2 and 0", use.Active, use.Pending)
 		}
 	})

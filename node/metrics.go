@@ -16,7 +16,6 @@ import (
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router"
-	"facet/shard"
 	"facet/shard/job"
 )
 
@@ -100,7 +99,7 @@ func readGroups(n *Node, to send) {
 		to(metrics.GroupErased, since1970(s.Erased), label)
 		to(metrics.GroupEraseTook, s.EraseTook.Seconds(), label)
 		if machine, ok := n.replicas.Shard(number); ok {
-			stats := machine.Shard().Slots().Stats()
+			stats := machine.Shard().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
 			to(metrics.GroupDeleted, float64(stats.Deleted), label)
 			to(metrics.GroupTemplates, float64(stats.TemplateBytes), label)
@@ -242,7 +241,7 @@ func readExpiry(n *Node, to send) {
 		if !ok || !here { // the node may close it meanwhile
 			continue
 		}
-		stats := shard.ExpiringOf(machine.Shard()).Stats(n.router.Retention)
+		stats := machine.Shard().ExpiryStats(n.router.Retention)
 		to(metrics.GroupTimed, float64(stats.Timed), strconv.Itoa(int(number)))
 		if group.IsLeader() && stats.Next != 0 && (next == 0 || stats.Next < next) {
 			next = stats.Next

@@ -42,8 +42,8 @@ import (
 	"facet/shard/kernel"
 )
 
-// part is one part of a node. start returns a function that stops it, or nil if there is
-// nothing to stop.
+// part is one part of a node. Its name is unique, and the loop's name if it runs a loop. start returns a
+// function that stops it, or nil if there is nothing to stop.
 type part struct {
 	name  string
 	start func(ctx context.Context, n *Node) (stop func() error, err error)
@@ -52,7 +52,7 @@ type part struct {
 // parts lists the parts in the order of their start. They stop in the reverse order. A
 // part's goroutines have ended when its stop returns.
 var parts = []part{
-	{"keys", openKeys},
+	{"credentials", openKeys},
 	{"metrics", opens(openMetrics)},
 	{"traces", openTraces},
 	{"port of nodes", openMux},
@@ -64,7 +64,7 @@ var parts = []part{
 	{"limits, checks and placement", opens(newParts)},
 	{"rollbacks", runs(func(n *Node) runner { return n.detector })},
 	{"audit", runs(func(n *Node) runner { return n.recorder })},
-	{"backups", openBackups},
+	{"service of backups", openBackups},
 	{"port of clients", openPublic},
 	{"readings", opens(readState)},
 	{"port of operators", openAdmin},
@@ -73,7 +73,7 @@ var parts = []part{
 	{"links", runs(func(n *Node) runner { return n.links })},
 	{"bulk", openBulk},
 	{"comparisons", openComparisons},
-	{"expiry", runs(func(n *Node) runner { return n.keys })},
+	{"keys", runs(func(n *Node) runner { return n.keys })},
 	{"controller", runs(func(n *Node) runner { return newController(n) })},
 	{"purges", runs(func(n *Node) runner { return placement.NewPurger(n.replicas.MetaGroup(), n.router) })},
 	{"claims", runs(func(n *Node) runner {
@@ -88,10 +88,10 @@ var parts = []part{
 	{"room", runs(func(n *Node) runner { return n.room })},
 	{"codes", runs(func(n *Node) runner { return n.codes })},
 	{"access", runs(func(n *Node) runner { return n.access })},
-	{"schedule", openSchedule},
+	{"backup", openSchedule},
 	{"sizes", runs(func(n *Node) runner { return n.sizes })},
-	{"space", runs(func(n *Node) runner { return n.limits })},
-	{"comparisons", runs(func(n *Node) runner { return n.checks })},
+	{"limits", runs(func(n *Node) runner { return n.limits })},
+	{"checks", runs(func(n *Node) runner { return n.checks })},
 }
 
 // runner is a part with a loop.

@@ -108,7 +108,7 @@ func fillShards(b *testing.B, cluster *nodetest.Cluster, gallery id.Gallery, sha
 			var here []*shard.Shard
 			for _, m := range cluster.Nodes {
 				s, _ := m.Node.ShardHere(id.Shard(n + 1))
-				if err := s.Slots().Grant(shard.Grant{Gallery: gallery, Generation: generation, Total: uint32(each)}); err != nil {
+				if err := s.Grant(shard.Grant{Gallery: gallery, Generation: generation, Total: uint32(each)}); err != nil {
 					b.Error(err)
 					return
 				}

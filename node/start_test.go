@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/node"
 	"facet/node/httpapi"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -69,7 +71,7 @@ func TestReadyWaitsForTemplates(t *testing.T) {
 				if !here {
 					t.Fatalf("shard %d is not open on a node that is ready", number+1)
 				}
-				held += s.Slots().Stats().Active
+				held += s.Stats().Active
 				if cold := s.Cold(); len(cold) > 0 {
 					t.Errorf("shard %d of a node that is ready has closed templates: %v", number+1, cold)
 				}
@@ -114,6 +116,17 @@ func TestStatusShowsPartsAndRounds(t *testing.T) {
 			}
 			return len(rounds) == 20
 		})
+		var loops []string
+		for _, p := range n.Status(t.Context()).Nodes[0].Parts {
+			loops = append(loops, p.Name)
+		}
+		names := node.PartNames()
+		if of := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(loops, name) }); !slices.Equal(of, loops) {
+			t.Errorf("the parts with a loop are %q, the loops %q", of, loops)
+		}
+		if slices.Sort(names); len(slices.Compact(slices.Clone(names))) != len(names) {
+			t.Errorf("two parts have one name: %q", names)
+		}
 	})
 }
 

@@ -103,7 +103,7 @@ func TestHangingSearchBlocksNothing(t *testing.T) {
 		put(t, s, newEvent(key, 1+n, axis(2)))
 	}
 	small := id.Gallery{UUID: id.UUID{5}}
-	must.Do(t, s.Slots().Grant(Grant{small, 1, 10}))
+	must.Do(t, s.Grant(Grant{small, 1, 10}))
 	if _, err := search(s, key, axis(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestHangingSearchBlocksNothing(t *testing.T) {
 			t.Error(err)
 		}
 		s.Freeze()
-		s.Listing().List(testGallery, 0, 10, Ascending)
+		s.ListEvents(testGallery, 0, 10, Ascending)
 		if _, ok, err := s.Best(testGallery, key, first.Subject, Query{Probe: axis(1)}); ok || err != nil {
 			t.Errorf("an erased subject is compared with: %v, %v", ok, err)
 		}

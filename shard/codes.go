@@ -13,12 +13,12 @@ import (
 	"facet/shard/segment"
 )
 
-// A segment's templates are encoded once: Save writes their codes into the segment's companion, and a
+// A segment's templates are encoded once: SaveCodes writes their codes into the segment's companion, and a
 // start adds them to the matrix as cold rows. What has no codes on disk is opened as ever.
 //
 //	Loader.Load   notes the pieces of each companion           stored
 //	open          pieces first, the last one first, in whole blocks; then what still waits
-//	Save          the next segment without a companion, from the matrix
+//	SaveCodes     the next segment without a companion, from the matrix
 //
 // The pieces are taken from the end, because the entries that wait are in the order of the log then,
 // and the last one leaves their list without moving another.
@@ -49,7 +49,7 @@ func (l *Loader) companion(of segment.Hash) {
 	}
 	heads, err := headsOf(l.store, of)
 	if err != nil || len(heads) == 0 {
-		_ = l.store.Unaccompany(of) // Save writes another one
+		_ = l.store.Unaccompany(of) // SaveCodes writes another one
 		return
 	}
 	for _, h := range heads {
@@ -117,12 +117,12 @@ func (t *templates) storedRows() (n int64) {
 	return n
 }
 
-// openAll opens what the slice has of codes on disk. Several goroutines may do so at once.
-func (s *Codes) openAll(ctx context.Context, sl *slice, key *seal.Key) error {
+// openCodes opens what the slice has of codes on disk. Several goroutines may do so at once.
+func (c *comparator) openCodes(ctx context.Context, sl *slice, key *seal.Key) error {
 	var o codes.Opener
 	defer o.Clear()
-	for sl.models.checkOne() == nil && s.openPiece(sl, key, &o) {
-		if err := (*Shard)(s).going(ctx); err != nil {
+	for sl.models.checkOne() == nil && c.openPiece(sl, key, &o) {
+		if err := c.going(ctx); err != nil {
 			return err
 		}
 		runtime.Gosched() // lets searches run first
@@ -132,35 +132,36 @@ func (s *Codes) openAll(ctx context.Context, sl *slice, key *seal.Key) error {
 
 // openPiece opens one piece of codes, and reports whether there was one. The rows that it does not
 // add wait on.
-func (s *Codes) openPiece(sl *slice, key *seal.Key, o *codes.Opener) bool {
+func (c *comparator) openPiece(sl *slice, key *seal.Key, o *codes.Opener) bool {
 	p, entries, ok := sl.templates.takeStored()
 	if !ok {
 		return false
 	}
 	defer sl.templates.endStored()
-	err := s.add(sl, key, o, p, entries)
+	err := c.addPiece(sl, key, o, p, entries)
 	if err != nil && !errors.Is(err, kernel.ErrMemory) && !errors.Is(err, segment.ErrMissing) {
-		s.refused.Add(1)
-		// Save writes another one. A companion that stays does no harm.
-		_ = s.sealed.store.Unaccompany(p.of)
+		c.refused.Add(1)
+		// SaveCodes writes another one. A companion that stays does no harm.
+		_ = c.sealed.store.Unaccompany(p.of)
 	}
 	return true
 }
 
-func (s *Codes) add(sl *slice, key *seal.Key, o *codes.Opener, p storedPiece, entries *record.Order) error {
-	m, err := sl.templates.matrixOf((*Shard)(s), s.table, p.head.Dim)
+// addPiece adds the codes of a piece to the matrix, block by block.
+func (c *comparator) addPiece(sl *slice, key *seal.Key, o *codes.Opener, p storedPiece, entries *record.Order) error {
+	m, err := sl.templates.matrixOf(c, c.table, p.head.Dim)
 	if err != nil {
 		return err
 	}
 	if m.CodingID() != p.head.Coding {
 		return errCoding
 	}
-	c, err := s.sealed.store.Companion(p.of)
+	file, err := c.sealed.store.Companion(p.of)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	rows, blocks, err := o.Open(c, p.of, p.head, key)
+	defer file.Close()
+	rows, blocks, err := o.Open(file, p.of, p.head, key)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 func saveAll(t testing.TB, s *Shard) (rows int) {
 	t.Helper()
 	for range 200 {
-		saved, err := CodesOf(s).Save(t.Context(), kernel.BlockRows)
+		saved, err := s.SaveCodes(t.Context(), kernel.BlockRows)
 		must.Do(t, err)
 		if saved.Files == 0 {
 			return rows
@@ -60,7 +60,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 			case 1, 2:
 				w.agree(t, w.query())
 			case 3:
-				if _, err := ExactOf(w.Shard).Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
+				if _, err := w.Shard.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
 					t.Fatal(err)
 				}
 			}
@@ -77,7 +77,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 					w.write(t)
 				}
 				w.agree(t, w.query())
-				cold = max(cold, ExactOf(w.Shard).Cold())
+				cold = max(cold, w.Shard.ColdRows())
 			}
 		}
 		if cold < 2*kernel.BlockRows {
@@ -87,7 +87,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 			w.agree(t, w.query())
 			w.agreeMeans(t, w.query())
 		}
-		if n := CodesOf(w.Shard).Refused(); n != 0 {
+		if n := w.Shard.RefusedCodes(); n != 0 {
 			t.Errorf("seed %d: %d pieces were refused", seed, n)
 		}
 		w.Close()
@@ -153,7 +153,7 @@ func TestForeignCodesAreEncodedAgain(t *testing.T) {
 		}
 		restarted(t, s)
 		foundAll(t, s, name, events)
-		if n := ExactOf(s).Cold(); n > 0 {
+		if n := s.ColdRows(); n > 0 {
 			t.Errorf("%s: %d rows came by codes", name, n)
 		}
 		if name != "another gallery" { // these are of no slice here
@@ -183,11 +183,11 @@ func TestRestartByCodesEncodesFewTemplates(t *testing.T) {
 	t.Parallel()
 	s := codedShard(t, t.TempDir(), 600)
 	defer s.Close()
-	before := s.Slots().Memory()
+	before := s.Memory()
 	restarted(t, s)
-	waiting := s.Slots().Memory()
+	waiting := s.Memory()
 	foundAll(t, s, "restart", 600)
-	if n := ExactOf(s).Cold(); n < 400 {
+	if n := s.ColdRows(); n < 400 {
 		t.Errorf("%d of 600 rows came by their codes", n)
 	}
 	if waiting >= before {
@@ -232,7 +232,7 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 				last++
 				time.Sleep(time.Millisecond)
 			}
-			got, err := CodesOf(s).Save(t.Context(), kernel.BlockRows)
+			got, err := s.SaveCodes(t.Context(), kernel.BlockRows)
 			if err != nil {
 				t.Error(err)
 				return
@@ -268,7 +268,7 @@ func TestCodesAreSavedBesideWrites(t *testing.T) {
 	saveAll(t, s)
 	restarted(t, s)
 	foundAll(t, s, "beside writes", 600)
-	if n := CodesOf(s).Refused(); n != 0 {
+	if n := s.RefusedCodes(); n != 0 {
 		t.Errorf("%d pieces were refused", n)
 	}
 }
@@ -281,10 +281,10 @@ func TestShortMemoryLeavesOpenedRowsOnDisk(t *testing.T) {
 	for _, name := range companions(t, dir) {
 		must.Do(t, os.Remove(name))
 	}
-	ExactOf(s).Short(true)
+	s.MemoryShort(true)
 	restarted(t, s)
 	foundAll(t, s, "short", 600)
-	if n := ExactOf(s).Cold(); n < 400 {
+	if n := s.ColdRows(); n < 400 {
 		t.Errorf("%d of 600 rows are cold", n)
 	}
 }

@@ -11,7 +11,7 @@
 //
 // An event is in one of three states:
 //
-//   - pending: it holds a slot, and only Pending.Search sees it;
+//   - pending: it holds a slot, and only Shard.SearchPending sees it;
 //   - active;
 //   - deleted: an entry of the listing, without a face.
 //

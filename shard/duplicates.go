@@ -69,15 +69,9 @@ type Paired struct {
 	Done int
 }
 
-// Duplicates finds the pairs of subjects of a Shard that seem to show one person.
-type Duplicates Shard
-
-// DuplicatesOf returns the duplicates of s.
-func DuplicatesOf(s *Shard) *Duplicates { return (*Duplicates)(s) }
-
 // Blocks returns the sequences that end blocks of n entries of a gallery's slice. The last block may be
 // shorter. The error wraps ErrGeneration.
-func (s *Duplicates) Blocks(g id.Gallery, generation uint32, n int) (ends []uint64, err error) {
+func (s *lockedState) Blocks(g id.Gallery, generation uint32, n int) (ends []uint64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
@@ -96,7 +90,7 @@ func (s *Duplicates) Blocks(g id.Gallery, generation uint32, n int) (ends []uint
 }
 
 // Present reports which subjects are in a gallery's slice. The error wraps ErrGeneration.
-func (s *Duplicates) Present(g id.Gallery, generation uint32, subjects []id.Subject) ([]bool, error) {
+func (s *lockedState) Present(g id.Gallery, generation uint32, subjects []id.Subject) ([]bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	present := make([]bool, len(subjects))
@@ -112,8 +106,8 @@ func (s *Duplicates) Present(g id.Gallery, generation uint32, subjects []id.Subj
 
 // Probes returns the templates of the active events of a gallery's slice whose sequences lie behind
 // after, up to last, and their model. Errors are those of Search.
-func (s *Duplicates) Probes(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, after, last uint64) (probes []Probe, model id.Model, err error) {
-	sl, leave, err := (*Shard)(s).enter(g, generation)
+func (s *Shard) Probes(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, after, last uint64) (probes []Probe, model id.Model, err error) {
+	sl, leave, err := s.enter(g, generation)
 	if err != nil || sl == nil {
 		return nil, model, err
 	}
@@ -126,7 +120,7 @@ func (s *Duplicates) Probes(ctx context.Context, g id.Gallery, generation uint32
 	set := s.sealed.current()
 	defer set.Release()
 	for _, e := range s.active(sl, after, last) {
-		if err := (*Shard)(s).going(ctx); err != nil {
+		if err := s.going(ctx); err != nil {
 			return nil, model, err
 		}
 		template, err := u.open(set, sl.ref(e), e)
@@ -142,7 +136,7 @@ func (s *Duplicates) Probes(ctx context.Context, g id.Gallery, generation uint32
 }
 
 // active returns the active entries of a pinned slice in a span of sequences.
-func (s *Duplicates) active(sl *slice, after, last uint64) (list []*entry) {
+func (s *Shard) active(sl *slice, after, last uint64) (list []*entry) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, e := range sl.entries.All(after + 1) {
@@ -160,14 +154,14 @@ func (s *Duplicates) active(sl *slice, after, last uint64) (list []*entry) {
 // is the best one of the probes and the subject's events; templates of subjects don't count. Each pair of a
 // compared probe at or above the threshold is there whose events stay as they are during the call. Errors are
 // those of Search.
-func (s *Duplicates) Pairs(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q PairQuery) (Paired, error) {
+func (s *Shard) Pairs(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q PairQuery) (Paired, error) {
 	none := Paired{Complete: true, Done: len(q.Probes)}
-	sl, leave, err := (*Shard)(s).enter(g, generation)
+	sl, leave, err := s.enter(g, generation)
 	if err != nil || sl == nil {
 		return none, err
 	}
 	defer leave()
-	if err := (*Shard)(s).open(ctx, sl, key); err != nil {
+	if err := s.open(ctx, sl, key); err != nil {
 		return Paired{}, err
 	}
 	now := sl.templates.begin()
@@ -180,7 +174,7 @@ func (s *Duplicates) Pairs(ctx context.Context, g id.Gallery, generation uint32,
 		if done > 0 && time.Since(begun) >= q.Time {
 			break
 		}
-		if err := (*Shard)(s).going(ctx); err != nil {
+		if err := s.going(ctx); err != nil {
 			return Paired{}, err
 		}
 		if err := found.search(ctx, now.queue, some); err != nil {
@@ -192,7 +186,7 @@ func (s *Duplicates) Pairs(ctx context.Context, g id.Gallery, generation uint32,
 	return Paired{pairs, found.complete, done}, nil
 }
 
-func (s *Duplicates) entriesOf(sl *slice) int {
+func (s *Shard) entriesOf(sl *slice) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return sl.entries.Len()

@@ -38,7 +38,7 @@ func pairGallery(b *testing.B, n int) []*Shard {
 	shards, key := make([]*Shard, n/pairShards), testKey(b, 1)
 	for at := range shards {
 		s := emptyShard()
-		must.Do(b, s.Slots().Grant(Grant{testGallery, 1, 2 * pairShards}))
+		must.Do(b, s.Grant(Grant{testGallery, 1, 2 * pairShards}))
 		for i := at; i < n; i += len(shards) {
 			e := eventOf(testGallery, i)
 			e.Sealed = SealFace(key, FaceRef{testGallery, 1, e.Subject, e.Event, 0}, engine.Face{Template: pairTemplate(i, n)})
@@ -55,15 +55,15 @@ func pairsOf(b *testing.B, shards []*Shard) (all []Pair, comparisons float64) {
 	b.Helper()
 	key := testKey(b, 1)
 	for i, s := range shards {
-		ends, err := DuplicatesOf(s).Blocks(testGallery, 1, pairBlock)
+		ends, err := s.Blocks(testGallery, 1, pairBlock)
 		must.Do(b, err)
 		after := uint64(0)
 		for _, end := range ends {
-			probes, _, err := DuplicatesOf(s).Probes(b.Context(), testGallery, 1, key, after, end)
+			probes, _, err := s.Probes(b.Context(), testGallery, 1, key, after, end)
 			must.Do(b, err)
 			after = end
 			for j := i; j < len(shards); j++ {
-				found, err := DuplicatesOf(shards[j]).Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096, time.Hour})
+				found, err := shards[j].Pairs(b.Context(), testGallery, 1, key, PairQuery{probes, 8000, i == j, 4096, time.Hour})
 				if err != nil || !found.Complete {
 					b.Fatal(found.Complete, err)
 				}

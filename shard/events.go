@@ -78,7 +78,7 @@ type Replacement struct {
 //
 // The error wraps ErrGeneration, ErrSubject, ErrEvent or ErrMoved. With ErrMoved, now is the event
 // as the shard has it.
-func (s *Shard) Update(r Replacement) (now Active, err error) {
+func (s *lockedState) Update(r Replacement) (now Active, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.known(r.Gallery, r.Generation, r.Subject)
@@ -148,7 +148,7 @@ type Heir struct {
 // subject without events is gone. If the event carries the subject's note, and is not the last, the
 // heir becomes another entry with the note. The error wraps ErrGeneration, ErrSubject, ErrEvent, or
 // ErrMoved if the heir is another event.
-func (s *Shard) Remove(r Removal) error {
+func (s *lockedState) Remove(r Removal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.known(r.Gallery, r.Generation, r.Subject)

@@ -48,8 +48,7 @@ func update(t testing.TB, s *Shard, r Replacement) {
 }
 
 func entriesOf(s *Shard) []Entry {
-	entries, _ := s.Listing().List(testGallery, 0, 1000, Ascending)
-	return entries
+	return s.ListEvents(testGallery, 0, 1000, Ascending).Entries
 }
 
 // reloaded returns a shard from a snapshot of s.
@@ -218,7 +217,7 @@ func TestLastEventRemovesSubject(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrSubject", name, err)
 		}
 	}
-	if u := s.Slots().Usage(testGallery); u.Active != 0 || u.Deleted != 2 {
+	if u := s.Usage(testGallery); u.Active != 0 || u.Deleted != 2 {
 		t.Errorf("usage %+v", u)
 	}
 	put(t, s, newEvent(key, 1, axis(1))) // the subject is as free as any
@@ -229,17 +228,17 @@ func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 	s, key := newTestShard(t, 3), testKey(t, 1)
 	active := put(t, s, newEvent(key, 1, axis(1)))
 	e := newEvent(key, 2, axis(1))
-	number, err := s.Pending().Hold(e, FreeSlots)
+	number, err := s.Hold(e, FreeSlots)
 	must.Do(t, err)
 	f := newEvent(key, 3, axis(2))
 	f.Subject = active.Subject
 	f.Sealed = SealFace(key, FaceRef{f.Gallery, 1, f.Subject, f.Event, 0}, engine.Face{Template: axis(2)})
-	if _, err := s.Pending().HoldFurther(f, FreeSlots); err != nil {
+	if _, err := s.HoldFurther(f, FreeSlots); err != nil {
 		t.Fatal(err)
 	}
 	want := Usage{Granted: 3, Active: 1, Pending: 2}
 	for name, s := range map[string]*Shard{"now": s, "restored": reloaded(t, s)} {
-		if got := s.Slots().Usage(testGallery); got != want || got.Free() != 0 {
+		if got := s.Usage(testGallery); got != want || got.Free() != 0 {
 			t.Errorf("%s: usage %+v, want %+v", name, got, want)
 		}
 		if got := entriesOf(s); len(got) != 1 {
@@ -249,29 +248,29 @@ func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 		if len(hits) != 1 || hits[0].Event != active.Event || err != nil {
 			t.Errorf("%s: search: %v, %v", name, hits, err)
 		}
-		hits, err = s.Pending().Search(context.Background(), testGallery, 1, key, Query{Probe: axis(1), Threshold: 9000, Limit: 10})
+		hits, err = s.SearchPending(context.Background(), testGallery, 1, key, Query{Probe: axis(1), Threshold: 9000, Limit: 10})
 		if diff := cmp.Diff([]Hit{{Subject: e.Subject, Event: e.Event, Score: score.Max}}, hits); err != nil || diff != "" {
 			t.Errorf("%s: search of what is pending: %v (-want +got):\n%s", name, err, diff)
 		}
 		if _, ok, err := s.Best(testGallery, key, e.Subject, Query{Probe: axis(1)}); ok || err != nil {
 			t.Errorf("%s: compared with a pending subject: %v, %v", name, ok, err)
 		}
-		if _, err := s.Pending().Search(context.Background(), testGallery, 1, testKey(t, 2), Query{Probe: axis(1), Limit: 1}); !errors.Is(err, seal.ErrOpen) {
+		if _, err := s.SearchPending(context.Background(), testGallery, 1, testKey(t, 2), Query{Probe: axis(1), Limit: 1}); !errors.Is(err, seal.ErrOpen) {
 			t.Errorf("%s: with another key: %v", name, err)
 		}
-		if _, err := s.Pending().Search(context.Background(), testGallery, 1, key, Query{Probe: axis(1)[:4], Limit: 1}); !errors.Is(err, ErrQuery) {
+		if _, err := s.SearchPending(context.Background(), testGallery, 1, key, Query{Probe: axis(1)[:4], Limit: 1}); !errors.Is(err, ErrQuery) {
 			t.Errorf("%s: a short probe: %v", name, err)
 		}
 	}
 	if err := s.Put(newEvent(key, 4, axis(4)), OldestDeleted); !errors.Is(err, ErrNoSlot) {
 		t.Errorf("a pending event does not hold its slot: %v", err)
 	}
-	_, err = s.Pending().Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Number: number, Time: 9})
+	_, err = s.Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Number: number, Time: 9})
 	if want := (Entry{e.Subject, e.Event, false, 9}); err != nil || entriesOf(s)[1] != want {
 		t.Errorf("activated: %v, %v, want %v", entriesOf(s), err, want)
 	}
-	s.Pending().Expire(3)
-	if got := s.Slots().Usage(testGallery); got != (Usage{Granted: 3, Active: 2}) {
+	s.ExpirePending(3)
+	if got := s.Usage(testGallery); got != (Usage{Granted: 3, Active: 2}) {
 		t.Errorf("usage at the end %+v", got)
 	}
 }
@@ -280,7 +279,7 @@ func TestFenceZeroesTemplatesAndStopsReads(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
-	if _, err := s.Pending().Hold(newEvent(key, 2, axis(2)), FreeSlots); err != nil {
+	if _, err := s.Hold(newEvent(key, 2, axis(2)), FreeSlots); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := search(s, key, axis(1)); err != nil {
@@ -297,19 +296,19 @@ func TestFenceZeroesTemplatesAndStopsReads(t *testing.T) {
 		t.Error("the template is still in memory")
 	}
 	_, searched := search(s, key, axis(1))
-	_, pending := s.Pending().Search(context.Background(), testGallery, 1, key, Query{Probe: axis(1), Limit: 1})
+	_, pending := s.SearchPending(context.Background(), testGallery, 1, key, Query{Probe: axis(1), Limit: 1})
 	_, events := s.Events(testGallery, 1, e.Subject)
-	_, returned := s.Slots().Return(Return{Gallery: testGallery, Generation: 1, Granted: 5})
+	_, returned := s.Return(Return{Gallery: testGallery, Generation: 1, Granted: 5})
 	for name, err := range map[string]error{
 		"search": searched, "search of what is pending": pending, "events": events, "return": returned,
-		"check": s.Check(testGallery, 1), "grant": s.Slots().Grant(Grant{testGallery, 1, 5}), "put": s.Put(e, FreeSlots),
-		"epoch": s.Slots().CheckEpoch(testGallery, 1, 9), "withdraw": s.Pending().Withdraw(testGallery, 1, e.Subject, e.Event),
+		"check": s.Check(testGallery, 1), "grant": s.Grant(Grant{testGallery, 1, 5}), "put": s.Put(e, FreeSlots),
+		"epoch": s.CheckEpoch(testGallery, 1, 9), "withdraw": s.Withdraw(testGallery, 1, e.Subject, e.Event),
 	} {
 		if !errors.Is(err, ErrGeneration) {
 			t.Errorf("%s: got %v, want ErrGeneration", name, err)
 		}
 	}
-	if err := s.Slots().Grant(Grant{testGallery, 2, 5}); err != nil {
+	if err := s.Grant(Grant{testGallery, 2, 5}); err != nil {
 		t.Errorf("the next generation: %v", err)
 	}
 	if left := s.Fence(testGallery, 2); left != 1 || s.Check(testGallery, 2) != nil {
@@ -330,7 +329,7 @@ func TestFreeSlotsAreReturnedOnce(t *testing.T) {
 	f := func(name string, r Return, want Usage) {
 		t.Helper()
 		r.Gallery, r.Generation = testGallery, 1
-		if got, err := s.Slots().Return(r); err != nil || got != want {
+		if got, err := s.Return(r); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, want)
 		}
 	}
@@ -340,7 +339,7 @@ func TestFreeSlotsAreReturnedOnce(t *testing.T) {
 	f("the other free one and a deleted one", Return{Granted: 6, Returned: 1, Least: 2}, Usage{Granted: 6, Returned: 3, Active: 2, Deleted: 1})
 	f("a grant that was lost", Return{Granted: 8, Returned: 3, Keep: 1}, Usage{Granted: 8, Returned: 4, Active: 2, Deleted: 1})
 	f("all that is not active", Return{Granted: 8, Returned: 4, Least: 99}, Usage{Granted: 8, Returned: 6, Active: 2})
-	if got, err := s.Slots().Return(Return{Gallery: id.Gallery{}, Generation: 1, Least: 1}); err != nil || got != (Usage{}) {
+	if got, err := s.Return(Return{Gallery: id.Gallery{}, Generation: 1, Least: 1}); err != nil || got != (Usage{}) {
 		t.Errorf("no slice: got %+v, %v", got, err)
 	}
 }

@@ -14,12 +14,6 @@ import (
 // dueScanMax is the most entries that one call of Due passes over in a slice for its retention.
 const dueScanMax = 1 << 16
 
-// Expiring finds and expires the events of a Shard whose time has come.
-type Expiring Shard
-
-// ExpiringOf returns the expiring events of s.
-func ExpiringOf(s *Shard) *Expiring { return (*Expiring)(s) }
-
 // Expired names an event as it was found due. An event that was replaced since has another
 // revision.
 type Expired struct {
@@ -52,7 +46,7 @@ func (x Expiration) covers(e *entry, expires int64) bool {
 // Expire turns the events into deleted entries, as Remove does, and returns how many. It passes over
 // an event that is gone, that has another revision, whose time has not come, or whose heir is
 // another. The error wraps ErrGeneration.
-func (s *Expiring) Expire(x Expiration) (n int, err error) {
+func (s *lockedState) Expire(x Expiration) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(x.Gallery, x.Generation)
@@ -78,7 +72,7 @@ type Retention func(id.Gallery) (kept int64, known bool)
 
 // Due returns at most most events that are due at the time until, by slice, in no order of slices.
 // Until is set in each, Now is not.
-func (s *Expiring) Due(until int64, keep Retention, most int) (list []Expiration) {
+func (s *lockedState) Due(until int64, keep Retention, most int) (list []Expiration) {
 	s.mu.Lock() // settledTo moves
 	defer s.mu.Unlock()
 	for _, sl := range s.state.slices {
@@ -150,8 +144,8 @@ type ExpiryStats struct {
 	Next int64
 }
 
-// Stats returns the sums over all slices.
-func (s *Expiring) Stats(keep Retention) (out ExpiryStats) {
+// ExpiryStats returns the sums over all slices.
+func (s *lockedState) ExpiryStats(keep Retention) (out ExpiryStats) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, sl := range s.state.slices {
@@ -187,10 +181,10 @@ func (sl *slice) nextDue(kept int64) (next int64) {
 	return next
 }
 
-// Page returns at most n events of a gallery's slice that expire before a time and follow the
+// ListExpiring returns at most n events of a gallery's slice that expire before a time and follow the
 // position after, in the order of their expiry and then of their sequences. The times of the
 // positions are those of expiry. Total counts all events that expire before that time.
-func (s *Expiring) Page(g id.Gallery, keep int64, before int64, after Position, n int) (p Page) {
+func (s *lockedState) ListExpiring(g id.Gallery, keep int64, before int64, after Position, n int) (p Page) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]

@@ -24,9 +24,9 @@ func kept(ms int64) Retention {
 // expireDue expires all that is due and returns how many events did.
 func expireDue(t testing.TB, s *Shard, until int64, keep Retention) (n int) {
 	t.Helper()
-	for _, x := range ExpiringOf(s).Due(until, keep, 1000) {
+	for _, x := range s.Due(until, keep, 1000) {
 		x.Now = until
-		expired, err := ExpiringOf(s).Expire(x)
+		expired, err := s.Expire(x)
 		if err != nil || expired != len(x.Events) {
 			t.Fatalf("%d of %d due events expired: %v", expired, len(x.Events), err)
 		}
@@ -49,17 +49,17 @@ func TestEventsExpireInOrderOfTheirTimes(t *testing.T) {
 	late, soon := timedEvent(t, s, 1, 9000), timedEvent(t, s, 2, 5000)
 	put(t, s, newEvent(key, 3, axis(3)))
 	for until, want := range map[int64]int{4999: 0, 5000: 1, 9000: 2} {
-		if got := ExpiringOf(s).Due(until, never, 10); len(got) != min(want, 1) || want > 0 && len(got[0].Events) != want {
+		if got := s.Due(until, never, 10); len(got) != min(want, 1) || want > 0 && len(got[0].Events) != want {
 			t.Errorf("due at %d: %+v, want %d", until, got, want)
 		}
 	}
-	if got := ExpiringOf(s).Due(9000, never, 1); len(got) != 1 || got[0].Events[0].Event != soon.Event {
+	if got := s.Due(9000, never, 1); len(got) != 1 || got[0].Events[0].Event != soon.Event {
 		t.Errorf("the first due is %+v, want %v", got, soon.Event)
 	}
-	if got, want := ExpiringOf(s).Stats(never), (ExpiryStats{2, 5000}); got != want {
+	if got, want := s.ExpiryStats(never), (ExpiryStats{2, 5000}); got != want {
 		t.Errorf("stats %+v, want %+v", got, want)
 	}
-	if got := ExpiringOf(s).Due(9000, func(id.Gallery) (int64, bool) { return 1, false }, 10); len(got) != 0 {
+	if got := s.Due(9000, func(id.Gallery) (int64, bool) { return 1, false }, 10); len(got) != 0 {
 		t.Errorf("due in an unknown gallery: %+v", got)
 	}
 	if n := expireDue(t, s, 5000, never); n != 1 {
@@ -95,18 +95,18 @@ func TestExpireSparesWhatIsNotDue(t *testing.T) {
 		"of an unknown subject":          {Gallery: testGallery, Generation: 1, Until: 1 << 50, Updated: 1 << 50, Events: []Expired{{Subject: id.Subject{UUID: id.UUID{9}}, Event: a.Event}}},
 		"in a gallery that has no slice": {Gallery: id.Gallery{UUID: id.UUID{77}}, Generation: 1, Until: 1 << 50, Events: []Expired{{Subject: a.Subject, Event: a.Event}}},
 	} {
-		if n, err := ExpiringOf(s).Expire(x); n != 0 || err != nil {
+		if n, err := s.Expire(x); n != 0 || err != nil {
 			t.Errorf("an event %s: %d expired, %v", name, n, err)
 		}
 	}
 	update(t, s, replacement(key, a, 3, axis(4))) // keeps the time
-	if n, err := ExpiringOf(s).Expire(named(5000, 0, 0, a)); n != 0 || err != nil {
+	if n, err := s.Expire(named(5000, 0, 0, a)); n != 0 || err != nil {
 		t.Errorf("a replaced event: %d expired, %v", n, err)
 	}
-	if n, err := ExpiringOf(s).Expire(named(5000, 0, 1, a)); n != 1 || err != nil {
+	if n, err := s.Expire(named(5000, 0, 1, a)); n != 1 || err != nil {
 		t.Errorf("the replacement: %d expired, %v", n, err)
 	}
-	if n, err := ExpiringOf(s).Expire(named(0, 2, 0, b)); n != 1 || err != nil {
+	if n, err := s.Expire(named(0, 2, 0, b)); n != 1 || err != nil {
 		t.Errorf("by the retention: %d expired, %v", n, err)
 	}
 }
@@ -126,7 +126,7 @@ func TestUpdateSetsKeepsAndRemovesExpiry(t *testing.T) {
 		r := replacement(key, a, 3, axis(4))
 		f.change(&r)
 		update(t, s, r)
-		p := s.Listing().Page(testGallery, 0, 1, Descending)
+		p := s.ListEvents(testGallery, 0, 1, Descending)
 		got := int64(0)
 		if len(p.Expires) > 0 {
 			got = p.Expires[0]
@@ -146,16 +146,16 @@ func TestExpirySurvivesSnapshots(t *testing.T) {
 	}
 	p := newEvent(key, 70, axis(1))
 	p.Expires = 2000
-	if _, err := s.Pending().Hold(p, FreeSlots); err != nil {
+	if _, err := s.Hold(p, FreeSlots); err != nil {
 		t.Fatal(err)
 	}
-	want := s.Listing().Page(testGallery, 0, 1000, Ascending)
+	want := s.ListEvents(testGallery, 0, 1000, Ascending)
 	check := func(name string, s *Shard) {
 		t.Helper()
-		if diff := cmp.Diff(want, s.Listing().Page(testGallery, 0, 1000, Ascending)); diff != "" {
+		if diff := cmp.Diff(want, s.ListEvents(testGallery, 0, 1000, Ascending)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if got := ExpiringOf(s).Due(1000, never, 100); len(got) != 1 || len(got[0].Events) != 20 {
+		if got := s.Due(1000, never, 100); len(got) != 1 || len(got[0].Events) != 20 {
 			t.Errorf("%s: due are %+v", name, got)
 		}
 	}
@@ -199,7 +199,7 @@ func TestExpiringPagesMatchPlainList(t *testing.T) {
 	for _, keep := range []int64{0, 5, 60, 150} {
 		for _, before := range []int64{0, 40, 100, 1 << 40} {
 			var want []deadline
-			list := s.Listing().Page(testGallery, 0, 1000, Ascending)
+			list := s.ListEvents(testGallery, 0, 1000, Ascending)
 			for i, e := range list.Entries {
 				at := list.Expires[i]
 				if keep > 0 && (at == 0 || e.Time+keep < at) {
@@ -217,7 +217,7 @@ func TestExpiringPagesMatchPlainList(t *testing.T) {
 			})
 			var got []deadline
 			for after := (Position{}); ; {
-				p := ExpiringOf(s).Page(testGallery, keep, before, after, 7)
+				p := s.ListExpiring(testGallery, keep, before, after, 7)
 				if p.Total != len(want) {
 					t.Fatalf("keep %d, before %d: total %d, want %d", keep, before, p.Total, len(want))
 				}
@@ -247,7 +247,7 @@ func TestDueMatchesPlainScan(t *testing.T) {
 		e.Time, e.Expires = now, int64(r.IntN(2))*(now+int64(r.IntN(100)))
 		must.Do(t, s.Put(e, OldestDeleted))
 		keep, want := int64(r.IntN(3)*50), 0
-		list := s.Listing().Page(testGallery, 0, 1000, Ascending)
+		list := s.ListEvents(testGallery, 0, 1000, Ascending)
 		for i, e := range list.Entries {
 			own := int64(0)
 			if list.Expires != nil {

@@ -84,7 +84,7 @@ func (fs *fences) purge(f *fence, n int) {
 // fails with ErrGeneration from now on. It zeroes the slice's templates and leaves its entries to
 // Purge. left is the number of these entries. Fence drops the entries that an earlier fence of the
 // gallery had left. It changes nothing if there is a fence of this or a later generation.
-func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
+func (s *lockedState) Fence(g id.Gallery, generation uint32) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.state.fences.of[g]; old != nil && old.generation >= generation {
@@ -109,7 +109,7 @@ func (st *state) discard(sl *slice) {
 
 // Purge drops the oldest n entries behind a gallery's fence and counts those left. The error wraps
 // ErrFence if there is no fence of generation or later.
-func (s *Shard) Purge(g id.Gallery, generation uint32, n int) (left int, err error) {
+func (s *lockedState) Purge(g id.Gallery, generation uint32, n int) (left int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.state.fences.of[g]

@@ -50,12 +50,6 @@ type Stats struct {
 	TemplateBytes, SealedBytes int64
 }
 
-// Listing reads the entries of a Shard in the order of their last change.
-type Listing Shard
-
-// Listing returns the listing of s.
-func (s *Shard) Listing() *Listing { return (*Listing)(s) }
-
 // Position is a place in the list of a slice. Each entry has its own, which never changes: a change
 // of an event makes another entry.
 type Position struct {
@@ -82,23 +76,17 @@ type Page struct {
 	Total int
 }
 
-// List returns at most n entries of a gallery's slice from offset on, in the order of their last
-// change, and the number of all. It returns none without a slice.
-func (s *Listing) List(g id.Gallery, offset, n int, order Order) (entries []Entry, total int) {
-	p := s.Page(g, offset, n, order)
-	return p.Entries, p.Total
-}
-
-// Page does what List does.
-func (s *Listing) Page(g id.Gallery, offset, n int, order Order) Page {
+// ListEvents returns at most n entries of a gallery's slice from offset on, in the order of their last
+// change. It returns none without a slice.
+func (s *lockedState) ListEvents(g id.Gallery, offset, n int, order Order) Page {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.state.slices[g].page(offset, n, order)
 }
 
-// PageAfter returns at most n entries of a gallery's slice that follow the position after, in the
+// ListEventsAfter returns at most n entries of a gallery's slice that follow the position after, in the
 // order of their last change. An entry at the position itself is not among them.
-func (s *Listing) PageAfter(g id.Gallery, after Position, n int, order Order) Page {
+func (s *lockedState) ListEventsAfter(g id.Gallery, after Position, n int, order Order) Page {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
@@ -144,8 +132,8 @@ func (sl *slice) page(offset, n int, order Order) Page {
 	return p
 }
 
-// Of returns the entries of a subject's active events, in the order of their last change.
-func (s *Listing) Of(g id.Gallery, subject id.Subject) (entries []Entry) {
+// ListSubject returns the entries of a subject's active events, in the order of their last change.
+func (s *lockedState) ListSubject(g id.Gallery, subject id.Subject) (entries []Entry) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
@@ -163,9 +151,9 @@ func (s *Listing) Of(g id.Gallery, subject id.Subject) (entries []Entry) {
 	return entries
 }
 
-// Before returns how many entries of a gallery's slice last changed before time, in milliseconds
+// CountBefore returns how many entries of a gallery's slice last changed before time, in milliseconds
 // since 1970. With it the router finds a page in the merged lists of several shards.
-func (s *Listing) Before(g id.Gallery, time int64) int {
+func (s *lockedState) CountBefore(g id.Gallery, time int64) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
@@ -176,7 +164,7 @@ func (s *Listing) Before(g id.Gallery, time int64) int {
 }
 
 // Usage returns the use of a gallery's slots; all counts are zero without a slice.
-func (s *Slots) Usage(g id.Gallery) Usage {
+func (s *lockedState) Usage(g id.Gallery) Usage {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sl := s.state.slices[g]; sl != nil {
@@ -194,7 +182,7 @@ func (sl *slice) usage() Usage {
 }
 
 // Stats returns the sums over all slices.
-func (s *Slots) Stats() Stats {
+func (s *lockedState) Stats() Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := Stats{Slices: len(s.state.slices)}

@@ -95,12 +95,12 @@ func (s *Shard) match(g id.Gallery, generation uint32, key *seal.Key, subject id
 // compareSubject compares the probe with the template of a subject whose events are compared.
 func (m *Match) compareSubject(s *Shard, sl *slice, key *seal.Key, q *MatchQuery) error {
 	first := sl.first(m.Subject)
-	points, ok, err := MeansOf(s).subjectScore(sl, key, first, q.Probe)
+	points, ok, err := s.subjectScore(sl, key, first, q.Probe)
 	if err != nil || !ok || m.Total == 0 && points < q.Threshold {
 		return err
 	}
 	if m.Total == 0 {
-		best, err := bestEvent(s, sl, key, first, &Query{Probe: q.Probe})
+		best, err := s.bestEvent(sl, key, first, &Query{Probe: q.Probe})
 		if err != nil {
 			return err
 		}

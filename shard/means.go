@@ -138,22 +138,16 @@ func meansOf(arena *kernel.Arena, sl *slice) *means {
 	return m
 }
 
-// Means derives the means of a Shard.
-type Means Shard
-
-// MeansOf returns the means of s.
-func MeansOf(s *Shard) *Means { return (*Means)(s) }
-
 // Average gives the slices means that want names, and takes them from the others. It costs little
 // if nothing changes.
-func (s *Means) Average(want func(id.Gallery) bool) {
+func (s *Shard) Average(want func(id.Gallery) bool) {
 	for _, g := range s.averages(want) {
 		s.setAverage(g, want(g))
 	}
 }
 
 // averages returns the galleries for which want differs from what they have.
-func (s *Means) averages(want func(id.Gallery) bool) (list []id.Gallery) {
+func (s *Shard) averages(want func(id.Gallery) bool) (list []id.Gallery) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for g, sl := range s.state.slices {
@@ -164,7 +158,7 @@ func (s *Means) averages(want func(id.Gallery) bool) (list []id.Gallery) {
 	return list
 }
 
-func (s *Means) setAverage(g id.Gallery, on bool) {
+func (s *Shard) setAverage(g id.Gallery, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl := s.state.slices[g]
@@ -180,7 +174,7 @@ func (s *Means) setAverage(g id.Gallery, on bool) {
 }
 
 // averaged returns the means of a slice and makes them if there are none.
-func (s *Means) averaged(sl *slice) *means {
+func (s *Shard) averaged(sl *slice) *means {
 	if m := sl.means.Load(); m != nil {
 		return m
 	}
@@ -190,7 +184,7 @@ func (s *Means) averaged(sl *slice) *means {
 
 // derive derives every row of m that waits at the time of the call, and opens the events for it. Its
 // errors are those of open.
-func (s *Means) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
+func (c *comparator) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) error {
 	unpin := m.entries.Pin()
 	if unpin == nil {
 		return nil // the slice has lost them
@@ -198,7 +192,7 @@ func (s *Means) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) 
 	defer unpin()
 	for kind := range m.rows {
 		rows := &m.rows[kind]
-		err := together(ctx, rows.waitingNow(), func(ctx context.Context) error { return s.deriveSome(ctx, sl, m, kind, key) })
+		err := together(ctx, rows.waitingNow(), func(ctx context.Context) error { return c.deriveSome(ctx, sl, m, kind, key) })
 		if err != nil {
 			return err
 		}
@@ -207,7 +201,7 @@ func (s *Means) derive(ctx context.Context, sl *slice, m *means, key *seal.Key) 
 }
 
 // deriveSome derives rows of one kind on one goroutine. Several may run at once.
-func (s *Means) deriveSome(ctx context.Context, sl *slice, m *means, kind int, key *seal.Key) error {
+func (c *comparator) deriveSome(ctx context.Context, sl *slice, m *means, kind int, key *seal.Key) error {
 	rows := &m.rows[kind]
 	var faces []kernel.Prepared
 	for {
@@ -222,17 +216,17 @@ func (s *Means) deriveSome(ctx context.Context, sl *slice, m *means, kind int, k
 		if faces == nil {
 			faces = make([]kernel.Prepared, openBatch)
 		}
-		matrix, n, err := s.prepareMeans(sl, m, kind, mine.rows, faces)
+		matrix, n, err := c.prepareMeans(sl, m, kind, mine.rows, faces)
 		err = rows.settle(mine, matrix, faces[:n], err)
 		for i := range faces[:n] {
 			faces[i].Clear()
 		}
 		m.derived(rows, mine.rows)
 		if errors.Is(err, errClosedTemplate) {
-			err = (*Shard)(s).open(ctx, sl, key)
+			err = c.open(ctx, sl, key)
 		}
 		if err == nil {
-			err = (*Shard)(s).going(ctx)
+			err = c.going(ctx)
 		}
 		if err != nil {
 			return err
@@ -255,12 +249,12 @@ func (m *means) derived(of *templates, rows []record.Row) {
 
 // prepareMeans encodes the means of rows for their matrix. It stops at the first that it can't
 // derive.
-func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
+func (c *comparator) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, faces []kernel.Prepared) (matrix *kernel.Matrix, n int, err error) {
 	var mean score.Mean
 	defer mean.Clear()
-	u := unsealer{store: &s.sealed, key: sl.source.key.Load()}
+	u := unsealer{store: &c.sealed, key: sl.source.key.Load()}
 	defer u.clear()
-	set := s.sealed.current()
+	set := c.sealed.current()
 	defer set.Release()
 	for _, row := range rows {
 		m.mu.Lock()
@@ -270,12 +264,12 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, f
 		if len(events) == 0 { // the row is gone
 			return matrix, n, fmt.Errorf("%w, of subject %s", errClosedTemplate, m.entries.At(row).Subject)
 		}
-		if err := s.sum(sl, &u, set, &mean, events); err != nil {
+		if err := c.sum(sl, &u, set, &mean, events); err != nil {
 			return matrix, n, fmt.Errorf("%w, of subject %s", err, m.entries.At(row).Subject)
 		}
 		unit := mean.Unit()
 		if matrix == nil || matrix.Dim() != len(unit) {
-			matrix, err = m.rows[kind].matrixOf((*Shard)(s), s.table.OfMean(kind), len(unit))
+			matrix, err = m.rows[kind].matrixOf(c, c.table.OfMean(kind), len(unit))
 		}
 		if err == nil {
 			err = matrix.Prepare(&faces[n], unit)
@@ -291,7 +285,7 @@ func (s *Means) prepareMeans(sl *slice, m *means, kind int, rows []record.Row, f
 
 // sum adds the templates of events to mean, and reads those whose exact rows are not in memory. It
 // returns errClosedTemplate if one of them is not open.
-func (s *Means) sum(sl *slice, u *unsealer, set *segment.Set, mean *score.Mean, events []record.Row) error {
+func (c *comparator) sum(sl *slice, u *unsealer, set *segment.Set, mean *score.Mean, events []record.Row) error {
 	for _, row := range events {
 		added, open := sl.templates.addTo(mean, row)
 		switch {
@@ -330,7 +324,7 @@ func (t *templates) addTo(mean *score.Mean, row record.Row) (added, open bool) {
 
 // subjectScore returns the score of the probe with a subject's own template, whether or not it is
 // derived. A subject with one event has none: ok is false. Shard.mu is held for reading.
-func (s *Means) subjectScore(sl *slice, key *seal.Key, first member, probe engine.Template) (points int, ok bool, err error) {
+func (c *comparator) subjectScore(sl *slice, key *seal.Key, first member, probe engine.Template) (points int, ok bool, err error) {
 	if first.none() || first.Next == 0 {
 		return 0, false, nil
 	}
@@ -338,15 +332,15 @@ func (s *Means) subjectScore(sl *slice, key *seal.Key, first member, probe engin
 		if row := m.entries.first(first.Subject); !row.none() {
 			similarity, open, err := m.kindOf(row).compare(row.entry, probe)
 			if open || err != nil {
-				return s.table.OfMean(score.Kind(int(row.Revision))).Score(similarity), true, err
+				return c.table.OfMean(score.Kind(int(row.Revision))).Score(similarity), true, err
 			}
 		}
 	}
 	var mean score.Mean
 	defer mean.Clear()
-	u := newUnsealer(&s.sealed, key)
+	u := newUnsealer(&c.sealed, key)
 	defer u.free()
-	set := s.sealed.current()
+	set := c.sealed.current()
 	defer set.Release()
 	for e := range sl.from(first) {
 		if added, _ := sl.templates.addTo(&mean, e.row); added {
@@ -366,5 +360,5 @@ func (s *Means) subjectScore(sl *slice, key *seal.Key, first member, probe engin
 	if err := alike(len(probe), len(unit)); err != nil {
 		return 0, false, err
 	}
-	return s.table.OfMean(score.Kind(mean.Len())).Score(score.Dot(probe, unit)), true, nil
+	return c.table.OfMean(score.Kind(mean.Len())).Score(score.Dot(probe, unit)), true, nil
 }

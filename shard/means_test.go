@@ -109,7 +109,7 @@ func (w *twin) agreeMeans(t testing.TB, q Query) {
 		t.Fatalf("%d rows, %+v: %v (-want +got):\n%s", len(w.rows), q, err, diff)
 	}
 	if w.rand.IntN(4) == 0 {
-		MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
+		w.Shard.Average(func(id.Gallery) bool { return false })
 	}
 	still, err := w.searchStill(context.Background(), testGallery, 1, w.key, &q)
 	if diff := difference(got, still); err != nil || len(want) > 0 && diff != "" {
@@ -139,9 +139,9 @@ func TestSearchWithMeansEqualsPlainScan(t *testing.T) {
 			}
 			switch w.rand.IntN(60) {
 			case 0:
-				MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
+				w.Shard.Average(func(id.Gallery) bool { return false })
 			case 1:
-				MeansOf(w.Shard).Average(func(id.Gallery) bool { return true })
+				w.Shard.Average(func(id.Gallery) bool { return true })
 			case 2:
 				w.agree(t, w.query())
 			}
@@ -248,11 +248,11 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	warm := func() int64 {
 		t.Helper()
 		must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
-		return s.Slots().Memory()
+		return s.Memory()
 	}
 	without := warm()
-	MeansOf(s).Average(func(id.Gallery) bool { return true })
-	due := s.Slots().Memory()
+	s.Average(func(id.Gallery) bool { return true })
+	due := s.Memory()
 	if cold := s.Cold(); len(cold) != 1 || cold[0].Templates != n {
 		t.Errorf("%v wait, want %d means", cold, n)
 	}
@@ -266,11 +266,11 @@ func TestMemoryEstimateCoversMeans(t *testing.T) {
 	if used := s.arena.Used(); used > with {
 		t.Errorf("%d bytes of the arena are used, more than the estimate %d", used, with)
 	}
-	if u := s.Slots().Usage(testGallery); u.Active != 2*n {
+	if u := s.Usage(testGallery); u.Active != 2*n {
 		t.Errorf("%d events count, want %d", u.Active, 2*n)
 	}
-	MeansOf(s).Average(func(id.Gallery) bool { return false })
-	if off := s.Slots().Memory(); off != without {
+	s.Average(func(id.Gallery) bool { return false })
+	if off := s.Memory(); off != without {
 		t.Errorf("%d bytes when it is off again, %d before", off, without)
 	}
 }
@@ -296,9 +296,9 @@ func TestMeansAreNoPartOfTheState(t *testing.T) {
 		for range 60 {
 			w.write(t)
 		}
-		MeansOf(w.Shard).Average(func(id.Gallery) bool { return false })
+		w.Shard.Average(func(id.Gallery) bool { return false })
 		without := state()
-		MeansOf(w.Shard).Average(func(id.Gallery) bool { return true })
+		w.Shard.Average(func(id.Gallery) bool { return true })
 		if !bytes.Equal(state(), without) {
 			t.Error("a shard with means has other records")
 		}
@@ -355,10 +355,10 @@ func TestMeanFollowsEachWrite(t *testing.T) {
 	}
 	check("it expired", false)
 	pending := further(key, first, 21, right)
-	number, err := s.Pending().HoldFurther(pending, FreeSlots)
+	number, err := s.HoldFurther(pending, FreeSlots)
 	check("another is pending", false)
 	if err == nil {
-		_, err = s.Pending().Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: pending.Event, Number: number, Time: 21})
+		_, err = s.Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: first.Subject, Event: pending.Event, Number: number, Time: 21})
 	}
 	must.Do(t, err)
 	check("it is active", true)
@@ -448,13 +448,13 @@ func TestMeansOfDroppedSliceAreNotDerived(t *testing.T) {
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	add(t, s, further(key, e, 2, axis(2)))
-	MeansOf(s).Average(func(id.Gallery) bool { return true })
+	s.Average(func(id.Gallery) bool { return true })
 	sl := s.state.slices[testGallery]
 	must.Do(t, s.open(t.Context(), sl, key))
 	sl.templates.drop() // Fence drops the events first
 	m := sl.means.Load()
 	faces := make([]kernel.Prepared, 1)
-	if _, n, err := MeansOf(s).prepareMeans(sl, m, 0, []record.Row{m.entries.First(e.Subject)}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
+	if _, n, err := s.prepareMeans(sl, m, 0, []record.Row{m.entries.First(e.Subject)}, faces); n != 0 || !errors.Is(err, errClosedTemplate) {
 		t.Errorf("%d means, %v, want errClosedTemplate", n, err)
 	}
 }

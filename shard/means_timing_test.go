@@ -25,7 +25,7 @@ const (
 func BenchmarkSearchMeans(b *testing.B) {
 	s, key, plain := emptyShard(), testKey(b, 1), id.Gallery{UUID: id.UUID{9}}
 	fill(b, s, plain, plainRows)
-	must.Do(b, s.Slots().Grant(Grant{testGallery, 1, meansSubjects * meansPhotos}))
+	must.Do(b, s.Grant(Grant{testGallery, 1, meansSubjects * meansPhotos}))
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range meansSubjects * meansPhotos {
 		e := eventOf(testGallery, i)
@@ -39,7 +39,7 @@ func BenchmarkSearchMeans(b *testing.B) {
 		}
 		must.Do(b, err)
 	}
-	MeansOf(s).Average(func(g id.Gallery) bool { return g == testGallery })
+	s.Average(func(g id.Gallery) bool { return g == testGallery })
 	for _, g := range []id.Gallery{plain, testGallery} {
 		must.Do(b, s.Warm(b.Context(), g, 1, key))
 	}
@@ -76,7 +76,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 	s, key := emptyShard(), testKey(b, 1)
 	s.arena = kernel.NewArena(0)
 	const n = 100_000
-	must.Do(b, s.Slots().Grant(Grant{testGallery, 1, 2 * n}))
+	must.Do(b, s.Grant(Grant{testGallery, 1, 2 * n}))
 	template := direction(rand.New(rand.NewPCG(1, 1)))
 	for i := range n {
 		e := eventOf(testGallery, i)
@@ -94,7 +94,7 @@ func BenchmarkMeanBytes(b *testing.B) {
 		return float64(m.HeapAlloc)
 	}
 	before := heap()
-	MeansOf(s).Average(func(id.Gallery) bool { return true })
+	s.Average(func(id.Gallery) bool { return true })
 	m := s.state.slices[testGallery].means.Load()
 	for b.Loop() {
 		b.ReportMetric((heap()-before)/n, "bytes/mean")

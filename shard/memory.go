@@ -23,7 +23,7 @@ const (
 
 // Memory estimates the bytes that the shard takes once all its templates are open. It is right
 // within some per cent for slices of many events.
-func (s *Slots) Memory() (bytes int64) {
+func (s *Shard) Memory() (bytes int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	settled := s.sealed.last()

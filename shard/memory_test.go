@@ -20,12 +20,12 @@ func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 		put(t, s, newEvent(key, i, template))
 	}
 	face := int64(len(newEvent(key, 0, template).Sealed))
-	before := s.Slots().Memory()
+	before := s.Memory()
 	if least, most := n*(face+4*dim), n*4*(face+4*dim); before < least || before > most {
 		t.Errorf("%d bytes for %d events, want %d to %d", before, n, least, most)
 	}
 	must.Do(t, s.Warm(t.Context(), testGallery, 1, key))
-	opened := s.Slots().Memory()
+	opened := s.Memory()
 	if ratio := float64(opened) / float64(before); ratio < .8 || ratio > 1.25 {
 		t.Errorf("%d bytes, then %d when all are open", before, opened)
 	}
@@ -38,14 +38,14 @@ func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 		must.Do(t, s.Erase(Erasure{testGallery, 1, e.Subject, n}))
 	}
 	faces := heapGrowth * n * face
-	if erased := s.Slots().Memory(); erased > opened-faces-held/freeShare+held/100 {
+	if erased := s.Memory(); erased > opened-faces-held/freeShare+held/100 {
 		t.Errorf("%d bytes when all are erased, %d before: their faces were %d of it, and a part of %d is room", erased, opened, faces, held)
 	}
 	s.Fence(testGallery, 2)
 	if _, err := s.Purge(testGallery, 2, 2*n); err != nil {
 		t.Fatal(err)
 	}
-	if left := s.Slots().Memory(); left != 0 || s.arena.Used() != 0 {
+	if left := s.Memory(); left != 0 || s.arena.Used() != 0 {
 		t.Errorf("%d bytes are left of a gallery that is gone, %d of the arena", left, s.arena.Used())
 	}
 }

@@ -47,7 +47,7 @@ func TestSliceOfTwoModelsIsNotSearched(t *testing.T) {
 	for name, enter := range map[string]func(s *Shard, e Event){
 		"active": func(s *Shard, e Event) { put(t, s, e) },
 		"pending": func(s *Shard, e Event) {
-			if _, err := s.Pending().Hold(e, FreeSlots); err != nil {
+			if _, err := s.Hold(e, FreeSlots); err != nil {
 				t.Fatal(err)
 			}
 		},

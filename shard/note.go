@@ -154,15 +154,9 @@ func fits(deleted bool, face, note []byte) bool {
 	return len(face) <= SealedMax && (len(note) == 0 || !deleted && len(face) > 0 && len(note) <= NoteMax)
 }
 
-// Notes reads the notes of a Shard.
-type Notes Shard
-
-// Notes returns the notes of s.
-func (s *Shard) Notes() *Notes { return (*Notes)(s) }
-
-// Of returns the sealed notes of subjects, with the events that carry them, or nil for a subject
+// NotesOf returns the sealed notes of subjects, with the events that carry them, or nil for a subject
 // that is gone or has none. The error wraps ErrGeneration, or is that of the disk.
-func (s *Notes) Of(g id.Gallery, generation uint32, subjects []id.Subject) ([]Active, error) {
+func (s *Shard) NotesOf(g id.Gallery, generation uint32, subjects []id.Subject) ([]Active, error) {
 	entries, done, err := s.carriers(g, generation, subjects)
 	if err != nil || entries == nil {
 		return nil, err
@@ -187,7 +181,7 @@ func (s *Notes) Of(g id.Gallery, generation uint32, subjects []id.Subject) ([]Ac
 
 // carriers returns the entries that carry the notes of subjects, each nil without a note. It returns
 // nil if none has one. Otherwise the caller calls done when it has read them.
-func (s *Notes) carriers(g id.Gallery, generation uint32, subjects []id.Subject) (entries []*entry, done func(), err error) {
+func (s *Shard) carriers(g id.Gallery, generation uint32, subjects []id.Subject) (entries []*entry, done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
@@ -214,14 +208,14 @@ type NotedSubject struct {
 	Name    ExternalName
 }
 
-// notedSpan is the most entries that Notes.After looks at while writes wait.
+// notedSpan is the most entries that NotedAfter looks at while writes wait.
 const notedSpan = 4096
 
-// After returns at most n subjects with an external id, whose entries follow a sequence. next is
+// NotedAfter returns at most n subjects with an external id, whose entries follow a sequence. next is
 // the sequence for the next call, or 0 at the end. The error wraps ErrGeneration, or is that of the
 // disk.
-func (s *Notes) After(g id.Gallery, generation uint32, after uint64, n int) (list []NotedSubject, next uint64, err error) {
-	entries, next, done, err := s.after(g, generation, after, n)
+func (s *Shard) NotedAfter(g id.Gallery, generation uint32, after uint64, n int) (list []NotedSubject, next uint64, err error) {
+	entries, next, done, err := s.notedEntries(g, generation, after, n)
 	if err != nil || done == nil {
 		return nil, 0, err
 	}
@@ -241,8 +235,8 @@ func (s *Notes) After(g id.Gallery, generation uint32, after uint64, n int) (lis
 	return list, next, nil
 }
 
-// after returns entries with a note. The caller calls done, unless it is nil, when it has read them.
-func (s *Notes) after(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, done func(), err error) {
+// notedEntries returns entries with a note. The caller calls done, unless it is nil, when it has read them.
+func (s *Shard) notedEntries(g id.Gallery, generation uint32, after uint64, n int) (entries []*entry, next uint64, done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
@@ -264,7 +258,7 @@ func (s *Notes) after(g id.Gallery, generation uint32, after uint64, n int) (ent
 }
 
 // Galleries returns the galleries that have a slice here, in order.
-func (s *Notes) Galleries() []id.Gallery {
+func (s *lockedState) Galleries() []id.Gallery {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.SortedFunc(maps.Keys(s.state.slices), func(a, b id.Gallery) int { return bytes.Compare(a.UUID[:], b.UUID[:]) })

@@ -24,7 +24,7 @@ func noted(key *seal.Key, n int, note Note) Event {
 // noteOf returns the note of a subject, as a router reads it.
 func noteOf(t testing.TB, s *Shard, key *seal.Key, subject id.Subject) Note {
 	t.Helper()
-	list, err := s.Notes().Of(testGallery, 1, []id.Subject{subject})
+	list, err := s.NotesOf(testGallery, 1, []id.Subject{subject})
 	must.Do(t, err)
 	if len(list) == 0 {
 		return Note{}
@@ -149,7 +149,7 @@ func TestNoteLivesWithItsSubject(t *testing.T) {
 		gone.Heir = Heir{further.Event, 0, further.Sealed, SealNote(key, FaceRef{testGallery, 1, e.Subject, further.Event, 0}, second), 0}
 		must.Do(t, s.Remove(gone))
 		f("removal", second)
-		if entries, _ := s.Listing().List(testGallery, 0, 20, Ascending); len(entries) != 3 || entries[2].Event != further.Event {
+		if entries := entriesOf(s); len(entries) != 3 || entries[2].Event != further.Event {
 			t.Errorf("list %v", entries)
 		}
 		again := throughSnapshot(t, s)

@@ -8,9 +8,11 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
+	"facet/engine/score"
 	"facet/internal/id"
 	"facet/internal/stale"
 	"facet/shard/kernel"
@@ -19,15 +21,31 @@ import (
 	"facet/shard/segment"
 )
 
+// comparator opens the templates of slices and compares probes with them. Writes may change a slice at the
+// same time: only what says so needs Shard.mu.
+type comparator struct {
+	table  *score.Table
+	arena  *kernel.Arena
+	sealed sealedStore
+	// passes is how many scans of a slice run at once.
+	passes int
+	// closing is closed to end searches and openings.
+	closing chan struct{}
+	// short reports that opened templates should not stay in memory (MemoryShort). refused counts the
+	// pieces of codes on disk that could not be used.
+	short   atomic.Bool
+	refused atomic.Int64
+}
+
 // openTogether is the number of waiting templates from which all processors open them.
 const openTogether = 16 * openBatch
 
 // open opens every template of sl that waits at the time of the call. It also waits for the
 // templates that other goroutines open. It returns the error of the first template that can't be
 // opened, the error of ctx, or ErrClosed.
-func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
+func (c *comparator) open(ctx context.Context, sl *slice, key *seal.Key) error {
 	sl.source.key.Store(key)
-	return together(ctx, sl.templates.waitingNow(), func(ctx context.Context) error { return s.openSome(ctx, sl, key) })
+	return together(ctx, sl.templates.waitingNow(), func(ctx context.Context) error { return c.openSome(ctx, sl, key) })
 }
 
 // together runs work once, or on all processors if enough templates wait.
@@ -43,12 +61,12 @@ func together(ctx context.Context, waiting int, work func(context.Context) error
 }
 
 // openSome does the work of open on one goroutine. Several may run at once.
-func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
-	if err := CodesOf(s).openAll(ctx, sl, key); err != nil {
+func (c *comparator) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
+	if err := c.openCodes(ctx, sl, key); err != nil {
 		return err
 	}
 	var faces []kernel.Prepared
-	u := unsealer{store: &s.sealed, key: key}
+	u := unsealer{store: &c.sealed, key: key}
 	defer u.clear()
 	for {
 		mine, others := sl.templates.take()
@@ -62,16 +80,16 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 		if faces == nil {
 			faces = make([]kernel.Prepared, openBatch)
 		}
-		m, n, err := s.prepare(sl, &u, mine.rows, faces)
+		m, n, err := c.prepare(sl, &u, mine.rows, faces)
 		err = sl.templates.settle(mine, m, faces[:n], err)
 		for i := range faces[:n] {
 			faces[i].Clear()
 		}
-		if s.short.Load() {
+		if c.short.Load() {
 			sl.templates.chillAll()
 		}
 		if err == nil {
-			err = s.going(ctx)
+			err = c.going(ctx)
 		}
 		if err != nil {
 			return err
@@ -94,9 +112,9 @@ func await(ctx context.Context, others []*opening) (again bool, err error) {
 }
 
 // going returns an error if a long piece of work must stop.
-func (s *Shard) going(ctx context.Context) error {
+func (c *comparator) going(ctx context.Context) error {
 	select {
-	case <-s.closing:
+	case <-c.closing:
 		return ErrClosed
 	default:
 		return ctx.Err()
@@ -105,11 +123,11 @@ func (s *Shard) going(ctx context.Context) error {
 
 // prepare decrypts entries and encodes them for m. It stops at the first that can't be decrypted or
 // encoded.
-func (s *Shard) prepare(sl *slice, u *unsealer, rows []record.Row, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
+func (c *comparator) prepare(sl *slice, u *unsealer, rows []record.Row, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
 	if err := sl.models.checkOne(); err != nil {
 		return nil, 0, err
 	}
-	set := s.sealed.current()
+	set := c.sealed.current()
 	defer set.Release()
 	for _, row := range rows {
 		e := sl.At(row)
@@ -118,7 +136,7 @@ func (s *Shard) prepare(sl *slice, u *unsealer, rows []record.Row, faces []kerne
 			return m, n, err
 		}
 		if m == nil || m.Dim() != len(template) {
-			m, err = sl.templates.matrixOf(s, s.table, len(template))
+			m, err = sl.templates.matrixOf(c, c.table, len(template))
 		}
 		if err == nil {
 			err = m.Prepare(&faces[n], template)
@@ -215,7 +233,7 @@ func (s *Shard) Warm(ctx context.Context, g id.Gallery, generation uint32, key *
 	if err == nil && sl != nil {
 		defer done()
 		if err = s.open(ctx, sl, key); err == nil && sl.means.Load() != nil {
-			err = MeansOf(s).derive(ctx, sl, sl.means.Load(), key)
+			err = s.derive(ctx, sl, sl.means.Load(), key)
 		}
 	}
 	if err != nil {

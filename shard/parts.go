@@ -16,7 +16,7 @@ import (
 // hit by an event's own score has fewer than q.Limit events before it, and a hit by a subject's
 // template fewer than q.Limit subjects.
 type parts struct {
-	shard *Shard
+	by    *comparator
 	sl    *slice
 	means *means // nil if the search uses none
 	query *Query
@@ -42,16 +42,16 @@ const eventRows = -1
 func partsOf(s *Shard, sl *slice, q *Query) *parts {
 	var m *means
 	if q.Means {
-		m = MeansOf(s).averaged(sl)
+		m = s.averaged(sl)
 	}
-	return newParts(s, sl, m, q)
+	return newParts(&s.comparator, sl, m, q)
 }
 
-func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
+func newParts(c *comparator, sl *slice, m *means, q *Query) *parts {
 	if q.Coverage != nil {
 		q.Coverage.Reset(0) // of an earlier scan
 	}
-	p := &parts{shard: s, sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: s.table, query: *q}}}
+	p := &parts{by: c, sl: sl, query: q, list: []part{{rows: &sl.templates, kind: eventRows, table: c.table, query: *q}}}
 	if q.Means && m != nil {
 		if p.unpin = m.entries.Pin(); p.unpin == nil {
 			return p // the slice lost them a moment ago
@@ -62,7 +62,7 @@ func newParts(s *Shard, sl *slice, m *means, q *Query) *parts {
 			of.BySubject = false // a subject has one row
 			of.Floor = nil       // its event may count already
 			of.Coverage = nil    // which counts events
-			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: s.table.OfMean(kind), query: of})
+			p.list = append(p.list, part{rows: &m.rows[kind], kind: kind, table: c.table.OfMean(kind), query: of})
 		}
 	}
 	return p
@@ -103,9 +103,9 @@ func (p *parts) current() bool {
 
 // open opens the events and derives the means that wait at the time of the call.
 func (p *parts) open(ctx context.Context, key *seal.Key) error {
-	err := p.shard.open(ctx, p.sl, key)
+	err := p.by.open(ctx, p.sl, key)
 	if err == nil && p.means != nil {
-		err = MeansOf(p.shard).derive(ctx, p.sl, p.means, key)
+		err = p.by.derive(ctx, p.sl, p.means, key)
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (p *parts) settle(key *seal.Key) (bool, error) {
 // compared reads an entry from disk and compares it. Below the threshold its score is −1.
 func (p *parts) compared(key *seal.Key, at *part, e member) (Hit, error) {
 	h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
-	similarity, err := p.shard.compare(p.sl, key, e, at.query.Probe)
+	similarity, err := p.by.compare(p.sl, key, e, at.query.Probe)
 	if err != nil {
 		return h, err
 	}
@@ -223,7 +223,7 @@ func (p *parts) combine(key *seal.Key) ([]Hit, error) {
 			if seen[of.Subject] {
 				continue
 			}
-			h, err := bestEvent(p.shard, p.sl, key, p.sl.first(of.Subject), p.query)
+			h, err := p.by.bestEvent(p.sl, key, p.sl.first(of.Subject), p.query)
 			if err != nil {
 				return nil, fmt.Errorf("compare with subject %s: %w", of.Subject, err)
 			}
@@ -243,7 +243,7 @@ func (p *parts) scoreSubject(key *seal.Key, h *Hit) (err error) {
 			return nil
 		}
 	}
-	if h.SubjectScore, _, err = MeansOf(p.shard).subjectScore(p.sl, key, first, p.query.Probe); err != nil {
+	if h.SubjectScore, _, err = p.by.subjectScore(p.sl, key, first, p.query.Probe); err != nil {
 		err = fmt.Errorf("compare with subject %s: %w", h.Subject, err)
 	}
 	return err

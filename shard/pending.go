@@ -11,7 +11,7 @@ import (
 	"facet/shard/seal"
 )
 
-// pendingEvent holds a slot; only Pending.Search sees it. It does not change.
+// pendingEvent holds a slot; only SearchPending sees it. It does not change.
 type pendingEvent struct {
 	sequence uint64
 	// number is the sequence with which the event became pending. A renewal keeps it. So an event
@@ -42,24 +42,18 @@ func (st *state) drop(c *pendingEvent) {
 	}
 }
 
-// Pending holds, activates and searches the pending events of a Shard.
-type Pending Shard
-
-// Pending returns the pending events of s.
-func (s *Shard) Pending() *Pending { return (*Pending)(s) }
-
 // Hold does what Put does, for a pending event. A retry of the same write renews the event's time
 // and keeps its number. The number proves to Activate that the event was pending without a break.
-func (s *Pending) Hold(e Event, reuse Reuse) (number uint64, err error) {
+func (s *lockedState) Hold(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, newSubject)
 }
 
 // HoldFurther does what Add does, for a pending event; see Hold.
-func (s *Pending) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
+func (s *lockedState) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, knownSubject)
 }
 
-func (s *Pending) hold(e Event, reuse Reuse, want siblings) (number uint64, err error) {
+func (s *lockedState) hold(e Event, reuse Reuse, want siblings) (number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, first, err := s.state.place(e, reuse, want)
@@ -97,7 +91,7 @@ type PendingRef struct {
 //   - ErrSubject, if the event's subject is gone.
 //
 // If the subject does not permit the event, the event is no longer pending.
-func (s *Pending) Activate(c PendingRef) (further bool, err error) {
+func (s *lockedState) Activate(c PendingRef) (further bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(c.Gallery, c.Generation)
@@ -124,7 +118,7 @@ func (s *Pending) Activate(c PendingRef) (further bool, err error) {
 
 // Withdraw removes a pending event and frees its slot; an event that is not pending is no error.
 // The error wraps ErrGeneration, or ErrActive if the event is active.
-func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
+func (s *lockedState) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(g, generation)
@@ -141,7 +135,7 @@ func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, 
 }
 
 // WithdrawSubject removes the pending events of a subject. The error wraps ErrGeneration.
-func (s *Pending) WithdrawSubject(g id.Gallery, generation uint32, subject id.Subject) error {
+func (s *lockedState) WithdrawSubject(g id.Gallery, generation uint32, subject id.Subject) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(g, generation)
@@ -156,16 +150,16 @@ func (s *Pending) WithdrawSubject(g id.Gallery, generation uint32, subject id.Su
 	return nil
 }
 
-// Has reports whether an event is pending.
-func (s *Pending) Has(g id.Gallery, event id.Event) bool {
+// IsPending reports whether an event is pending.
+func (s *lockedState) IsPending(g id.Gallery, event id.Event) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
 	return sl != nil && sl.pending[event] != nil
 }
 
-// Expire removes the pending events whose time is at most time (milliseconds since 1970).
-func (s *Pending) Expire(time int64) {
+// ExpirePending removes the pending events whose time is at most time (milliseconds since 1970).
+func (s *lockedState) ExpirePending(time int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -177,8 +171,8 @@ func (s *Pending) Expire(time int64) {
 	}
 }
 
-// Search is Shard.Search over the pending events of a slice.
-func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
+// SearchPending is Search over the pending events of a slice.
+func (s *Shard) SearchPending(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
@@ -190,7 +184,7 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 			err = fmt.Errorf("search pending events of gallery %s: %w", g, err)
 		}
 	}()
-	events, err := s.events(g, generation)
+	events, err := s.pendingEvents(g, generation)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +217,8 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 	return scan.TopK(rows, s.table, q), nil
 }
 
-// events returns the pending events of a slice, which don't change.
-func (s *Pending) events(g id.Gallery, generation uint32) ([]Event, error) {
+// pendingEvents returns the pending events of a slice, which don't change.
+func (s *lockedState) pendingEvents(g id.Gallery, generation uint32) ([]Event, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)

@@ -113,7 +113,7 @@ type Loaded struct {
 // entries, it returns ErrBase and adds nothing, so a first Load without entries reports what is
 // there. Other errors wrap ErrGeneration, ErrNoSlot or ErrSnapshot; then the entries before the
 // wrong one stay.
-func (s *Shard) Load(l Load) (Loaded, error) {
+func (s *lockedState) Load(l Load) (Loaded, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.open(l.Slice.Gallery, l.Slice.Generation)

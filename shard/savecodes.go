@@ -14,28 +14,22 @@ import (
 	"facet/shard/segment"
 )
 
-// Codes keeps the codes of a Shard's templates on disk.
-type Codes Shard
-
-// CodesOf returns the codes of s.
-func CodesOf(s *Shard) *Codes { return (*Codes)(s) }
-
-// Saved reports what Save wrote.
+// Saved reports what SaveCodes wrote.
 type Saved struct {
 	Files int // none or one
 	Rows  int
 	Bytes int64
 }
 
-// Refused returns how many pieces of codes could not be used since the last call: their templates were
+// RefusedCodes returns how many pieces of codes could not be used since the last call: their templates were
 // encoded again.
-func (s *Codes) Refused() int64 { return s.refused.Swap(0) }
+func (c *comparator) RefusedCodes() int64 { return c.refused.Swap(0) }
 
-// Save writes the codes of the oldest segment that has none yet and at least so many faces. It writes
+// SaveCodes writes the codes of the oldest segment that has none yet and at least so many faces. It writes
 // nothing if all segments have theirs, or while as many templates wait to be opened. A segment that is
-// replaced meanwhile is no error. Save may run beside everything else, but not twice at once.
-func (s *Codes) Save(ctx context.Context, least uint64) (saved Saved, err error) {
-	save, ok := s.next(least)
+// replaced meanwhile is no error. SaveCodes may run beside everything else, but not twice at once.
+func (s *Shard) SaveCodes(ctx context.Context, least uint64) (saved Saved, err error) {
+	save, ok := s.nextSaving(least)
 	if !ok {
 		return saved, nil
 	}
@@ -64,7 +58,7 @@ func missingIsNone(err error) error {
 	return err
 }
 
-// saving is a Save. It has no reference on the segment, which an erasure may remove meanwhile.
+// saving is a SaveCodes. It has no reference on the segment, which an erasure may remove meanwhile.
 type saving struct {
 	shard       *Shard
 	of          segment.Hash
@@ -75,8 +69,8 @@ type saving struct {
 	to          codes.Writer
 }
 
-// next returns the Save that is due.
-func (s *Codes) next(least uint64) (save *saving, ok bool) {
+// nextSaving returns the saving that is due.
+func (s *Shard) nextSaving(least uint64) (save *saving, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed || s.sealed.store == nil {
@@ -87,7 +81,7 @@ func (s *Codes) next(least uint64) (save *saving, ok bool) {
 	for _, p := range s.sealed.set.Parts() {
 		_, faces := p.File.Records()
 		if of := p.File.Ref().Hash; faces >= least+uint64(p.DeadSealed) && !s.sealed.store.Accompanied(of) {
-			save = &saving{shard: (*Shard)(s), of: of}
+			save = &saving{shard: s, of: of}
 			save.first, save.last = p.File.Range()
 			break
 		}

@@ -141,7 +141,7 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 		m = meansOf(s.arena, sl)
 		defer m.drop()
 	}
-	parts := newParts(s, sl, m, q)
+	parts := newParts(&s.comparator, sl, m, q)
 	defer parts.leave()
 	if err := parts.open(ctx, key); err != nil {
 		return nil, err
@@ -219,9 +219,9 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (
 	if err := finite(q.Probe); err != nil {
 		return 0, false, err
 	}
-	h, err := bestEvent(s, sl, key, sl.first(subject), &q)
+	h, err := s.bestEvent(sl, key, sl.first(subject), &q)
 	if err == nil && q.Means {
-		h.SubjectScore, _, err = MeansOf(s).subjectScore(sl, key, sl.first(subject), q.Probe)
+		h.SubjectScore, _, err = s.subjectScore(sl, key, sl.first(subject), q.Probe)
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("compare with subject %s: %w", subject, err)
@@ -231,13 +231,13 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, q Query) (
 
 // bestEvent returns the event of a subject that is most similar to the probe, whether or not it
 // reaches the threshold. Shard.mu is held for reading.
-func bestEvent(s *Shard, sl *slice, key *seal.Key, first member, q *Query) (best Hit, err error) {
+func (c *comparator) bestEvent(sl *slice, key *seal.Key, first member, q *Query) (best Hit, err error) {
 	for e := range sl.from(first) {
-		similarity, err := s.compare(sl, key, e, q.Probe)
+		similarity, err := c.compare(sl, key, e, q.Probe)
 		if err != nil {
 			return best, err
 		}
-		h := Hit{Subject: e.Subject, Event: e.Event, Score: s.table.Score(similarity)}
+		h := Hit{Subject: e.Subject, Event: e.Event, Score: c.table.Score(similarity)}
 		if e.row == first.row || scan.Compare(h, best) < 0 {
 			best = h
 		}
@@ -247,13 +247,13 @@ func bestEvent(s *Shard, sl *slice, key *seal.Key, first member, q *Query) (best
 
 // compare returns the similarity of a probe and an active entry, and decrypts the entry if it is
 // not open. Shard.mu is held for reading.
-func (s *Shard) compare(sl *slice, key *seal.Key, e member, probe engine.Template) (float32, error) {
+func (c *comparator) compare(sl *slice, key *seal.Key, e member, probe engine.Template) (float32, error) {
 	if similarity, ok, err := sl.templates.compare(e.entry, probe); ok || err != nil {
 		return similarity, err
 	}
-	u := newUnsealer(&s.sealed, key)
+	u := newUnsealer(&c.sealed, key)
 	defer u.free()
-	set := s.sealed.current()
+	set := c.sealed.current()
 	defer set.Release()
 	template, err := u.openOne(set, sl.ref(e.entry), e.entry)
 	if err == nil {

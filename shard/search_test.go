@@ -245,14 +245,14 @@ func TestNonFiniteTemplateIsRefused(t *testing.T) {
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		s, key := newTestShard(t, 10), testKey(t, 1)
 		e := put(t, s, newEvent(key, 1, axis(1)))
-		if _, err := s.Pending().Hold(newEvent(key, 2, axis(2)), FreeSlots); err != nil {
+		if _, err := s.Hold(newEvent(key, 2, axis(2)), FreeSlots); err != nil {
 			t.Fatal(err)
 		}
 		bad := axis(3)
 		bad[5] = float32(x)
 		q := Query{Probe: bad, Limit: 1}
 		_, active := search(s, key, bad)
-		_, pending := s.Pending().Search(t.Context(), testGallery, 1, key, q)
+		_, pending := s.SearchPending(t.Context(), testGallery, 1, key, q)
 		_, _, best := s.Best(testGallery, key, e.Subject, Query{Probe: bad})
 		for name, err := range map[string]error{"search": active, "search of what is pending": pending, "best": best} {
 			if !errors.Is(err, ErrQuery) {

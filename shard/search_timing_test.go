@@ -57,7 +57,7 @@ func eventOf(g id.Gallery, n int) Event {
 // fill puts n events into a gallery.
 func fill(b testing.TB, s *Shard, g id.Gallery, n int) {
 	b.Helper()
-	must.Do(b, s.Slots().Grant(Grant{g, 1, uint32(2 * n)}))
+	must.Do(b, s.Grant(Grant{g, 1, uint32(2 * n)}))
 	key, sealed := testKey(b, 1), make([][]byte, n)
 	var work sync.WaitGroup
 	for p := range runtime.GOMAXPROCS(0) {
@@ -91,7 +91,7 @@ func emptyShard() *Shard {
 func filled(b *testing.B) (s *Shard, queue *kernel.Queue) {
 	b.Helper()
 	s = large()
-	if s.Slots().Usage(testGallery).Active == 0 {
+	if s.Usage(testGallery).Active == 0 {
 		fill(b, s, testGallery, million)
 		must.Do(b, s.open(b.Context(), s.state.slices[testGallery], testKey(b, 1)))
 	}
@@ -201,7 +201,7 @@ func keepSearching(b *testing.B, n int, search func(context.Context) error) (sto
 func BenchmarkSmallGalleryBesideLarge(b *testing.B) {
 	s, _ := filled(b)
 	key, q, small := testKey(b, 1), warmQuery(), id.Gallery{UUID: id.UUID{77}}
-	if s.Slots().Usage(small).Active == 0 {
+	if s.Usage(small).Active == 0 {
 		fill(b, s, small, 1000)
 	}
 	var alone float64

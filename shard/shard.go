@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -100,26 +99,23 @@ type FaceID struct {
 // Shard is the state of one Raft group that holds events. Its methods may be called from any
 // goroutine; writes take effect in the order of their calls.
 type Shard struct {
-	table  *score.Table
-	arena  *kernel.Arena
-	sealed sealedStore
-	// passes is how many scans of a slice run at once.
-	passes int
-	// using counts the searches under way; closing is closed to end them.
-	using   sync.WaitGroup
-	closing chan struct{}
+	lockedState
+	comparator
+	// closed is guarded by mu.
+	closed bool
+	// using counts the searches under way.
+	using sync.WaitGroup
 	// log has the indexes of writes. It is held before mu.
 	log Log
-	// short reports that opened templates should not stay in memory (Exact.Short). refused counts the
-	// pieces of codes on disk that could not be used.
-	short   atomic.Bool
-	refused atomic.Int64
+}
 
-	// mu guards state and closed. It is taken before the mu of a slice's templates,
-	// and not held while rows are scanned.
-	mu     sync.RWMutex
-	state  *state
-	closed bool
+// lockedState is the state of a shard with its lock. Its methods are the commands, and the reads that need
+// neither a template nor the disk.
+type lockedState struct {
+	// mu guards state. It is taken before the mu of a slice's templates, and not held while rows are
+	// scanned.
+	mu    sync.RWMutex
+	state *state
 }
 
 // state is what a snapshot holds.
@@ -141,8 +137,8 @@ type state struct {
 // shards share.
 func New(table *score.Table, arena *kernel.Arena) *Shard {
 	s := &Shard{
-		table: table, arena: arena, passes: runtime.GOMAXPROCS(0),
-		closing: make(chan struct{}), state: newState(arena),
+		lockedState: lockedState{state: newState(arena)},
+		comparator:  comparator{table: table, arena: arena, passes: runtime.GOMAXPROCS(0), closing: make(chan struct{})},
 	}
 	s.sealed.faces = s.state.faces
 	return s
@@ -216,7 +212,7 @@ func (st *state) known(g id.Gallery, generation uint32, subject id.Subject) (*sl
 }
 
 // Knows returns an error that wraps ErrGeneration or ErrSubject unless the subject has an event.
-func (s *Shard) Knows(g id.Gallery, generation uint32, subject id.Subject) error {
+func (s *lockedState) Knows(g id.Gallery, generation uint32, subject id.Subject) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, err := s.state.known(g, generation, subject)
@@ -224,7 +220,7 @@ func (s *Shard) Knows(g id.Gallery, generation uint32, subject id.Subject) error
 }
 
 // Check returns an error that wraps ErrGeneration if this generation may not be written or read.
-func (s *Shard) Check(g id.Gallery, generation uint32) error {
+func (s *lockedState) Check(g id.Gallery, generation uint32) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, err := s.state.slice(g, generation)
@@ -234,7 +230,7 @@ func (s *Shard) Check(g id.Gallery, generation uint32) error {
 // CheckEpoch returns an error that wraps ErrEpoch if epoch is out of date: the gallery lies on more
 // shards than the reader's list has. It returns an error that wraps ErrGeneration for another
 // generation.
-func (s *Slots) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
+func (s *lockedState) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
@@ -247,11 +243,11 @@ func (s *Slots) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 // Put adds an event and its subject, or changes nothing and returns an error that wraps
 // ErrGeneration, ErrExists or ErrNoSlot. It keeps the slices in e, which must not be changed
 // afterwards.
-func (s *Shard) Put(e Event, reuse Reuse) error { return s.put(e, reuse, newSubject) }
+func (s *lockedState) Put(e Event, reuse Reuse) error { return s.put(e, reuse, newSubject) }
 
 // Add does what Put does, for a further event of a subject. It returns ErrSubject if the subject
 // has no active event.
-func (s *Shard) Add(e Event, reuse Reuse) error { return s.put(e, reuse, knownSubject) }
+func (s *lockedState) Add(e Event, reuse Reuse) error { return s.put(e, reuse, knownSubject) }
 
 // siblings says whether the subject of a new event must have other events.
 type siblings bool
@@ -274,7 +270,7 @@ func (sl *slice) admit(subject id.Subject, event id.Event, want siblings) error 
 	}
 }
 
-func (s *Shard) put(e Event, reuse Reuse, want siblings) error {
+func (s *lockedState) put(e Event, reuse Reuse, want siblings) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, _, err := s.state.place(e, reuse, want)
@@ -322,17 +318,17 @@ func (st *state) enrol(sl *slice, e Event, time int64) {
 
 // Erase turns the active events of a subject into deleted entries, which keep their ids and slots,
 // and zeroes their templates in memory. The error wraps ErrGeneration or ErrSubject.
-func (s *Shard) Erase(e Erasure) error {
+func (s *lockedState) Erase(e Erasure) error {
 	return s.erase(e, func(*slice) bool { return true })
 }
 
 // EraseExactly is Erase for a subject with exactly these faces, in any order. With others the error
 // is ErrMoved.
-func (s *Shard) EraseExactly(e Erasure, faces []FaceID) error {
+func (s *lockedState) EraseExactly(e Erasure, faces []FaceID) error {
 	return s.erase(e, func(sl *slice) bool { return sl.hasExactly(e.Subject, faces) })
 }
 
-func (s *Shard) erase(e Erasure, may func(*slice) bool) error {
+func (s *lockedState) erase(e Erasure, may func(*slice) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.known(e.Gallery, e.Generation, e.Subject)

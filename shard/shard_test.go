@@ -31,7 +31,7 @@ func newTestShard(t testing.TB, slots uint32) *Shard {
 	})
 	must.Do(t, err)
 	s := New(table, testArena)
-	must.Do(t, s.Slots().Grant(Grant{testGallery, 1, slots}))
+	must.Do(t, s.Grant(Grant{testGallery, 1, slots}))
 	return s
 }
 
@@ -188,9 +188,9 @@ func TestEraseZeroesTemplate(t *testing.T) {
 	if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event, 0); ok {
 		t.Errorf("the sealed face of an erased event is given: %d bytes", len(sealed))
 	}
-	entries, total := s.Listing().List(testGallery, n, 1, Ascending)
-	if want := []Entry{{e.Subject, e.Event, true, 9000}}; !slices.Equal(entries, want) || total != n+1 {
-		t.Errorf("list: got %v of %d, want %v", entries, total, want)
+	p := s.ListEvents(testGallery, n, 1, Ascending)
+	if want := []Entry{{e.Subject, e.Event, true, 9000}}; !slices.Equal(p.Entries, want) || p.Total != n+1 {
+		t.Errorf("list: got %v of %d, want %v", p.Entries, p.Total, want)
 	}
 }
 
@@ -286,10 +286,10 @@ func TestSlotsAreNeverExceeded(t *testing.T) {
 	c.Time = 12
 	must.Do(t, s.Put(c, OldestDeleted))
 	want := []Entry{{a.Subject, a.Event, true, 11}, {c.Subject, c.Event, false, 12}}
-	if got, _ := s.Listing().List(testGallery, 0, 10, Ascending); !slices.Equal(got, want) {
+	if got := entriesOf(s); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v: b was deleted first", got, want)
 	}
-	u := s.Slots().Usage(testGallery)
+	u := s.Usage(testGallery)
 	if u != (Usage{Granted: 2, Active: 1, Deleted: 1}) || u.Free() != 0 {
 		t.Errorf("usage %+v", u)
 	}
@@ -302,7 +302,7 @@ func TestOtherGenerationIsRefused(t *testing.T) {
 	e.Generation = 2
 	_, searched := s.Search(context.Background(), testGallery, 2, key, Query{Probe: axis(1), Limit: 1})
 	for name, err := range map[string]error{
-		"grant": s.Slots().Grant(Grant{testGallery, 2, 5}), "put": s.Put(e, FreeSlots), "check": s.Check(testGallery, 2),
+		"grant": s.Grant(Grant{testGallery, 2, 5}), "put": s.Put(e, FreeSlots), "check": s.Check(testGallery, 2),
 		"erase": s.Erase(Erasure{testGallery, 2, e.Subject, 1}), "search": searched,
 	} {
 		if !errors.Is(err, ErrGeneration) {
@@ -333,18 +333,17 @@ func TestDescendingReversesPages(t *testing.T) {
 		e.Time = int64(n / 3) // equal times
 		put(t, s, e)
 	}
-	all, total := s.Listing().List(testGallery, 0, 100, Ascending)
-	if total != 30 || len(all) != 30 {
-		t.Fatalf("%d entries of %d", len(all), total)
+	all := s.ListEvents(testGallery, 0, 100, Ascending)
+	if all.Total != 30 || len(all.Entries) != 30 {
+		t.Fatalf("%d entries of %d", len(all.Entries), all.Total)
 	}
-	reversed := slices.Clone(all)
+	reversed := slices.Clone(all.Entries)
 	slices.Reverse(reversed)
-	for order, want := range map[Order][]Entry{Ascending: all, Descending: reversed} {
+	for order, want := range map[Order][]Entry{Ascending: all.Entries, Descending: reversed} {
 		for n := 1; n < 35; n++ {
 			var got []Entry
 			for offset := 0; offset < 40; offset += n {
-				page, _ := s.Listing().List(testGallery, offset, n, order)
-				got = append(got, page...)
+				got = append(got, s.ListEvents(testGallery, offset, n, order).Entries...)
 			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("order %d, pages of %d: got %v, want %v", order, n, got, want)
@@ -352,7 +351,7 @@ func TestDescendingReversesPages(t *testing.T) {
 		}
 	}
 	for time, want := range map[int64]int{-1: 0, 0: 0, 1: 3, 5: 15, 9: 27, 10: 30, 99: 30} {
-		if got := s.Listing().Before(testGallery, time); got != want {
+		if got := s.CountBefore(testGallery, time); got != want {
 			t.Errorf("entries before %d: got %d, want %d", time, got, want)
 		}
 	}
@@ -380,11 +379,11 @@ func TestReadsBesideWritesSeeWholeStates(t *testing.T) {
 				if best, ok, err := s.Best(testGallery, key, keep.Subject, Query{Probe: axis(0)}); best != score.Max || !ok || err != nil {
 					t.Errorf("best: got %d, %v, %v", best, ok, err)
 				}
-				if u := s.Slots().Usage(testGallery); u.Active+u.Deleted > u.Granted {
+				if u := s.Usage(testGallery); u.Active+u.Deleted > u.Granted {
 					t.Errorf("usage %+v", u)
 				}
-				s.Listing().List(testGallery, i, 10, Descending)
-				s.Slots().Stats()
+				s.ListEvents(testGallery, i, 10, Descending)
+				s.Stats()
 			}
 		})
 	}
@@ -410,7 +409,7 @@ func TestReadsBesideWritesSeeWholeStates(t *testing.T) {
 	if _, err := search(s, key, axis(0)); err != nil {
 		t.Error(err)
 	}
-	if got := s.Slots().Stats(); got.Active != len(active)+1 || got.Granted != 64 || got.TemplateBytes < int64(4*testDim*len(active)) {
+	if got := s.Stats(); got.Active != len(active)+1 || got.Granted != 64 || got.TemplateBytes < int64(4*testDim*len(active)) {
 		t.Errorf("stats %+v with %d active", got, len(active)+1)
 	}
 }

@@ -2,15 +2,9 @@ package shard
 
 import "facet/internal/id"
 
-// Slots grants, returns and counts the slots of a Shard.
-type Slots Shard
-
-// Slots returns the slots of s.
-func (s *Shard) Slots() *Slots { return (*Slots)(s) }
-
 // Grant raises the total of a slice's granted slots to g.Total, if it was smaller. The first grant
 // makes the slice. The error wraps ErrGeneration.
-func (s *Slots) Grant(g Grant) error {
+func (s *lockedState) Grant(g Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.open(g.Gallery, g.Generation)
@@ -22,7 +16,7 @@ func (s *Slots) Grant(g Grant) error {
 
 // Widen records that the gallery lies on more shards since epoch. CheckEpoch then refuses reads of
 // an older epoch. The error wraps ErrGeneration.
-func (s *Slots) Widen(g id.Gallery, generation, epoch uint32) error {
+func (s *lockedState) Widen(g id.Gallery, generation, epoch uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.open(g, generation)
@@ -33,7 +27,7 @@ func (s *Slots) Widen(g id.Gallery, generation, epoch uint32) error {
 }
 
 // Epoch returns the latest epoch that Widen was given for a gallery, or 0.
-func (s *Slots) Epoch(g id.Gallery) uint32 {
+func (s *lockedState) Epoch(g id.Gallery) uint32 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sl := s.state.slices[g]; sl != nil {
@@ -71,7 +65,7 @@ type Return struct {
 
 // Return returns free slots for good and reports the usage after it. All counts are zero without a
 // slice. The error wraps ErrGeneration.
-func (s *Slots) Return(r Return) (Usage, error) {
+func (s *lockedState) Return(r Return) (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(r.Gallery, r.Generation)

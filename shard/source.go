@@ -130,16 +130,10 @@ func (t *templates) gone(e *entry) bool {
 	return e.Place == gone || t.dropped
 }
 
-// Exact keeps the exact rows of a Shard's templates in memory, or leaves them on disk.
-type Exact Shard
-
-// ExactOf returns the exact rows of s.
-func ExactOf(s *Shard) *Exact { return (*Exact)(s) }
-
 // pick returns the slice that was searched longest ago of those with something to release or, with
 // cold, the slice that was searched last of those with rows on disk only. Without one it returns nil.
 // The caller calls done.
-func (s *Exact) pick(cold bool) (best *slice, searched int64, done func()) {
+func (s *Shard) pick(cold bool) (best *slice, searched int64, done func()) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -159,9 +153,9 @@ func (s *Exact) pick(cold bool) (best *slice, searched int64, done func()) {
 	return best, searched, func() { unpin(); s.using.Done() }
 }
 
-// Next returns when the gallery was searched, in milliseconds since 1970, whose rows Chill releases
+// NextExact returns when the gallery was searched, in milliseconds since 1970, whose rows Chill releases
 // next or, with back, Thaw reads next. ok is false if there are none.
-func (s *Exact) Next(back bool) (searched int64, ok bool) {
+func (s *Shard) NextExact(back bool) (searched int64, ok bool) {
 	sl, searched, done := s.pick(back)
 	if sl == nil {
 		return 0, false
@@ -172,7 +166,7 @@ func (s *Exact) Next(back bool) (searched int64, ok bool) {
 
 // Chill releases a piece of the exact rows of the gallery that was searched longest ago. It returns
 // the bytes that it released.
-func (s *Exact) Chill() (freed int64) {
+func (s *Shard) Chill() (freed int64) {
 	sl, _, done := s.pick(false)
 	if sl == nil {
 		return 0
@@ -181,12 +175,12 @@ func (s *Exact) Chill() (freed int64) {
 	return sl.templates.chill()
 }
 
-// Short says whether memory is short: then templates that are opened leave their exact rows on disk.
-func (s *Exact) Short(short bool) { s.short.Store(short) }
+// MemoryShort says whether memory is short: then templates that are opened leave their exact rows on disk.
+func (c *comparator) MemoryShort(short bool) { c.short.Store(short) }
 
 // Thaw reads a piece of the exact rows of the gallery that was searched last, and returns the bytes
 // that they take. It returns 0 if all are in memory. Errors are those of Search.
-func (s *Exact) Thaw(ctx context.Context) (taken int64, err error) {
+func (s *Shard) Thaw(ctx context.Context) (taken int64, err error) {
 	sl, _, done := s.pick(true)
 	if sl == nil {
 		return 0, nil
@@ -198,8 +192,8 @@ func (s *Exact) Thaw(ctx context.Context) (taken int64, err error) {
 	return taken, err
 }
 
-// Cold returns how many exact rows are on disk only.
-func (s *Exact) Cold() (rows int) {
+// ColdRows returns how many exact rows are on disk only.
+func (s *Shard) ColdRows() (rows int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, sl := range s.state.slices {

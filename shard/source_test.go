@@ -27,12 +27,12 @@ import (
 // chilled releases exact rows until none is left to release, and returns how many are on disk only.
 func chilled(t testing.TB, s *Shard) int {
 	t.Helper()
-	for n := 0; ExactOf(s).Chill() > 0; n++ {
+	for n := 0; s.Chill() > 0; n++ {
 		if n > 1000 {
 			t.Fatal("rows are released again and again")
 		}
 	}
-	return ExactOf(s).Cold()
+	return s.ColdRows()
 }
 
 // Searches of all kinds give what the definition gives, while exact rows leave the memory and come
@@ -52,9 +52,9 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 			case 1:
 				w.agree(t, w.query())
 			case 2, 3:
-				ExactOf(w.Shard).Chill()
+				w.Shard.Chill()
 			case 4:
-				if _, err := ExactOf(w.Shard).Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
+				if _, err := w.Shard.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
 					t.Fatal(err)
 				}
 			case 5:
@@ -62,7 +62,7 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 					frozenInto(t, w.Shard, segment.Share)
 				}
 			}
-			cold = max(cold, ExactOf(w.Shard).Cold())
+			cold = max(cold, w.Shard.ColdRows())
 		}
 		frozenInto(t, w.Shard, segment.Share)
 		if cold = max(cold, chilled(t, w.Shard)); cold == 0 {
@@ -73,13 +73,13 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 			w.agreeMeans(t, w.query())
 		}
 		for {
-			taken, err := ExactOf(w.Shard).Thaw(t.Context())
+			taken, err := w.Shard.Thaw(t.Context())
 			must.Do(t, err)
 			if taken == 0 {
 				break
 			}
 		}
-		if n := ExactOf(w.Shard).Cold(); n != 0 {
+		if n := w.Shard.ColdRows(); n != 0 {
 			t.Errorf("seed %d: %d rows are not in memory", seed, n)
 		}
 		w.agree(t, w.query())
@@ -134,7 +134,7 @@ func TestSearchBesideChillsFindsPersons(t *testing.T) {
 	work.Go(func() {
 		for !done.Load() {
 			chilled(t, s)
-			if _, err := ExactOf(s).Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
+			if _, err := s.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
 				t.Error(err)
 				return
 			}
@@ -156,7 +156,7 @@ func TestSearchBesideChillsFindsPersons(t *testing.T) {
 		if round%40 == 0 {
 			frozenInto(t, s, segment.Share)
 		}
-		cold = max(cold, ExactOf(s).Cold())
+		cold = max(cold, s.ColdRows())
 	}
 	done.Store(true)
 	work.Wait()
@@ -180,7 +180,7 @@ func TestUnreadableColdRowFailsSearch(t *testing.T) {
 	q := Query{Probe: axis(1), Limit: 10}
 	want, err := s.Search(t.Context(), testGallery, 1, key, q)
 	if err != nil || len(want) != 10 || chilled(t, s) == 0 {
-		t.Fatalf("%d hits, %v, %d rows on disk", len(want), err, ExactOf(s).Cold())
+		t.Fatalf("%d hits, %v, %d rows on disk", len(want), err, s.ColdRows())
 	}
 	if hits, err := s.Search(t.Context(), testGallery, 1, testKey(t, 2), q); !errors.Is(err, seal.ErrOpen) {
 		t.Errorf("with another key: %d hits, %v", len(hits), err)
@@ -230,7 +230,7 @@ func TestDamagedColdRowIsReported(t *testing.T) {
 		return err
 	}
 	if err := search(key); err != nil || chilled(t, s) == 0 {
-		t.Fatalf("%v, %d rows on disk", err, ExactOf(s).Cold())
+		t.Fatalf("%v, %d rows on disk", err, s.ColdRows())
 	}
 	if err := search(testKey(t, 2)); !errors.Is(err, seal.ErrOpen) || damage != nil {
 		t.Errorf("with another key: got %v, and %v was reported", err, damage)
@@ -272,7 +272,7 @@ func TestColdestGalleryLeavesFirst(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 1000), testKey(t, 1)
 	other := id.Gallery{UUID: id.UUID{7}}
-	must.Do(t, s.Slots().Grant(Grant{other, 1, 1000}))
+	must.Do(t, s.Grant(Grant{other, 1, 1000}))
 	r := rand.New(rand.NewPCG(6, 6))
 	for n := range 300 {
 		template := randomTemplate(r, testDim)
@@ -289,19 +289,19 @@ func TestColdestGalleryLeavesFirst(t *testing.T) {
 	}
 	s.state.slices[testGallery].searched.Store(1000)
 	s.state.slices[other].searched.Store(2000)
-	if at, ok := ExactOf(s).Next(false); !ok || at != 1000 {
+	if at, ok := s.NextExact(false); !ok || at != 1000 {
 		t.Errorf("the next was searched at %d, %v", at, ok)
 	}
-	if ExactOf(s).Chill() == 0 || s.state.slices[testGallery].templates.cold() == 0 || s.state.slices[other].templates.cold() != 0 {
+	if s.Chill() == 0 || s.state.slices[testGallery].templates.cold() == 0 || s.state.slices[other].templates.cold() != 0 {
 		t.Error("the rows of the gallery that was searched last went first")
 	}
 	chilled(t, s)
-	if _, ok := ExactOf(s).Next(false); ok {
+	if _, ok := s.NextExact(false); ok {
 		t.Error("there is more to release")
 	}
 	before := s.state.slices[testGallery].templates.cold()
 	for s.state.slices[other].templates.cold() > 0 {
-		if taken, err := ExactOf(s).Thaw(t.Context()); taken == 0 || err != nil || s.state.slices[testGallery].templates.cold() != before {
+		if taken, err := s.Thaw(t.Context()); taken == 0 || err != nil || s.state.slices[testGallery].templates.cold() != before {
 			t.Fatalf("the rows of the gallery that was searched last stay away: %d bytes came, %v", taken, err)
 		}
 	}
@@ -316,7 +316,7 @@ func TestColdEventDuringSearchIsFound(t *testing.T) {
 		put(t, s, newEvent(key, n, randomTemplate(r, testDim)))
 	}
 	if err := s.Warm(t.Context(), testGallery, 1, key); err != nil || chilled(t, s) == 0 {
-		t.Fatalf("%v, %d rows on disk", err, ExactOf(s).Cold())
+		t.Fatalf("%v, %d rows on disk", err, s.ColdRows())
 	}
 	sl, done, err := s.enter(testGallery, 1)
 	must.Do(t, err)
@@ -326,11 +326,11 @@ func TestColdEventDuringSearchIsFound(t *testing.T) {
 	must.Do(t, parts.open(t.Context(), key))
 	defer parts.end()
 	must.Do(t, parts.scan(t.Context()))
-	before := ExactOf(s).Cold()
+	before := s.ColdRows()
 	same := put(t, s, newEvent(key, 500, axis(3)))
 	put(t, s, newEvent(key, 501, axis(4)))
 	must.Do(t, parts.open(t.Context(), key))
-	if n := ExactOf(s).Cold(); n != before+2 {
+	if n := s.ColdRows(); n != before+2 {
 		t.Fatalf("%d rows are on disk, %d before: the new ones are not among them", n, before)
 	}
 	ok, err := parts.settle(key)

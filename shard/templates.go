@@ -156,7 +156,7 @@ func (t *templates) take() (mine *opening, others []*opening) {
 
 // matrixOf returns the matrix for templates of dim numbers, whose scores come from table. The first
 // template decides the dimension, as long as there is any.
-func (t *templates) matrixOf(s *Shard, table *score.Table, dim int) (*kernel.Matrix, error) {
+func (t *templates) matrixOf(c *comparator, table *score.Table, dim int) (*kernel.Matrix, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.matrix != nil && t.matrix.Dim() != dim && t.matrix.Len() == 0 {
@@ -164,18 +164,18 @@ func (t *templates) matrixOf(s *Shard, table *score.Table, dim int) (*kernel.Mat
 		t.matrix = nil
 	}
 	if t.matrix == nil {
-		m, err := kernel.New(s.arena, dim, t.entries)
+		m, err := kernel.New(c.arena, dim, t.entries)
 		if err != nil {
 			return nil, err
 		}
 		if t.source != nil {
-			t.source.store = &s.sealed
+			t.source.store = &c.sealed
 			m.Attach(t.source)
 		}
 		if t.dropped { // nobody will use it
 			return m, nil
 		}
-		t.matrix, t.queue = m, kernel.NewQueue(m, table, s.passes)
+		t.matrix, t.queue = m, kernel.NewQueue(m, table, c.passes)
 	}
 	if d := t.matrix.Dim(); d != dim {
 		return nil, fmt.Errorf("template of %d numbers among those of %d", dim, d)

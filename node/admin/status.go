@@ -61,7 +61,7 @@ func (p *Port) Own() wire.Member {
 			status.Role = "non-voter"
 		}
 		if machine, ok := p.cfg.Replicas.Shard(number); ok {
-			status.Events = machine.Shard().Slots().Stats().Active
+			status.Events = machine.Shard().Stats().Active
 		}
 		s.Groups = append(s.Groups, status)
 	}

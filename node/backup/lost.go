@@ -86,7 +86,7 @@ func lostWrite(pending map[id.Operation]LostWrite, cmd []byte) (l LostWrite, ok 
 		return enrolment("registered", c)
 	}
 	if c, err := shardfsm.AddEventOp.Decode(cmd); err == nil {
-		return enrolment("event added", shardfsm.Register(c))
+		return enrolment("event added", c.Register)
 	}
 	if c, err := shardfsm.ActivateOp.Decode(cmd); err == nil {
 		l, ok := pending[c.Op]

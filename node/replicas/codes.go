@@ -20,18 +20,18 @@ const CodesLeast = 1024
 // few of them. It writes the codes of one segment a second at most. It is safe for concurrent use.
 type Codes struct {
 	*loop.Loop
-	shards func() map[id.Shard]*shard.Codes
-	least  uint64
-	due    func() bool
-	log    *slog.Logger
-	rest   time.Time // until when nothing is written after an error
+	replicas *Replicas
+	least    uint64
+	due      func() bool
+	log      *slog.Logger
+	rest     time.Time // until when nothing is written after an error
 }
 
 // NewCodes returns the Codes of a node's replicas, for segments with at least so many faces. It writes
 // once w has opened all templates.
 func NewCodes(r *Replicas, w *Warmer, least int) *Codes {
 	return &Codes{
-		Loop: loop.New("codes"), shards: func() map[id.Shard]*shard.Codes { return hostedAs(r, shard.CodesOf) }, least: uint64(least),
+		Loop: loop.New("codes"), replicas: r, least: uint64(least),
 		due: func() bool { return w.Warmed() && !r.cfg.DiskFull() }, log: r.cfg.Log,
 	}
 }
@@ -41,14 +41,14 @@ func (c *Codes) Run(ctx context.Context) { c.Every(ctx, warmInterval, c.step) }
 
 func (c *Codes) step(ctx context.Context) error {
 	due := c.due() && time.Now().After(c.rest)
-	for number, codes := range c.shards() { // any order will do
-		if n := codes.Refused(); n > 0 {
+	for number, s := range shardsOf(c.replicas) { // any order will do
+		if n := s.RefusedCodes(); n > 0 {
 			c.log.WarnContext(ctx, "codes of templates on disk could not be used, so the templates were encoded again", "group", number, "pieces", n)
 		}
 		if !due {
 			continue
 		}
-		saved, err := codes.Save(ctx, c.least)
+		saved, err := s.SaveCodes(ctx, c.least)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, shard.ErrClosed) {
 			c.rest = time.Now().Add(warmPause)
 			c.log.WarnContext(ctx, "codes of templates were not kept on disk; the next start encodes these templates", "group", number, "err", err)
@@ -59,12 +59,12 @@ func (c *Codes) step(ctx context.Context) error {
 	return nil
 }
 
-// hostedAs returns one side of each shard here.
-func hostedAs[T any](r *Replicas, side func(*shard.Shard) T) map[id.Shard]T {
-	shards := make(map[id.Shard]T)
+// shardsOf returns the shards with a replica here.
+func shardsOf(r *Replicas) map[id.Shard]*shard.Shard {
+	shards := make(map[id.Shard]*shard.Shard)
 	for _, number := range r.Numbers() {
 		if h, open := r.hosted(number); open {
-			shards[number] = side(h.state.Shard())
+			shards[number] = h.state.Shard()
 		}
 	}
 	return shards

@@ -12,7 +12,6 @@ import (
 	"facet/node/loop"
 	"facet/raftfsm"
 	"facet/raftfsm/shardfsm"
-	"facet/shard"
 	"facet/shard/kernel"
 	"facet/shard/segment"
 )
@@ -52,7 +51,7 @@ func TestRoundKeepsCodesOfOneSegment(t *testing.T) {
 	}
 	due := false
 	c := &Codes{
-		Loop: loop.New("codes"), shards: func() map[id.Shard]*shard.Codes { return hostedAs(r, shard.CodesOf) }, least: kernel.BlockRows,
+		Loop: loop.New("codes"), replicas: r, least: kernel.BlockRows,
 		due: func() bool { return due }, log: slog.New(slog.DiscardHandler),
 	}
 	files := func() (n int) {

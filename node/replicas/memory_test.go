@@ -36,7 +36,7 @@ func TestMemoryCountsMeansAtOnce(t *testing.T) {
 		Application: metafsm.Application{ID: id.Application{UUID: id.UUID{3}}, Tenant: tenant, Gallery: gallery, Name: "app", KeyMAC: [32]byte{1}, SealedKey: []byte{1}},
 	}))
 	s := r.shards[1].state.Shard()
-	must.Do(t, s.Slots().Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: 100}))
+	must.Do(t, s.Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: 100}))
 	for n := range byte(100) {
 		e := shard.Event{Gallery: gallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{1 + n/2}}, Event: id.Event{UUID: id.UUID{1 + n}}, Time: int64(n)}
 		face := engine.Face{Template: make(engine.Template, 192)}

@@ -21,7 +21,6 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
-	"facet/shard"
 	"facet/shard/kernel"
 )
 
@@ -474,8 +473,8 @@ func (r *Replicas) Memory() (bytes int64) {
 	for _, number := range r.Numbers() {
 		if h, open := r.hosted(number); open {
 			// A gallery that wants means since a moment ago has none yet.
-			shard.MeansOf(h.state.Shard()).Average(r.state.SubjectTemplates)
-			bytes += h.state.Shard().Slots().Memory()
+			h.state.Shard().Average(r.state.SubjectTemplates)
+			bytes += h.state.Shard().Memory()
 		}
 	}
 	return bytes

@@ -24,7 +24,7 @@ const (
 // is safe for concurrent use.
 type Room struct {
 	*loop.Loop
-	shards       func() map[id.Shard]*shard.Exact
+	replicas     *Replicas
 	used, budget func() int64
 	serves       func() bool
 	log          *slog.Logger
@@ -34,7 +34,7 @@ type Room struct {
 // w has opened all templates, so that the node serves as soon as it can.
 func NewRoom(r *Replicas, w *Warmer, used, budget func() int64) *Room {
 	return &Room{
-		Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact { return hostedAs(r, shard.ExactOf) }, used: used, budget: budget,
+		Loop: loop.New("room"), replicas: r, used: used, budget: budget,
 		serves: w.Warmed, log: r.cfg.Log,
 	}
 }
@@ -47,8 +47,8 @@ func (m *Room) Run(ctx context.Context) {
 func (m *Room) step(ctx context.Context) error {
 	used, budget := m.used(), m.budget()
 	short := used > budget-budget/fullShare
-	for _, e := range m.shards() {
-		e.Short(short)
+	for _, s := range shardsOf(m.replicas) {
+		s.MemoryShort(short)
 	}
 	switch {
 	case short:
@@ -63,11 +63,11 @@ func (m *Room) step(ctx context.Context) error {
 func (m *Room) leave(ctx context.Context, bytes int64) {
 	freed := int64(0)
 	for freed < bytes && ctx.Err() == nil {
-		e := pick(m.shards(), false)
-		if e == nil {
+		s := pick(shardsOf(m.replicas), false)
+		if s == nil {
 			break
 		}
-		piece := e.Chill()
+		piece := s.Chill()
 		if piece == 0 {
 			break
 		}
@@ -81,11 +81,11 @@ func (m *Room) leave(ctx context.Context, bytes int64) {
 // back reads exact rows of at most about so many bytes.
 func (m *Room) back(ctx context.Context, bytes int64) error {
 	for bytes > 0 && ctx.Err() == nil {
-		e := pick(m.shards(), true)
-		if e == nil {
+		s := pick(shardsOf(m.replicas), true)
+		if s == nil {
 			return nil
 		}
-		taken, err := e.Thaw(ctx)
+		taken, err := s.Thaw(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, shard.ErrClosed) {
 			return fmt.Errorf("bring exact rows back: %w", err)
 		}
@@ -98,11 +98,11 @@ func (m *Room) back(ctx context.Context, bytes int64) error {
 }
 
 // pick returns the shard whose rows leave next or, with back, come back next, or nil.
-func pick(shards map[id.Shard]*shard.Exact, back bool) (best *shard.Exact) {
+func pick(shards map[id.Shard]*shard.Shard, back bool) (best *shard.Shard) {
 	var searched int64
-	for _, e := range shards { // any order will do
-		if at, ok := e.Next(back); ok && (best == nil || (at > searched) == back) {
-			best, searched = e, at
+	for _, s := range shards { // any order will do
+		if at, ok := s.NextExact(back); ok && (best == nil || (at > searched) == back) {
+			best, searched = s, at
 		}
 	}
 	return best
@@ -110,8 +110,8 @@ func pick(shards map[id.Shard]*shard.Exact, back bool) (best *shard.Exact) {
 
 // Cold returns how many templates' exact rows are on disk only.
 func (m *Room) Cold() (rows int) {
-	for _, e := range m.shards() {
-		rows += e.Cold()
+	for _, s := range shardsOf(m.replicas) {
+		rows += s.ColdRows()
 	}
 	return rows
 }

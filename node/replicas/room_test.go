@@ -38,7 +38,7 @@ func newOffice(t *testing.T, machine *shardfsm.Machine, n byte) *office {
 	key, err := seal.NewKey(slices.Repeat([]byte{n}, seal.KeyBytes))
 	must.Do(t, err)
 	o := &office{Shard: machine.Shard(), gallery: id.Gallery{UUID: id.UUID{n}}, key: key}
-	must.Do(t, o.Slots().Grant(shard.Grant{Gallery: o.gallery, Generation: 1, Total: officeEvents}))
+	must.Do(t, o.Grant(shard.Grant{Gallery: o.gallery, Generation: 1, Total: officeEvents}))
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := range officeEvents {
 		template, square := make(engine.Template, 192), 0.
@@ -86,22 +86,16 @@ func TestRowsLeaveAndComeBackWithMemory(t *testing.T) {
 		}
 		used := func() (bytes int64) {
 			for _, m := range machines {
-				bytes += m.Shard().Slots().Memory()
+				bytes += m.Shard().Memory()
 			}
 			return bytes
 		}
 		all := used()
 		budget, serves := 2*all, true
-		room := &Room{Loop: loop.New("room"), shards: func() map[id.Shard]*shard.Exact {
-			list := map[id.Shard]*shard.Exact{}
-			for n, h := range r.shards {
-				list[n] = shard.ExactOf(h.state.Shard())
-			}
-			return list
-		}, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
+		room := &Room{Loop: loop.New("room"), replicas: r, used: used, budget: func() int64 { return budget }, serves: func() bool { return serves }, log: slog.New(slog.DiscardHandler)}
 		cold := func() (list []int) {
 			for _, o := range offices {
-				list = append(list, shard.ExactOf(o.Shard).Cold())
+				list = append(list, o.ColdRows())
 			}
 			return list
 		}

@@ -111,7 +111,7 @@ func (w *shardWorld) compareExpiry(t *testing.T, replica int, s *shard.Shard, g 
 			due++
 		}
 	}
-	got := s.Listing().Page(g, 0, 1000, shard.Ascending).Expires
+	got := s.ListEvents(g, 0, 1000, shard.Ascending).Expires
 	if got == nil {
 		got = make([]int64, len(want))
 	}
@@ -119,7 +119,7 @@ func (w *shardWorld) compareExpiry(t *testing.T, replica int, s *shard.Shard, g 
 		t.Fatalf("replica %d: times of expiry are %d, want %d", replica, got, want)
 	}
 	found := 0
-	for _, x := range shard.ExpiringOf(s).Due(w.model.clock, func(id.Gallery) (int64, bool) { return 0, true }, 1000) {
+	for _, x := range s.Due(w.model.clock, func(id.Gallery) (int64, bool) { return 0, true }, 1000) {
 		if x.Gallery == g {
 			found = len(x.Events)
 		}

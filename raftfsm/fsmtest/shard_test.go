@@ -201,7 +201,7 @@ func (w *shardWorld) enrol() []byte {
 	}
 	if kind == "add" {
 		w.expectEvent(shardfsm.AddEventOp.Answer, c.Gallery, c.Op, w.model.enrol(kind, c))
-		return shardfsm.AddEventOp.Encode(shardfsm.AddEvent(c))
+		return shardfsm.AddEventOp.Encode(shardfsm.AddEvent{Register: c})
 	}
 	w.expectEvent(shardfsm.RegisterOp.Answer, c.Gallery, c.Op, w.model.enrol(kind, c))
 	return shardfsm.RegisterOp.Encode(c)
@@ -368,7 +368,7 @@ type averaging struct {
 
 func (m averaging) Apply(index uint64, cmd []byte) []byte {
 	answer := m.Machine.Apply(index, cmd)
-	shard.MeansOf(m.Shard()).Average(func(id.Gallery) bool { return m.on })
+	m.Shard().Average(func(id.Gallery) bool { return m.on })
 	return answer
 }
 
@@ -418,12 +418,12 @@ func TestShardReplicasMatchModel(t *testing.T) {
 func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g id.Gallery) {
 	t.Helper()
 	m := w.model
-	if got, want := s.Slots().Usage(g), m.usage(g); got != want {
+	if got, want := s.Usage(g), m.usage(g); got != want {
 		t.Fatalf("replica %d: usage %+v, want %+v", replica, got, want)
 	}
-	entries, total := s.Listing().List(g, 0, 1000, shard.Ascending)
-	if list := m.list(g); !slices.Equal(list, entries) || total != len(entries) {
-		t.Fatalf("replica %d: total %d, list (-want +got):\n%s", replica, total, cmp.Diff(list, entries))
+	p := s.ListEvents(g, 0, 1000, shard.Ascending)
+	if list := m.list(g); !slices.Equal(list, p.Entries) || p.Total != len(p.Entries) {
+		t.Fatalf("replica %d: total %d, list (-want +got):\n%s", replica, p.Total, cmp.Diff(list, p.Entries))
 	}
 	w.compareExpiry(t, replica, s, g)
 	if floor := m.floor[g]; floor > 0 {
@@ -436,7 +436,7 @@ func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g
 		return
 	}
 	for epoch := range uint32(5) {
-		if err := s.Slots().CheckEpoch(g, sl.generation, epoch); errors.Is(err, shard.ErrEpoch) != (epoch < sl.epoch) {
+		if err := s.CheckEpoch(g, sl.generation, epoch); errors.Is(err, shard.ErrEpoch) != (epoch < sl.epoch) {
 			t.Fatalf("replica %d: epoch %d of %d: got %v", replica, epoch, sl.epoch, err)
 		}
 	}
@@ -462,7 +462,7 @@ func (w *shardWorld) compareSearches(t *testing.T, replica int, s *shard.Shard, 
 		if want := search(w.model.candidates(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}
-		got, err = s.Pending().Search(t.Context(), g, generation, galleryKey, q)
+		got, err = s.SearchPending(t.Context(), g, generation, galleryKey, q)
 		if want := search(w.model.pending(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search of what is pending %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}

@@ -96,7 +96,7 @@ func (w *slotWorld) replace(s int) {
 
 // ask makes meta grant slots to a shard and queues the answer.
 func (w *slotWorld) ask(s int) {
-	u := w.shards[s].Shard().Slots().Usage(slotGallery)
+	u := w.shards[s].Shard().Usage(slotGallery)
 	a := answerTo(w, w.meta.Apply, metafsm.GrantOp, metafsm.Grant{
 		Gallery: slotGallery, Generation: 1, Shard: id.Shard(s + 1), Have: u.Granted, Want: uint32(1 + w.IntN(12)),
 	})
@@ -106,7 +106,7 @@ func (w *slotWorld) ask(s int) {
 // giveBack makes a shard return the slots beyond keep, never fewer than least, and repeats its
 // grant. It queues the answer.
 func (w *slotWorld) giveBack(s int, keep, least uint32) {
-	u := w.shards[s].Shard().Slots().Usage(slotGallery)
+	u := w.shards[s].Shard().Usage(slotGallery)
 	var granted uint32
 	for _, of := range w.meta.Grants(slotGallery) {
 		if of.Shard == id.Shard(s+1) {
@@ -201,7 +201,7 @@ func (w *slotWorld) check(seed uint64, step int) {
 	w.t.Helper()
 	var used, slots uint32
 	for _, m := range w.shards {
-		u := m.Shard().Slots().Usage(slotGallery)
+		u := m.Shard().Usage(slotGallery)
 		used += u.Active + u.Deleted + u.Pending
 		slots += u.Slots()
 	}
@@ -216,11 +216,11 @@ func (w *slotWorld) settle(seed uint64) {
 	w.t.Helper()
 	w.time += 2 * shardfsm.PendingMillis // all pending events have expired
 	// Meta may not know all slots that the first shard returned.
-	w.reclaimed(slotMessage{0, w.shards[0].Shard().Slots().Usage(slotGallery).Returned})
+	w.reclaimed(slotMessage{0, w.shards[0].Shard().Usage(slotGallery).Returned})
 	var elsewhere uint32
 	for s := 1; s < len(w.shards); s++ {
 		w.giveBack(s, 0, w.size)
-		u := w.shards[s].Shard().Slots().Usage(slotGallery)
+		u := w.shards[s].Shard().Usage(slotGallery)
 		if u.Slots() != u.Active {
 			w.t.Fatalf("seed %d: shard %d has returned what it can: %+v", seed, s+1, u)
 		}
@@ -231,10 +231,10 @@ func (w *slotWorld) settle(seed uint64) {
 		w.ask(0)
 		w.granted(w.grants[len(w.grants)-1])
 	}
-	if u := w.shards[0].Shard().Slots().Usage(slotGallery); u.Slots()+elsewhere != w.size {
+	if u := w.shards[0].Shard().Usage(slotGallery); u.Slots()+elsewhere != w.size {
 		w.t.Fatalf("seed %d: %d slots with the first shard, %d with the others, of %d", seed, u.Slots(), elsewhere, w.size)
 	}
-	for n := w.shards[0].Shard().Slots().Usage(slotGallery).Free(); n > 0; n-- {
+	for n := w.shards[0].Shard().Usage(slotGallery).Free(); n > 0; n-- {
 		if status := w.register(0, false); status != shardfsm.Done {
 			w.t.Fatalf("seed %d: %d slots are free: %v", seed, n, status)
 		}

@@ -45,7 +45,7 @@ type Bar struct {
 }
 
 func (c Bar) apply(m *Machine) StatusAnswer {
-	err := m.shard.Pending().WithdrawSubject(c.Gallery, c.Generation, c.Subject)
+	err := m.shard.WithdrawSubject(c.Gallery, c.Generation, c.Subject)
 	if err == nil {
 		m.claims.Bar(c.Subject)
 	}

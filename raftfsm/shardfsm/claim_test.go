@@ -46,7 +46,7 @@ func TestClaimBytesMatchFormat(t *testing.T) {
 	if got := again.Claims().Holder(testGallery, 1, shard.ExternalName{1}); got.Subject != testSubject(2) {
 		t.Errorf("after a restart: %+v", got)
 	}
-	list, err := again.Shard().Notes().Of(testGallery, 1, []id.Subject{testSubject(1)})
+	list, err := again.Shard().NotesOf(testGallery, 1, []id.Subject{testSubject(1)})
 	if err != nil || len(list) != 1 || list[0].Event != testEvent(20) || !bytes.Equal(list[0].Note, replace.Note) {
 		t.Errorf("after a restart: note %+v, %v", list, err)
 	}

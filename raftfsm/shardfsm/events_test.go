@@ -21,13 +21,13 @@ func testSubject(n byte) id.Subject { return id.Subject{UUID: id.UUID{2, n}} }
 func testEvent(n byte) id.Event     { return id.Event{UUID: id.UUID{3, n}} }
 
 func testAddEvent(n, event byte) AddEvent {
-	return AddEvent{
+	return AddEvent{Register{
 		EventWrite: EventWrite{
 			Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
 			Subject: testSubject(n), Event: testEvent(event), Time: testTime,
 		},
 		Tags: []uint32{3}, Sealed: []byte{1, event},
-	}
+	}}
 }
 
 func testReplace(n, event, op byte) ReplaceEvent {
@@ -119,14 +119,14 @@ func TestCommandsChangeTheirRecords(t *testing.T) {
 	t.Parallel()
 	s := scripted(t).Shard()
 	want := shard.Usage{Granted: 10, Returned: 1, Active: 3, Deleted: 4, Pending: 1}
-	if got := s.Slots().Usage(testGallery); got != want {
+	if got := s.Usage(testGallery); got != want {
 		t.Errorf("usage: got %+v, want %+v", got, want)
 	}
 	events, err := s.Events(testGallery, 1, testSubject(0))
 	if diff := cmp.Diff([]shard.Active{{Event: testEvent(0), Revision: 2, Tags: []uint32{4}, Time: 1_700_000_002_000}}, events); err != nil || diff != "" {
 		t.Errorf("%v, events (-want +got):\n%s", err, diff)
 	}
-	if got := s.Slots().Stats().Purging; got != 1 {
+	if got := s.Stats().Purging; got != 1 {
 		t.Errorf("%d entries to be purged, want 1", got)
 	}
 }
@@ -222,9 +222,9 @@ func TestInterruptedClaimIsNotActivated(t *testing.T) {
 func TestActiveEventIsNotWithdrawn(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
-	before := m.Shard().Slots().Usage(testGallery)
+	before := m.Shard().Usage(testGallery)
 	a, err := WithdrawOp.Answer(m.Apply(1, WithdrawOp.Encode(testWithdraw(2))))
-	if err != nil || a.Status != Activated || m.Shard().Slots().Usage(testGallery) != before {
+	if err != nil || a.Status != Activated || m.Shard().Usage(testGallery) != before {
 		t.Errorf("got %v, %v", a.Status, err)
 	}
 	a, err = WithdrawOp.Answer(m.Apply(1, WithdrawOp.Encode(testWithdraw(99))))
@@ -253,8 +253,8 @@ func TestFenceRefusesOlderGenerations(t *testing.T) {
 			if got := register(t, m, c); got.Status != StaleGeneration {
 				t.Errorf("register: %v", got.Status)
 			}
-			if _, total := m.Shard().Listing().List(g, 0, 10, shard.Ascending); total != 0 {
-				t.Errorf("%d entries are listed", total)
+			if n := m.Shard().ListEvents(g, 0, 10, shard.Ascending).Total; n != 0 {
+				t.Errorf("%d entries are listed", n)
 			}
 		}
 		// The fence refuses retries of earlier writes too.

@@ -48,7 +48,7 @@ func (c Expire) apply(m *Machine) ExpireAnswer {
 		s.Events = slices.DeleteFunc(s.Events, func(e shard.Expired) bool { // a merge copies what its source has
 			return m.merges.Leaves(e.Subject)
 		})
-		n, err := shard.ExpiringOf(m.shard).Expire(shard.Expiration{
+		n, err := m.shard.Expire(shard.Expiration{
 			Gallery: s.Gallery, Generation: s.Generation, Events: s.Events, Now: now,
 			Until: c.Time, Updated: min(s.Updated, c.Time-RetentionMillisMin),
 		})

@@ -36,7 +36,7 @@ func TestExpireBytesMatchFormat(t *testing.T) {
 	forever := replace
 	forever.Op[15], forever.Expires, forever.NoExpiry, forever.Revision = 7, 0, true, 2
 	keepsBytes(t, m, "expiry.txt", fsmtest.From(1), []any{
-		testGrant, a, b, pending, replace, expire(soon, 0, a), AddEvent(expiring(4, late)), forever, expire(soon+1, soon-RetentionMillisMin, b),
+		testGrant, a, b, pending, replace, expire(soon, 0, a), AddEvent{expiring(4, late)}, forever, expire(soon+1, soon-RetentionMillisMin, b),
 	})
 }
 

@@ -234,7 +234,7 @@ func restartFromFiles(t *testing.T) {
 		must.Do(t, errors.Join(g.Snapshot(), g.Close()))
 		g = start()
 	}
-	if got := m.Shard().Slots().Stats().Active; got != n || m.Operations() != n {
+	if got := m.Shard().Stats().Active; got != n || m.Operations() != n {
 		t.Errorf("%d events and %d operations, want %d", got, m.Operations(), n)
 	}
 }

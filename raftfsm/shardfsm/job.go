@@ -120,7 +120,7 @@ func (c BeginJob) apply(m *Machine) JobAnswer {
 	a := m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
 		_, err := m.jobs.Find(job.Name(c.Name))
 		known = err == nil
-		if !known && c.Epoch != 0 && m.shard.Slots().Epoch(c.Name.Gallery) > c.Epoch {
+		if !known && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
 			return job.Progress{}, errOutdated
 		}
 		return m.jobs.Begin(job.Begin{

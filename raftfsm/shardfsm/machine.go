@@ -272,7 +272,7 @@ type place struct {
 // by then, and returns the clock.
 func (m *Machine) advance(time int64) int64 {
 	now := m.ops.Advance(time)
-	m.shard.Pending().Expire(now - PendingMillis)
+	m.shard.ExpirePending(now - PendingMillis)
 	return now
 }
 

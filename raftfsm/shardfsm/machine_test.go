@@ -87,7 +87,7 @@ func filled(t testing.TB) *Machine {
 		m.Apply(2+uint64(n), RegisterOp.Encode(testRegister(n)))
 	}
 	m.Apply(5, UnregisterOp.Encode(testUnregister(1)))
-	if u := m.Shard().Slots().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
+	if u := m.Shard().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
 		t.Fatalf("usage %+v", u)
 	}
 	return m
@@ -182,7 +182,7 @@ func TestReadersKeepShardOverRestore(t *testing.T) {
 	m := New(newTable(t), testArena)
 	s := m.Shard()
 	must.Do(t, m.Restore(bytes.NewReader(good)))
-	if got := s.Slots().Usage(testGallery).Active; got != 2 {
+	if got := s.Usage(testGallery).Active; got != 2 {
 		t.Errorf("a shard taken before sees %d active events, want 2", got)
 	}
 }

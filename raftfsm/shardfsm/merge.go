@@ -131,7 +131,7 @@ func (c ForgetMerge) apply(m *Machine) StatusAnswer {
 }
 
 // receive marks that a subject receives the events of another.
-func (m *Machine) receive(c enrolment) Status {
+func (m *Machine) receive(c Register) Status {
 	if c.Source.IsZero() {
 		return Done
 	}

@@ -19,7 +19,7 @@ func TestOutdatedEnrolmentLeavesNothing(t *testing.T) {
 		t.Fatalf("before the list changed: %v", a.Status)
 	}
 	m.Apply(7, WidenOp.Encode(Widen{Gallery: testGallery, Generation: 1, Epoch: 3}))
-	before := m.Shard().Slots().Usage(testGallery)
+	before := m.Shard().Usage(testGallery)
 	f := func(what string, c Register, want Status) {
 		t.Helper()
 		if a := register(t, m, c); a.Status != want {
@@ -28,7 +28,7 @@ func TestOutdatedEnrolmentLeavesNothing(t *testing.T) {
 	}
 	f("by the first list", by(11, 1), Outdated)
 	f("by the one before", by(12, 2), Outdated)
-	if after := m.Shard().Slots().Usage(testGallery); after != before {
+	if after := m.Shard().Usage(testGallery); after != before {
 		t.Errorf("usage %+v, before %+v", after, before)
 	}
 	f("a retry of what was done by the first list", by(10, 1), Replayed)

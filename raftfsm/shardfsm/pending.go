@@ -31,7 +31,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	case status != 0:
 		return refusal(status, done)
 	}
-	further, err := m.shard.Pending().Activate(shard.PendingRef{
+	further, err := m.shard.Activate(shard.PendingRef{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Op: c.Op, Request: c.Request, Number: c.Claim, Time: now,
 	})
@@ -61,6 +61,6 @@ type Withdraw struct {
 
 func (c Withdraw) apply(m *Machine) StatusAnswer {
 	m.advance(c.Time)
-	err := m.shard.Pending().Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
+	err := m.shard.Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
 	return StatusAnswer{statusOf(err)}
 }

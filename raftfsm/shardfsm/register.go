@@ -41,7 +41,7 @@ type Register struct {
 	// free.
 	Recycle bool `cbor:"11,keyasint,omitempty"`
 	// Pending asks for a pending event, which has a slot but is visible only to
-	// shard.Pending until Activate. It expires after PendingMillis. The machine does not
+	// Shard.SearchPending until Activate. It expires after PendingMillis. The machine does not
 	// remember the operation before Activate: a repeated command is Done again and renews
 	// the time. The answer has a Claim.
 	Pending bool `cbor:"12,keyasint,omitempty"`
@@ -88,35 +88,32 @@ type RegisterAnswer struct {
 }
 
 func (c Register) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), RegisterOp.Code)
+	return m.enrol(c, RegisterOp.Code)
 }
 
 // AddEvent adds a further event to a subject that has an active one. Its Epoch is 0,
 // because the subject's id names the shard.
-type AddEvent Register
+type AddEvent struct{ Register }
 
 func (c AddEvent) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), AddEventOp.Code)
+	return m.enrol(c.Register, AddEventOp.Code)
 }
 
-// enrolment is a Register or an AddEvent.
-type enrolment Register
-
-func (c enrolment) event(time int64) shard.Event {
+func (c Register) event(time int64) shard.Event {
 	return shard.Event{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request, Note: c.Note, Expires: c.Expires,
 	}
 }
 
-func (c enrolment) reuse() shard.Reuse {
+func (c Register) reuse() shard.Reuse {
 	if c.Recycle {
 		return shard.OldestDeleted
 	}
 	return shard.FreeSlots
 }
 
-func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
+func (m *Machine) enrol(c Register, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
 	done, status := m.once(c.place(), c.name(), c.Share, code)
 	switch {
@@ -126,7 +123,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return refusal(status, done)
-	case c.Epoch != 0 && m.shard.Slots().Epoch(c.Gallery) > c.Epoch:
+	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
 		return RegisterAnswer{Status: Outdated}
 	case m.barred(c.Subject, c.Claimed):
 		return RegisterAnswer{Status: Barred}
@@ -145,12 +142,12 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 }
 
 // put adds the event, pending or active. claim is 0 for an active event.
-func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
+func (m *Machine) put(c Register, code byte, now int64) (claim uint64, err error) {
 	switch further := code == AddEventOp.Code; {
 	case c.Pending && further:
-		return m.shard.Pending().HoldFurther(c.event(now), c.reuse())
+		return m.shard.HoldFurther(c.event(now), c.reuse())
 	case c.Pending:
-		return m.shard.Pending().Hold(c.event(now), c.reuse())
+		return m.shard.Hold(c.event(now), c.reuse())
 	case further:
 		return 0, m.shard.Add(c.event(now), c.reuse())
 	default:

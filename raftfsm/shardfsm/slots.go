@@ -15,7 +15,7 @@ type Grant struct {
 }
 
 func (c Grant) apply(m *Machine) StatusAnswer {
-	return StatusAnswer{statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
+	return StatusAnswer{statusOf(m.shard.Grant(shard.Grant(c)))}
 }
 
 // ReturnSlots makes a shard return slots, so that meta can grant them to other shards. The
@@ -59,7 +59,7 @@ type ReturnSlotsAnswer struct {
 
 func (c ReturnSlots) apply(m *Machine) ReturnSlotsAnswer {
 	m.advance(c.Time)
-	u, err := m.shard.Slots().Return(shard.Return{
+	u, err := m.shard.Return(shard.Return{
 		Gallery: c.Gallery, Generation: c.Generation, Granted: c.Granted, Returned: c.Returned,
 		Keep: c.Keep, Least: c.Recycle,
 	})

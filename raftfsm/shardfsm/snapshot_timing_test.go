@@ -221,7 +221,7 @@ func BenchmarkSnapshotWrites(b *testing.B) {
 		must.Do(b, err)
 		l := &ledger{b: b, m: New(newTable(b), kernel.NewArena(0)), key: key, dir: dir, random: rand.NewChaCha8([32]byte{1})}
 		l.m.Keep(store)
-		must.Do(b, l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}))
+		must.Do(b, l.m.Shard().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}))
 		full := limits.Plain + limits.Keyed
 		l.enrol(n)
 		l.operate(full / 10 * 9) // the rest comes later

@@ -77,7 +77,7 @@ type replacedQuery struct {
 
 // shardReplaced returns the zero subject for an operation that the shard does not remember.
 var shardReplaced = cluster.MachineRead("shard.replaced", func(m *shardfsm.Machine, q replacedQuery) (id.Subject, error) {
-	if err := m.Shard().Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := m.Shard().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return id.Subject{}, err
 	}
 	subject, _ := m.Replaced(q.Gallery, q.Operation)

@@ -106,13 +106,13 @@ func (r *ClaimRequests) unnamed(ctx context.Context, g cluster.Gallery, page []c
 
 // reclaim claims the external ids of a shard's subjects that no home knows.
 func (r *ClaimRequests) reclaim(ctx context.Context, s *shard.Shard) error {
-	for _, gallery := range s.Notes().Galleries() {
+	for _, gallery := range s.Galleries() {
 		g, ok := r.Cluster.Find(gallery)
 		if !ok {
 			continue // it is being deleted
 		}
 		for at := uint64(0); ; {
-			page, next, err := s.Notes().After(g.ID, g.Generation, at, scrubBatch)
+			page, next, err := s.NotedAfter(g.ID, g.Generation, at, scrubBatch)
 			if err == nil {
 				err = r.reclaimPage(ctx, g, page)
 			}
@@ -175,7 +175,7 @@ var shardNames = cluster.ShardRead("shard.names", func(s *shard.Shard, q namesQu
 		return nil, router.Errorf(router.InvalidRequest, "", "at most %d subjects at once", scrubBatch)
 	}
 	names := make([]shard.ExternalName, len(q.Subjects))
-	noted, err := s.Notes().Of(q.Gallery, q.Generation, q.Subjects)
+	noted, err := s.NotesOf(q.Gallery, q.Generation, q.Subjects)
 	for i, a := range noted {
 		names[i] = shard.ExternalOf(a.Note)
 	}

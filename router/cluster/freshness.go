@@ -53,7 +53,7 @@ func WithFreshShards[T any](ctx context.Context, r *Cluster, g Gallery, read fun
 // tells the shard to.Epoch.
 func WidenedMachine(ctx context.Context, r *Cluster, group id.Shard, to shardfsm.Widen) (*shardfsm.Machine, error) {
 	m, err := r.LeaderMachine(ctx, group)
-	if err == nil && m.Shard().Slots().Epoch(to.Gallery) < to.Epoch {
+	if err == nil && m.Shard().Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
 	}
 	return m, err

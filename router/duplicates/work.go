@@ -343,7 +343,7 @@ type blocksQuery struct {
 }
 
 var shardBlocks = cluster.ShardRead("shard.blocks", func(s *shard.Shard, q blocksQuery) ([]uint64, error) {
-	return shard.DuplicatesOf(s).Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
+	return s.Blocks(q.Gallery, q.Generation, max(q.Size, blockEntries))
 })
 
 // probesQuery asks a shard for the templates of a block.
@@ -364,7 +364,7 @@ var shardProbes = cluster.ShardReadAny("shard.probes", func(ctx context.Context,
 	if err != nil {
 		return a, err
 	}
-	a.Probes, a.Model, err = shard.DuplicatesOf(s).Probes(ctx, q.Gallery, q.Generation, key, q.After, q.Last)
+	a.Probes, a.Model, err = s.Probes(ctx, q.Gallery, q.Generation, key, q.After, q.Last)
 	return a, ofOneModel(err)
 })
 
@@ -395,14 +395,14 @@ type pairsAnswer struct {
 }
 
 var shardPairs = cluster.ShardReadAny("shard.pairs", func(ctx context.Context, r *cluster.Cluster, s *shard.Shard, q pairsQuery) (a pairsAnswer, err error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, err
 	}
 	key, err := cluster.KeyOf(ctx, r, q.Gallery)
 	if err != nil {
 		return a, err
 	}
-	found, err := shard.DuplicatesOf(s).Pairs(ctx, q.Gallery, q.Generation, key, shard.PairQuery{
+	found, err := s.Pairs(ctx, q.Gallery, q.Generation, key, shard.PairQuery{
 		Probes: q.Probes, Threshold: q.Threshold, Own: q.Own, Limit: min(q.Limit, job.PairsMax), Time: compareTime,
 	})
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {

@@ -260,7 +260,7 @@ func (r *GalleryRequests) applicationOf(a metafsm.Application) (router.Applicati
 var shardCounts = cluster.ShardRead("shard.counts", func(s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
-		counts[i] = int(s.Slots().Usage(g).Active)
+		counts[i] = int(s.Usage(g).Active)
 	}
 	return counts, nil
 })

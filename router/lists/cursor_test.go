@@ -44,7 +44,7 @@ func newBook(t testing.TB, slots int) *shard.Shard {
 	must.Do(t, err)
 	s := shard.New(table, kernel.NewArena(0))
 	t.Cleanup(s.Close)
-	must.Do(t, s.Slots().Grant(shard.Grant{Gallery: cursorGallery.ID, Generation: 1, Total: uint32(slots)}))
+	must.Do(t, s.Grant(shard.Grant{Gallery: cursorGallery.ID, Generation: 1, Total: uint32(slots)}))
 	return s
 }
 
@@ -101,7 +101,7 @@ func (w *writer) write() {
 func (w *writer) all() map[string]int {
 	out := map[string]int{}
 	for _, s := range w.shards {
-		p := w.books[s].Listing().Page(cursorGallery.ID, 0, 10_000, shard.Ascending)
+		p := w.books[s].ListEvents(cursorGallery.ID, 0, 10_000, shard.Ascending)
 		for i, e := range p.Entries {
 			out[textOf(placed{Entry: router.Entry{Subject: e.Subject, Event: e.Event, Deleted: e.Deleted}, shard: s, sequence: p.Sequences[i]})]++
 		}
@@ -171,7 +171,7 @@ func TestCursorRunShowsUnchangedEntriesOnce(t *testing.T) {
 func (w *writer) place(e router.Entry) string {
 	w.t.Helper()
 	for _, s := range w.shards {
-		p := w.books[s].Listing().Page(cursorGallery.ID, 0, 10_000, shard.Ascending)
+		p := w.books[s].ListEvents(cursorGallery.ID, 0, 10_000, shard.Ascending)
 		for i, x := range p.Entries {
 			if x.Event == e.Event && x.Deleted == e.Deleted && x.Time == e.Updated.UnixMilli() {
 				return textOf(placed{Entry: e, shard: s, sequence: p.Sequences[i]})

@@ -87,12 +87,12 @@ type expiringQuery struct {
 }
 
 var shardExpiring = cluster.ShardRead("shard.expiring", func(s *shard.Shard, q expiringQuery) (listAnswer, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}
 	var after shard.Position
 	if q.After != nil {
 		after = *q.After
 	}
-	return answerOf(s, q.Gallery, q.Generation, shard.ExpiringOf(s).Page(q.Gallery, q.Kept, q.Before, after, min(q.Length, router.ListLengthMax+1)))
+	return answerOf(s, q.Gallery, q.Generation, s.ListExpiring(q.Gallery, q.Kept, q.Before, after, min(q.Length, router.ListLengthMax+1)))
 })

@@ -247,15 +247,15 @@ type spanAnswer struct {
 }
 
 var shardSpan = cluster.ShardRead("shard.span", func(s *shard.Shard, q listQuery) (spanAnswer, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, err
 	}
-	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)
-	last, _ := s.Listing().List(q.Gallery, 0, 1, shard.Descending)
-	if len(first) == 0 || len(last) == 0 {
+	first := s.ListEvents(q.Gallery, 0, 1, shard.Ascending)
+	last := s.ListEvents(q.Gallery, 0, 1, shard.Descending)
+	if len(first.Entries) == 0 || len(last.Entries) == 0 {
 		return spanAnswer{}, nil
 	}
-	return spanAnswer{Total: total, First: first[0].Time, Last: last[0].Time}, nil
+	return spanAnswer{Total: first.Total, First: first.Entries[0].Time, Last: last.Entries[0].Time}, nil
 })
 
 // beforeQuery asks how many of a gallery's entries lie before each of the times.
@@ -279,7 +279,7 @@ var shardBefore = calls.NewMethod("shard.before", func(_ context.Context, r *clu
 	}
 	counts := make([]int, 0, len(q.Times))
 	for _, t := range q.Times {
-		counts = append(counts, s.Listing().Before(q.Gallery, t))
+		counts = append(counts, s.CountBefore(q.Gallery, t))
 	}
 	return counts, nil
 })

@@ -29,14 +29,14 @@ type listAnswer struct {
 }
 
 func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}
 	var p shard.Page
 	if q.After != nil {
-		p = s.Listing().PageAfter(q.Gallery, *q.After, q.Length, shard.Order(q.Order))
+		p = s.ListEventsAfter(q.Gallery, *q.After, q.Length, shard.Order(q.Order))
 	} else {
-		p = s.Listing().Page(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+		p = s.ListEvents(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	}
 	return answerOf(s, q.Gallery, q.Generation, p)
 }
@@ -51,6 +51,6 @@ func answerOf(s *shard.Shard, g id.Gallery, generation uint32, p shard.Page) (li
 		}
 	}
 	var err error
-	a.Noted, err = s.Notes().Of(g, generation, subjects)
+	a.Noted, err = s.NotesOf(g, generation, subjects)
 	return a, err
 }

@@ -60,8 +60,8 @@ var shardPresent = cluster.ShardReadAny("shard.present", func(_ context.Context,
 	if len(q.Subjects) > presentMax {
 		return a, router.Errorf(router.InvalidRequest, "", "at most %d subjects at once", presentMax)
 	}
-	if a.Present, err = shard.DuplicatesOf(s).Present(q.Gallery, q.Generation, q.Subjects); err == nil && q.Notes {
-		a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, q.Subjects)
+	if a.Present, err = s.Present(q.Gallery, q.Generation, q.Subjects); err == nil && q.Notes {
+		a.Noted, err = s.NotesOf(q.Gallery, q.Generation, q.Subjects)
 	}
 	return a, err
 })

@@ -54,7 +54,7 @@ var shardSubject = cluster.MachineRead("shard.subject", func(m *shardfsm.Machine
 	if a.Events, err = s.Events(q.Gallery, q.Generation, q.Subject); err != nil {
 		return a, err
 	}
-	a.Entries = s.Listing().Of(q.Gallery, q.Subject)
+	a.Entries = s.ListSubject(q.Gallery, q.Subject)
 	if q.Heir && len(a.Events) > 1 {
 		heir := a.Events[1]
 		a.Heir, _ = s.Sealed(q.Gallery, q.Subject, heir.Event, heir.Revision)

@@ -342,13 +342,13 @@ func (c copying) add(ctx context.Context, s *shard.Shard, key *seal.Key, e shard
 	defer clear(face.Template)
 	f := shard.FaceID{Event: e.Event, Revision: e.Revision}
 	home := c.Target.Shard()
-	command := shardfsm.AddEvent{
+	command := shardfsm.AddEvent{Register: shardfsm.Register{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: c.Gallery, Generation: c.Generation, Op: c.operation(f), Subject: c.Target, Event: c.id(f), Time: time.Now().UnixMilli(),
 		},
 		Tags: e.Tags, Sealed: shard.SealFace(key, c.gallery.FaceRef(c.Target, c.id(f)), face), Source: c.Source,
 		Expires: c.gallery.Ends(e),
-	}
+	}}
 	a, err := c.subjects.WithSlot(ctx, c.gallery, home, func(recycle bool) (subjects.RegisterAnswer, error) {
 		command.Recycle = recycle
 		return calls.CallLeader(ctx, c.cluster.Calls, subjects.ShardAdd, home, command)

@@ -96,7 +96,7 @@ var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r 
 	if err != nil {
 		return a, err
 	}
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return a, cluster.Outdated(err)
 	}
 	key, err := cluster.KeyOf(ctx, r, q.Gallery)
@@ -122,7 +122,7 @@ var shardMatches = calls.NewMethod("shard.matches", func(ctx context.Context, r 
 		subjects[i] = m.Subject
 	}
 	a.Receipt = receiptOfShard(group, coverage)
-	a.Noted, err = s.Notes().Of(q.Gallery, q.Generation, subjects)
+	a.Noted, err = s.NotesOf(q.Gallery, q.Generation, subjects)
 	return a, cluster.Outdated(err)
 })
 

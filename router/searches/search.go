@@ -120,7 +120,7 @@ var ShardSearch = calls.NewMethod("shard.search", func(ctx context.Context, r *S
 
 // searchShard searches one shard.
 func searchShard(ctx context.Context, r *SearchRequests, group id.Shard, s *shard.Shard, q SearchQuery, floor *scan.Floor) ([]NotedHit, error) {
-	if err := s.Slots().CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, cluster.Outdated(err)
 	}
 	key, err := cluster.KeyOf(ctx, r.cluster, q.Gallery)
@@ -129,7 +129,7 @@ func searchShard(ctx context.Context, r *SearchRequests, group id.Shard, s *shar
 	}
 	search := s.Search
 	if q.Pending {
-		search = s.Pending().Search
+		search = s.SearchPending
 	}
 	var coverage *scan.Coverage
 	if q.Receipt {
@@ -147,7 +147,7 @@ func searchShard(ctx context.Context, r *SearchRequests, group id.Shard, s *shar
 		return nil, other
 	}
 	if err == nil {
-		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
+		r.meter.SearchedShard(int(s.Usage(q.Gallery).Active), time.Since(begin))
 	}
 	if err != nil {
 		return nil, cluster.Outdated(err)
@@ -177,7 +177,7 @@ func (q SearchQuery) notes(s *shard.Shard, hits []shard.Hit) ([]NotedHit, error)
 	if !q.Notes {
 		return out, nil
 	}
-	noted, err := s.Notes().Of(q.Gallery, q.Generation, subjects)
+	noted, err := s.NotesOf(q.Gallery, q.Generation, subjects)
 	for i := range noted {
 		out[i].Noted = noted[i]
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"facet/internal/id"
-	"facet/shard"
 )
 
 // Warm opens the templates of this node's replica of a shard that are not open yet.
@@ -17,7 +16,7 @@ func (r *SearchRequests) Warm(ctx context.Context, group id.Shard) error {
 	if !here {
 		return nil
 	}
-	shard.MeansOf(m.Shard()).Average(r.cluster.Groups.Meta().SubjectTemplates)
+	m.Shard().Average(r.cluster.Groups.Meta().SubjectTemplates)
 	for _, cold := range m.Shard().Cold() {
 		g, known := r.cluster.Groups.Meta().Gallery(cold.Gallery)
 		if !known || g.Generation != cold.Generation {

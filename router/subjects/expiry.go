@@ -19,7 +19,7 @@ import (
 // and a few milliseconds of the machine.
 const expireBatch = 1000
 
-// Retention returns how long a gallery keeps its events, for shard.Expiring. This node's
+// Retention returns how long a gallery keeps its events, for Shard.Due. This node's
 // replica of meta may be behind.
 func (r *SubjectRequests) Retention(g id.Gallery) (kept int64, known bool) {
 	record, known := r.cluster.Groups.Meta().Gallery(g)
@@ -40,7 +40,7 @@ func (r *SubjectRequests) ExpireEvents(ctx context.Context) (router.Expired, err
 			continue
 		}
 		work.Go(func() {
-			of, err := r.expireOn(ctx, g, shard.ExpiringOf(m.Shard()))
+			of, err := r.expireOn(ctx, g, m.Shard())
 			mu.Lock()
 			defer mu.Unlock()
 			out.Events, out.Waiting = out.Events+of.Events, out.Waiting+of.Waiting
@@ -54,7 +54,7 @@ func (r *SubjectRequests) ExpireEvents(ctx context.Context) (router.Expired, err
 }
 
 // expireOn expires the events that are due on a shard, batch by batch.
-func (r *SubjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Expiring) (out router.Expired, err error) {
+func (r *SubjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *shard.Shard) (out router.Expired, err error) {
 	for {
 		now, agrees := r.cluster.Clock.Trusted()
 		due := s.Due(now.UnixMilli(), r.Retention, expireBatch)
@@ -77,7 +77,7 @@ func (r *SubjectRequests) expireOn(ctx context.Context, g *raftfsm.Group, s *sha
 			if err := r.addHeirs(ctx, x); err != nil {
 				return out, err
 			}
-			if subjects[i], err = expiredSubjects(r.cluster, (*shard.Shard)(s), &x); err != nil {
+			if subjects[i], err = expiredSubjects(r.cluster, s, &x); err != nil {
 				return out, err
 			}
 			c.Slices = append(c.Slices, shardfsm.ExpireSlice{Gallery: x.Gallery, Generation: x.Generation, Updated: x.Updated, Events: x.Events})

@@ -45,7 +45,7 @@ func enrol[C any](ctx context.Context, r *SubjectRequests, group id.Shard, galle
 	}
 	// Read this before the proposal. A grant may come in between, and the next request
 	// for slots must then ask for more than that grant, never for less.
-	granted := s.Slots().Usage(gallery).Granted
+	granted := s.Usage(gallery).Granted
 	a, err := cluster.Propose(ctx, g, op, c)
 	return RegisterAnswer{a, granted}, err
 }
@@ -75,7 +75,7 @@ func remove[C any](ctx context.Context, r *cluster.Cluster, group id.Shard, of l
 		return removedAnswer{}, err
 	}
 	var name shard.ExternalName
-	noted, err := s.Notes().Of(of.Gallery, of.Generation, []id.Subject{of.Subject})
+	noted, err := s.NotesOf(of.Gallery, of.Generation, []id.Subject{of.Subject})
 	if err == nil && len(noted) == 1 {
 		name = shard.ExternalOf(noted[0].Note)
 	}
@@ -103,7 +103,7 @@ var shardKnows = calls.NewMethod("shard.knows", func(ctx context.Context, r *clu
 		return false, err
 	}
 	s := m.Shard()
-	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
+	if m.Remembers(q.Operation) || s.IsPending(q.Made.Gallery, q.Event) {
 		return true, nil
 	}
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)

@@ -27,8 +27,8 @@ func (r *SubjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 		})
 	}
 	if c, err := shardfsm.AddEventOp.Decode(cmd); err == nil {
-		return r.putBackEvent(ctx, at, shardfsm.Register(c), func(c shardfsm.Register) (RegisterAnswer, error) {
-			return calls.CallLeader(ctx, r.cluster.Calls, ShardAdd, at, shardfsm.AddEvent(c))
+		return r.putBackEvent(ctx, at, c.Register, func(c shardfsm.Register) (RegisterAnswer, error) {
+			return calls.CallLeader(ctx, r.cluster.Calls, ShardAdd, at, shardfsm.AddEvent{Register: c})
 		})
 	}
 	if c, err := shardfsm.ReplaceEventOp.Decode(cmd); err == nil {

@@ -148,7 +148,7 @@ func (r *SubjectRequests) commit(ctx context.Context, p Placement, sealed, note 
 			EventWrite: r.eventWrite(p), Tags: p.Tags, Sealed: sealed, Recycle: recycle, Pending: pending, Note: note, Claimed: p.claimed, Expires: p.Expires,
 		}
 		if p.further { // on its subject's shard, whatever the epoch
-			return calls.CallLeader(ctx, r.cluster.Calls, ShardAdd, p.Home, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.cluster.Calls, ShardAdd, p.Home, shardfsm.AddEvent{Register: c})
 		}
 		c.Epoch = g.Epoch
 		return calls.CallLeader(ctx, r.cluster.Calls, shardRegister, p.Home, c)

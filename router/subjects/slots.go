@@ -183,7 +183,7 @@ var shardReturn = calls.NewMethod("shard.return", func(ctx context.Context, r *c
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	u := m.Shard().Slots().Usage(q.Gallery)
+	u := m.Shard().Usage(q.Gallery)
 	unheard := q.Granted > u.Granted
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil

@@ -132,7 +132,7 @@ var shardBest = cluster.ShardReadAny("shard.best", func(ctx context.Context, r *
 	if err != nil {
 		return a, err
 	}
-	noted, err := s.Notes().Of(q.Gallery, q.Generation, []id.Subject{q.Subject})
+	noted, err := s.NotesOf(q.Gallery, q.Generation, []id.Subject{q.Subject})
 	if len(noted) == 1 {
 		a.Noted = noted[0]
 	}

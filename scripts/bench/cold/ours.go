@@ -46,7 +46,7 @@ func newOurs(dir string, table *score.Table, s set, rows []float32) (*ours, erro
 	o.shard = shard.New(table, o.arena)
 	o.shard.Keep(store)
 	n := len(rows) / s.Dim
-	if err := o.shard.Slots().Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: uint32(n)}); err != nil {
+	if err := o.shard.Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: uint32(n)}); err != nil {
 		return nil, err
 	}
 	for i := range n {
@@ -87,9 +87,9 @@ func (o *ours) open(ctx context.Context) error { return o.shard.Warm(ctx, galler
 
 // chill leaves all exact rows on disk that can be, and returns their share.
 func (o *ours) chill(rows int) float64 {
-	for shard.ExactOf(o.shard).Chill() > 0 {
+	for o.shard.Chill() > 0 {
 	}
-	return float64(shard.ExactOf(o.shard).Cold()) / float64(rows)
+	return float64(o.shard.ColdRows()) / float64(rows)
 }
 
 // search searches with all probes.
