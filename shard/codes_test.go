@@ -60,7 +60,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 			case 1, 2:
 				w.agree(t, w.query())
 			case 3:
-				if _, err := w.Shard.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
+				if _, err := w.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
 					t.Fatal(err)
 				}
 			}
@@ -77,7 +77,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 					w.write(t)
 				}
 				w.agree(t, w.query())
-				cold = max(cold, w.Shard.ColdRows())
+				cold = max(cold, w.ColdRows())
 			}
 		}
 		if cold < 2*kernel.BlockRows {
@@ -87,7 +87,7 @@ func TestSearchesAfterRestartEqualPlainScan(t *testing.T) {
 			w.agree(t, w.query())
 			w.agreeMeans(t, w.query())
 		}
-		if n := w.Shard.RefusedCodes(); n != 0 {
+		if n := w.RefusedCodes(); n != 0 {
 			t.Errorf("seed %d: %d pieces were refused", seed, n)
 		}
 		w.Close()

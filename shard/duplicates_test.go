@@ -39,7 +39,7 @@ func (w *twin) duplicates(t *testing.T, other *twin, n, threshold, limit int) (p
 	for _, probes := range w.blocked(t, n) {
 		q := PairQuery{Probes: probes, Threshold: threshold, Own: other == w, Limit: limit}
 		for len(q.Probes) > 0 {
-			found, err := other.Shard.Pairs(t.Context(), testGallery, 1, w.key, q)
+			found, err := other.Pairs(t.Context(), testGallery, 1, w.key, q)
 			must.Do(t, err)
 			complete = complete && found.Complete
 			for _, p := range found.Pairs {
@@ -118,7 +118,7 @@ func TestManyCopiesAreAllFound(t *testing.T) {
 	}
 	all, found := copies*(copies-1)/2+copies/2*(copies/2-1), 0
 	for _, probes := range w.blocked(t, 50) {
-		got, err := w.Shard.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 1 << 20, time.Hour})
+		got, err := w.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 1 << 20, time.Hour})
 		if found += len(got.Pairs); !got.Complete || err != nil {
 			t.Errorf("complete %v, %v", got.Complete, err)
 		}
@@ -128,7 +128,7 @@ func TestManyCopiesAreAllFound(t *testing.T) {
 	}
 	for _, limit := range []int{1, pairHits - 2, pairHits, 100} {
 		for _, probes := range w.blocked(t, 1<<20) {
-			got, err := w.Shard.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, limit, time.Hour})
+			got, err := w.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, limit, time.Hour})
 			if len(got.Pairs) != limit || got.Complete || err != nil {
 				t.Errorf("%d pairs of at most %d, complete %v, %v", len(got.Pairs), limit, got.Complete, err)
 			}
@@ -150,7 +150,7 @@ func TestCallHasAsManyPassesAsTimeAllows(t *testing.T) {
 	}
 	probes := w.blocked(t, 1<<20)[0]
 	for limit, want := range map[time.Duration]int{0: pairsTogether, time.Hour: len(probes)} {
-		got, err := w.Shard.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 10, limit})
+		got, err := w.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{probes, score.Max, true, 10, limit})
 		if got.Done != want || err != nil {
 			t.Errorf("in %s: %d of %d probes compared, want %d, %v", limit, got.Done, len(probes), want, err)
 		}
@@ -165,7 +165,7 @@ func TestHiddenPairsAreNotSaidComplete(t *testing.T) {
 		put(t, w.Shard, newEvent(w.key, n, axis(1)))
 	}
 	middle := []Probe{{newEvent(w.key, pairHits+5, axis(1)).Subject, axis(1)}}
-	got, err := w.Shard.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{middle, score.Max, true, 10, 0})
+	got, err := w.Pairs(t.Context(), testGallery, 1, w.key, PairQuery{middle, score.Max, true, 10, 0})
 	if got.Complete || err != nil {
 		t.Errorf("%d pairs, complete %v, %v", len(got.Pairs), got.Complete, err)
 	}

@@ -109,7 +109,7 @@ func (w *twin) agreeMeans(t testing.TB, q Query) {
 		t.Fatalf("%d rows, %+v: %v (-want +got):\n%s", len(w.rows), q, err, diff)
 	}
 	if w.rand.IntN(4) == 0 {
-		w.Shard.Average(func(id.Gallery) bool { return false })
+		w.Average(func(id.Gallery) bool { return false })
 	}
 	still, err := w.searchStill(context.Background(), testGallery, 1, w.key, &q)
 	if diff := difference(got, still); err != nil || len(want) > 0 && diff != "" {
@@ -139,9 +139,9 @@ func TestSearchWithMeansEqualsPlainScan(t *testing.T) {
 			}
 			switch w.rand.IntN(60) {
 			case 0:
-				w.Shard.Average(func(id.Gallery) bool { return false })
+				w.Average(func(id.Gallery) bool { return false })
 			case 1:
-				w.Shard.Average(func(id.Gallery) bool { return true })
+				w.Average(func(id.Gallery) bool { return true })
 			case 2:
 				w.agree(t, w.query())
 			}
@@ -296,9 +296,9 @@ func TestMeansAreNoPartOfTheState(t *testing.T) {
 		for range 60 {
 			w.write(t)
 		}
-		w.Shard.Average(func(id.Gallery) bool { return false })
+		w.Average(func(id.Gallery) bool { return false })
 		without := state()
-		w.Shard.Average(func(id.Gallery) bool { return true })
+		w.Average(func(id.Gallery) bool { return true })
 		if !bytes.Equal(state(), without) {
 			t.Error("a shard with means has other records")
 		}

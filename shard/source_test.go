@@ -52,9 +52,9 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 			case 1:
 				w.agree(t, w.query())
 			case 2, 3:
-				w.Shard.Chill()
+				w.Chill()
 			case 4:
-				if _, err := w.Shard.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
+				if _, err := w.Thaw(t.Context()); err != nil && !errors.Is(err, errNoKey) {
 					t.Fatal(err)
 				}
 			case 5:
@@ -62,7 +62,7 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 					frozenInto(t, w.Shard, segment.Share)
 				}
 			}
-			cold = max(cold, w.Shard.ColdRows())
+			cold = max(cold, w.ColdRows())
 		}
 		frozenInto(t, w.Shard, segment.Share)
 		if cold = max(cold, chilled(t, w.Shard)); cold == 0 {
@@ -73,13 +73,13 @@ func TestSearchesOfColdRowsEqualPlainScan(t *testing.T) {
 			w.agreeMeans(t, w.query())
 		}
 		for {
-			taken, err := w.Shard.Thaw(t.Context())
+			taken, err := w.Thaw(t.Context())
 			must.Do(t, err)
 			if taken == 0 {
 				break
 			}
 		}
-		if n := w.Shard.ColdRows(); n != 0 {
+		if n := w.ColdRows(); n != 0 {
 			t.Errorf("seed %d: %d rows are not in memory", seed, n)
 		}
 		w.agree(t, w.query())

@@ -29,7 +29,7 @@ const claimsMax = 256
 // claim claims the external ids of the subjects in l.noted, each at its home. A claim that comes
 // twice changes nothing.
 func (l *loader) claim() error {
-	for home, c := range claims.ClaimsOf(l.slice.Gallery, l.slice.Generation, l.shards, l.noted) {
+	for home, c := range claims.Of(l.slice.Gallery, l.slice.Generation, l.shards, l.noted) {
 		raw, err := l.target.Propose(l.ctx, home, shardfsm.ClaimOp.Encode(c))
 		if err != nil {
 			return err

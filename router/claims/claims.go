@@ -58,7 +58,7 @@ type Named struct {
 
 // homeOf returns the home shard of a name. It depends on nothing that changes.
 func (r *ClaimRequests) homeOf(name shard.ExternalName) id.Shard {
-	record, _ := r.Cluster.Groups.Meta().Cluster()
+	record, _ := r.Groups.Meta().Cluster()
 	return homeAmong(name, record.Shards)
 }
 
@@ -75,7 +75,7 @@ func (r *ClaimRequests) ClaimFor(ctx context.Context, n Named, w shardfsm.EventW
 	}
 	at := w.Subject.Shard()
 	w.Subject, w.Event = holder, id.Event{}
-	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
+	a, err := calls.CallLeader(ctx, r.Calls, shardRefuse, at, shardfsm.Refuse{EventWrite: w})
 	switch {
 	case err != nil:
 		return 0, err
@@ -129,7 +129,7 @@ func (r *ClaimRequests) Claim(ctx context.Context, n Named, subject id.Subject, 
 // barUnlessNamed bars the older claims of a subject, and reports whether it has the name in spite
 // of that.
 func (r *ClaimRequests) barUnlessNamed(ctx context.Context, n Named, subject id.Subject) (bool, error) {
-	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardBar, subject.Shard(), shardfsm.Bar{
+	a, err := calls.CallLeader(ctx, r.Calls, shardBar, subject.Shard(), shardfsm.Bar{
 		Gallery: n.Gallery.ID, Generation: n.Gallery.Generation, Subject: subject,
 	})
 	if err == nil {
@@ -163,7 +163,7 @@ func (r *ClaimRequests) Tidy(ctx context.Context, n Named, subject id.Subject) {
 		return
 	}
 	if err := r.giveUp(ctx, n, subject); err != nil {
-		r.Cluster.Log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.Gallery.ID, "err", err)
+		r.Log.InfoContext(ctx, "a claim to an external id could not be given up; the next scrub of claims removes it", "gallery", n.Gallery.ID, "err", err)
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *ClaimRequests) changeClaim(ctx context.Context, n Named, change claim.C
 
 // changeClaims changes claims of one home and returns their holders.
 func (r *ClaimRequests) changeClaims(ctx context.Context, home id.Shard, g cluster.Gallery, changes []claim.Change) ([]claim.Holder, error) {
-	a, err := calls.CallLeader(ctx, r.Cluster.Calls, shardClaim, home, shardfsm.Claim{
+	a, err := calls.CallLeader(ctx, r.Calls, shardClaim, home, shardfsm.Claim{
 		Gallery: g.ID, Generation: g.Generation, Changes: changes,
 	})
 	if err == nil {
@@ -190,7 +190,7 @@ func (r *ClaimRequests) changeClaims(ctx context.Context, home id.Shard, g clust
 }
 
 func (r *ClaimRequests) holder(ctx context.Context, n Named) (claim.Holder, error) {
-	return calls.CallLeader(ctx, r.Cluster.Calls, shardHolder, r.homeOf(n.Name), holderQuery{n.Gallery.ID, n.Gallery.Generation, n.Name})
+	return calls.CallLeader(ctx, r.Calls, shardHolder, r.homeOf(n.Name), holderQuery{n.Gallery.ID, n.Gallery.Generation, n.Name})
 }
 
 // hasName reports whether a subject has a name.

@@ -22,11 +22,11 @@ func NameOf(g cluster.Gallery, key *seal.Key, externalID string) Named {
 
 // ByExternal returns the gallery of an access, its key, and the name of an external id in it.
 func (r *ClaimRequests) ByExternal(access router.Access, externalID string) (cluster.Gallery, *seal.Key, Named, error) {
-	g, _, err := r.Cluster.Of(access)
+	g, _, err := r.Of(access)
 	if err != nil {
 		return g, nil, Named{}, err
 	}
-	key, err := r.Cluster.DataKey(g.Gallery)
+	key, err := r.DataKey(g.Gallery)
 	if err != nil {
 		return g, nil, Named{}, err
 	}
@@ -53,7 +53,7 @@ func (r *ClaimRequests) SubjectToRename(ctx context.Context, access router.Acces
 		return id.Subject{}, err
 	}
 	return cluster.WithFreshShards(ctx, r.Cluster, g, func(g cluster.Gallery) (id.Subject, error) {
-		first, err := calls.Scatter(ctx, r.Cluster.Calls, shardReplaced, g.ShardIDs, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
+		first, err := calls.Scatter(ctx, r.Calls, shardReplaced, g.ShardIDs, replacedQuery{g.ID, g.Generation, g.Epoch, w.Operation})
 		if err != nil {
 			return id.Subject{}, err
 		}

@@ -28,8 +28,8 @@ const scrubBatch = 256
 // (docs/operations.md, FacetHistoryRewritten). It removes the claims of galleries that are gone.
 func (r *ClaimRequests) ScrubClaims(ctx context.Context) error {
 	var failed []error
-	for _, home := range r.Cluster.Shards() {
-		_, m, ok := cluster.LedShard(r.Cluster.Groups, home)
+	for _, home := range r.Shards() {
+		_, m, ok := cluster.LedShard(r.Groups, home)
 		if !ok {
 			continue
 		}
@@ -53,7 +53,7 @@ func (r *ClaimRequests) scrubGallery(ctx context.Context, home id.Shard, book *c
 	g, err := cluster.ConfirmedLookup(ctx, r.Cluster, func() (cluster.Gallery, bool) { return r.Cluster.Find(gallery) })
 	switch {
 	case router.KindOf(err) == router.NotFound || err == nil && g.Generation > generation:
-		_, err = calls.CallLeader(ctx, r.Cluster.Calls, galleries.ShardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
+		_, err = calls.CallLeader(ctx, r.Calls, galleries.ShardFence, home, shardfsm.Fence{Gallery: gallery, Generation: generation + 1})
 		return err
 	case err != nil:
 		return err
@@ -88,7 +88,7 @@ func (r *ClaimRequests) unnamed(ctx context.Context, g cluster.Gallery, page []c
 		for _, c := range of {
 			q.Subjects = append(q.Subjects, c.Holder.Subject)
 		}
-		names, err := calls.CallLeader(ctx, r.Cluster.Calls, shardNames, at, q)
+		names, err := calls.CallLeader(ctx, r.Calls, shardNames, at, q)
 		if err == nil && len(names) != len(of) {
 			err = lookup.ErrCount
 		}
@@ -134,7 +134,7 @@ func (r *ClaimRequests) reclaimPage(ctx context.Context, g cluster.Gallery, page
 		for _, n := range of {
 			q.Names = append(q.Names, n.Name)
 		}
-		held, err := calls.CallLeader(ctx, r.Cluster.Calls, shardHolders, home, q)
+		held, err := calls.CallLeader(ctx, r.Calls, shardHolders, home, q)
 		if err == nil && len(held) != len(of) {
 			err = lookup.ErrCount
 		}
@@ -150,7 +150,7 @@ func (r *ClaimRequests) reclaimPage(ctx context.Context, g cluster.Gallery, page
 		if len(lost) == 0 {
 			continue
 		}
-		r.Cluster.Log.WarnContext(ctx, "claims to external ids were lost and are made again", "gallery", g.ID, "count", len(lost))
+		r.Log.WarnContext(ctx, "claims to external ids were lost and are made again", "gallery", g.ID, "count", len(lost))
 		if _, err := r.changeClaims(ctx, home, g, lost); err != nil {
 			return err
 		}
@@ -200,9 +200,9 @@ var shardHolders = cluster.MachineRead("shard.holders", func(m *shardfsm.Machine
 	return held, nil
 })
 
-// ClaimsOf returns the commands that claim the external ids of restored subjects, by the home shard
+// Of returns the commands that claim the external ids of restored subjects, by the home shard
 // of each in a cluster of so many shards.
-func ClaimsOf(g id.Gallery, generation uint32, shards int, noted []shard.NotedSubject) map[id.Shard]shardfsm.Claim {
+func Of(g id.Gallery, generation uint32, shards int, noted []shard.NotedSubject) map[id.Shard]shardfsm.Claim {
 	out := map[id.Shard]shardfsm.Claim{}
 	for home, of := range lookup.ByShard(noted, func(n shard.NotedSubject) id.Shard { return homeAmong(n.Name, shards) }) {
 		c := shardfsm.Claim{Gallery: g, Generation: generation}

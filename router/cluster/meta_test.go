@@ -23,14 +23,14 @@ var errCutOff = errors.New("cut off")
 
 func newBeliever() *syncedCluster {
 	b := &syncedCluster{}
-	b.Cluster.sync.Run = func(context.Context) error {
-		round := b.Cluster.synced.begin()
+	b.sync.Run = func(context.Context) error {
+		round := b.synced.begin()
 		b.rounds.Add(1)
 		time.Sleep(10 * time.Millisecond)
 		if b.cut.Load() {
 			return errCutOff
 		}
-		b.Cluster.synced.last.Store(round)
+		b.synced.last.Store(round)
 		return nil
 	}
 	return b
@@ -57,7 +57,7 @@ func TestSteadyLookUpsCostTwoRoundsASecond(t *testing.T) {
 		if n := b.rounds.Load(); n > 21 {
 			t.Errorf("%d rounds in 10 s, want 2 a second", n)
 		}
-		b.Cluster.sync.Close()
+		b.sync.Close()
 	})
 }
 
@@ -81,7 +81,7 @@ func TestFoundRecordExpiresWithoutLeader(t *testing.T) {
 		if _, err := ConfirmedLookup(t.Context(), &b.Cluster, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
-		b.Cluster.sync.Close()
+		b.sync.Close()
 	})
 }
 
@@ -93,6 +93,6 @@ func TestMissingRecordIsAlwaysConfirmed(t *testing.T) {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
-		b.Cluster.sync.Close()
+		b.sync.Close()
 	})
 }

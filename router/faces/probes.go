@@ -15,9 +15,9 @@ import (
 // persons reaches it.
 const probesScore = 4000
 
-// probed is the one face of a probe. With several photos, its template is their mean, and its
+// Probed is the one face of a probe. With several photos, its template is their mean, and its
 // attributes are those of the first.
-type probed struct {
+type Probed struct {
 	portrait.Taken
 	// all has each photo, or nothing if there is one photo.
 	All []router.Probed
@@ -25,10 +25,10 @@ type probed struct {
 
 // Probes extracts the one face of each photo of a probe, one after the other. Photos that disagree
 // are refused: their mean would be like nobody.
-func (r *FaceRequests) Probes(ctx context.Context, photos router.Probe, rule portrait.Rule) (probed, error) {
+func (r *FaceRequests) Probes(ctx context.Context, photos router.Probe, rule portrait.Rule) (Probed, error) {
 	if len(photos) == 1 {
 		face, err := r.Probe(ctx, photos[0], rule)
-		return probed{Taken: face}, err
+		return Probed{Taken: face}, err
 	}
 	var mean score.Mean
 	defer mean.Clear()
@@ -37,17 +37,17 @@ func (r *FaceRequests) Probes(ctx context.Context, photos router.Probe, rule por
 	for i, photo := range photos {
 		face, err := r.Probe(ctx, photo, rule)
 		if err != nil {
-			return probed{}, ofPhoto(i, err)
+			return Probed{}, ofPhoto(i, err)
 		}
 		mean.Add(face.Template)
 		faces, all = append(faces, face.Face), append(all, router.Probed{Attributes: face.Attributes, Ignored: face.Ignored})
 	}
 	if err := r.agree(faces); err != nil {
-		return probed{}, err
+		return Probed{}, err
 	}
 	one := faces[0]
 	one.Template = mean.Unit()
-	return probed{portrait.Taken{Face: one}, all}, nil
+	return Probed{portrait.Taken{Face: one}, all}, nil
 }
 
 // agree returns an error if two of the faces are not alike. It names the two that are least alike.

@@ -10,8 +10,8 @@ import (
 	"facet/shard/merging"
 )
 
-// mergeState says how far a merge is. Ended is also true if the merge has been forgotten.
-type mergeState struct {
+// MergeState says how far a merge is. Ended is also true if the merge has been forgotten.
+type MergeState struct {
 	Ended   bool            `cbor:"1,keyasint"`
 	Refused merging.Refusal `cbor:"2,keyasint,omitempty"`
 	// Gallery and Into are set if the subject was merged into Into lately (mergeKept).
@@ -20,13 +20,13 @@ type mergeState struct {
 }
 
 // Merge returns how far the merge of a source is, by the leader of its shard.
-func Merge(ctx context.Context, r *cluster.Cluster, source id.Subject) (mergeState, error) {
+func Merge(ctx context.Context, r *cluster.Cluster, source id.Subject) (MergeState, error) {
 	return calls.CallLeader(ctx, r.Calls, shardMergeState, source.Shard(), source)
 }
 
-var shardMergeState = cluster.MachineRead("shard.mergeState", func(m *shardfsm.Machine, source id.Subject) (mergeState, error) {
+var shardMergeState = cluster.MachineRead("shard.mergeState", func(m *shardfsm.Machine, source id.Subject) (MergeState, error) {
 	of, known := m.Merges().Of(source)
-	state := mergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
+	state := MergeState{Ended: !known || of.Ended != 0, Refused: of.Refused}
 	if known && of.Ended != 0 && of.Refused == 0 {
 		state.Gallery, state.Into = of.Gallery, of.Target
 	}

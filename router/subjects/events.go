@@ -203,7 +203,7 @@ func (r *SubjectRequests) UnregisterEvent(ctx context.Context, access router.Acc
 	if err != nil {
 		return err
 	}
-	a, err := afterMerges(ctx, func() (removedAnswer, error) {
+	a, err := afterMerges(ctx, func() (RemovedAnswer, error) {
 		return r.RemoveEvent(ctx, g, shardfsm.RemoveEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: op,
@@ -219,7 +219,7 @@ func (r *SubjectRequests) UnregisterEvent(ctx context.Context, access router.Acc
 
 // RemoveEvent carries out c. If the event carries the subject's note, RemoveEvent gives the note
 // to the subject's next event, or the claim to its external id up.
-func (r *SubjectRequests) RemoveEvent(ctx context.Context, g cluster.Gallery, c shardfsm.RemoveEvent) (removedAnswer, error) {
+func (r *SubjectRequests) RemoveEvent(ctx context.Context, g cluster.Gallery, c shardfsm.RemoveEvent) (RemovedAnswer, error) {
 	for range replaceRounds {
 		a, err := calls.CallLeader(ctx, r.cluster.Calls, shardRemove, c.Subject.Shard(), c)
 		if err != nil || a.Status != shardfsm.Moved {
@@ -236,7 +236,7 @@ func (r *SubjectRequests) RemoveEvent(ctx context.Context, g cluster.Gallery, c 
 			return a, err
 		}
 	}
-	return removedAnswer{}, admission.WriteError(shardfsm.Moved)
+	return RemovedAnswer{}, admission.WriteError(shardfsm.Moved)
 }
 
 // heir returns the second event of a subject with the note of the first.

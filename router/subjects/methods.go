@@ -50,29 +50,29 @@ func enrol[C any](ctx context.Context, r *SubjectRequests, group id.Shard, galle
 	return RegisterAnswer{a, granted}, err
 }
 
-// removedAnswer is a shard's answer to a removal. Applied is an index of its log at or after the removal's entry, and External is the name of the external id that the
+// RemovedAnswer is a shard's answer to a removal. Applied is an index of its log at or after the removal's entry, and External is the name of the external id that the
 // subject had before. External is a hint: a lost or late one leaves a claim for ScrubClaims.
-type removedAnswer struct {
+type RemovedAnswer struct {
 	shardfsm.UnregisterAnswer
 	Applied  uint64             `cbor:"100,keyasint,omitempty"`
 	External shard.ExternalName `cbor:"101,keyasint,omitzero"`
 }
 
-var shardUnregister = calls.NewMethod("shard.unregister", func(ctx context.Context, r *cluster.Cluster, group id.Shard, c shardfsm.Unregister) (removedAnswer, error) {
+var shardUnregister = calls.NewMethod("shard.unregister", func(ctx context.Context, r *cluster.Cluster, group id.Shard, c shardfsm.Unregister) (RemovedAnswer, error) {
 	c.Time = cluster.OnTime(r.Clock, c.Time)
 	return remove(ctx, r, group, lookup.EventsQuery{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject}, shardfsm.UnregisterOp, c)
 })
 
-var shardRemove = calls.NewMethod("shard.remove", func(ctx context.Context, r *cluster.Cluster, group id.Shard, c shardfsm.RemoveEvent) (removedAnswer, error) {
+var shardRemove = calls.NewMethod("shard.remove", func(ctx context.Context, r *cluster.Cluster, group id.Shard, c shardfsm.RemoveEvent) (RemovedAnswer, error) {
 	c.Time = cluster.OnTime(r.Clock, c.Time)
 	return remove(ctx, r, group, lookup.EventsQuery{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject}, shardfsm.RemoveEventOp, c)
 })
 
 // remove proposes a write that removes a subject or one of its events.
-func remove[C any](ctx context.Context, r *cluster.Cluster, group id.Shard, of lookup.EventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (removedAnswer, error) {
+func remove[C any](ctx context.Context, r *cluster.Cluster, group id.Shard, of lookup.EventsQuery, op command.Op[C, shardfsm.UnregisterAnswer], c C) (RemovedAnswer, error) {
 	g, s, err := r.LocalReplica(group)
 	if err != nil {
-		return removedAnswer{}, err
+		return RemovedAnswer{}, err
 	}
 	var name shard.ExternalName
 	noted, err := s.NotesOf(of.Gallery, of.Generation, []id.Subject{of.Subject})
@@ -80,7 +80,7 @@ func remove[C any](ctx context.Context, r *cluster.Cluster, group id.Shard, of l
 		name = shard.ExternalOf(noted[0].Note)
 	}
 	a, err := cluster.Propose(ctx, g, op, c)
-	return removedAnswer{a, g.Applied(), name}, err
+	return RemovedAnswer{a, g.Applied(), name}, err
 }
 
 // knowsQuery asks for an enrolment by the subject and event that it creates on a

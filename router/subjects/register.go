@@ -179,7 +179,7 @@ func (r *SubjectRequests) Unregister(ctx context.Context, access router.Access, 
 	if err != nil {
 		return router.Committed{}, err
 	}
-	a, err := afterMerges(ctx, func() (removedAnswer, error) {
+	a, err := afterMerges(ctx, func() (RemovedAnswer, error) {
 		return calls.CallLeader(ctx, r.cluster.Calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
 			Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: admission.Share(r.cluster, g.Tenant),
 		})

@@ -12,7 +12,7 @@ import (
 const removalRetry = 500 * time.Millisecond
 
 // afterMerges removes a subject or an event by write, as soon as no merge needs it.
-func afterMerges(ctx context.Context, write func() (removedAnswer, error)) (removedAnswer, error) {
+func afterMerges(ctx context.Context, write func() (RemovedAnswer, error)) (RemovedAnswer, error) {
 	for {
 		a, err := write()
 		if err != nil || a.Status != shardfsm.Merging {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { files, folder } from "../../../scripts/clients/bruno.mjs";
 import { texts as t } from "../docs/texts.js";
+import { texts } from "../web/texts.js";
 import { launch, visit } from "./browser.js";
 import { startCluster } from "./cluster.js";
 import { description } from "./interface.js";
@@ -13,6 +14,7 @@ test("an operation is tried", async () => {
   const [cluster, browser] = await Promise.all([startCluster(), launch()]);
   try {
     const v = await visit(browser, cluster.address);
+    await v.page.getByText(texts.try.choose).first().waitFor(); // signed in, by an address that works once
     await v.page.goto(`${new URL(cluster.address).origin}/docs/#/listGalleries`);
     await v.page.getByRole("button", { name: t.send("GET") }).click();
     await v.page.locator("[aria-live] pre").waitFor();
