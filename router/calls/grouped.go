@@ -100,15 +100,26 @@ func (c *Caller) serveGrouped(ctx context.Context, body []byte) ([]byte, error) 
 func (m served[H, Q, A]) many(ctx context.Context, c *Caller, q grouped) ([]groupAnswer, error) {
 	var query Q
 	if err := wireDec.Unmarshal(q.Query, &query); err != nil {
-		return nil, fmt.Errorf("read %s request: %w", m.Name, err)
+		return nil, fmt.Errorf("read %s request: %w", m.name, err)
 	}
-	ctx, end := c.begin(ctx, m.Name, q.Request, q.Trace)
+	return c.each(ctx, q, func(ctx context.Context, group id.Shard) (any, error) { return m.here(ctx, c, group, query) })
+}
+
+// each answers q with what answer returns for each group.
+func (c *Caller) each(ctx context.Context, q grouped, answer func(context.Context, id.Shard) (any, error)) ([]groupAnswer, error) {
+	ctx, end := c.begin(ctx, q.Method, q.Request, q.Trace)
 	answers, errs := make([]groupAnswer, len(q.Groups)), make([]error, len(q.Groups))
 	var room atomic.Int64
 	room.Store(answersBytesMax)
 	var work sync.WaitGroup
 	for i, group := range q.Groups {
-		work.Go(func() { answers[i], errs[i] = m.part(ctx, c, group, query, &room) })
+		work.Go(func() {
+			a, err := answer(ctx, group)
+			if err == nil {
+				answers[i].Answer, err = encodeWithin(&room, a)
+			}
+			errs[i] = err
+		})
 	}
 	work.Wait()
 	for i, err := range errs {
@@ -123,15 +134,11 @@ func (m served[H, Q, A]) many(ctx context.Context, c *Caller, q grouped) ([]grou
 // errNoRoom is returned for a group whose answer does not fit beside the others. It can be asked by itself.
 var errNoRoom = &Error{Kind: Unavailable, Message: "the answers of a node's shards are too large together; try again", RetryAfter: RetryLater}
 
-// part carries out m for one group, and takes room for its answer.
-func (m served[H, Q, A]) part(ctx context.Context, c *Caller, group id.Shard, q Q, room *atomic.Int64) (groupAnswer, error) {
-	a, err := m.here(ctx, c, group, q)
-	if err != nil {
-		return groupAnswer{}, err
-	}
+// encodeWithin encodes the answer of a group, and takes room for it.
+func encodeWithin(room *atomic.Int64, a any) ([]byte, error) {
 	b, err := wireEnc.Marshal(a)
 	if err == nil && room.Add(-int64(len(b))) < 0 {
 		err = errNoRoom
 	}
-	return groupAnswer{Answer: b}, err
+	return b, err
 }

@@ -37,7 +37,19 @@ const (
 // out m twice. Reads have no effect, and the shards remember the outcome of a write
 // by its operation.
 func CallLeader[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, q Q) (A, error) {
-	var none A
+	var a, none A
+	err := c.lead(ctx, group, func(ctx context.Context, member id.Member) (err error) {
+		a, err = CallAt(ctx, c, m, group, member, q)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return a, nil
+}
+
+// lead calls call with members of group until one of them, the leader, gives no error.
+func (c *Caller) lead(ctx context.Context, group id.Shard, call func(context.Context, id.Member) error) error {
 	var last error
 	pause := retryPauseMin
 	start := time.Now()
@@ -48,35 +60,35 @@ func CallLeader[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], 
 		changed := c.leaders.changed(group)
 		member, known := c.leaders.guess(group, try)
 		if known {
-			a, err := attempt(ctx, c, m, group, member, q)
+			err := c.attempt(ctx, group, member, call)
 			if err == nil {
 				c.leaders.confirm(group, member)
 				last = nil
-				return a, nil
+				return nil
 			}
 			again, elsewhere := c.leaders.learn(group, member, err)
 			if !again {
-				return none, err
+				return err
 			}
 			if last = err; elsewhere && try < redirectsMax {
 				continue
 			}
 		}
 		if ctx.Err() != nil {
-			return none, ctx.Err()
+			return ctx.Err()
 		}
 		if time.Since(start) > leaderWaitMax {
 			if omitted, ok := c.leaderless.Next(); ok {
 				c.log.WarnContext(ctx, "group has no leader that answers", append([]any{"group", group, "err", last}, omitted...)...)
 			}
-			return none, noLeader(last)
+			return noLeader(last)
 		}
 		if !waits {
 			waits = true
 			_, waiting = trace.Start(ctx, trace.Stage{Name: trace.NoLeader, Group: group})
 		}
 		if err := sleep(ctx, pause, changed); err != nil {
-			return none, err
+			return err
 		}
 		pause = min(2*pause, retryPauseMax)
 	}
@@ -92,16 +104,16 @@ func noLeader(last error) error {
 	return &Error{Kind: Unavailable, Message: message, RetryAfter: RetryLater}
 }
 
-// attempt tries m once at member.
-func attempt[H, Q, A any](ctx context.Context, c *Caller, m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+// attempt tries call once at member.
+func (c *Caller) attempt(ctx context.Context, group id.Shard, member id.Member, call func(context.Context, id.Member) error) error {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	defer c.leaders.watch(try, group, member, cancel)()
-	a, err := CallAt(try, c, m, group, member, q)
+	err := call(try, member)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
-	return a, err
+	return err
 }
 
 // CallAt carries out m at member, which may be this node.

@@ -8,9 +8,9 @@ import (
 func (m served[H, Q, A]) one(ctx context.Context, c *Caller, body []byte) ([]byte, error) {
 	e, err := Open[Q](body)
 	if err != nil {
-		return nil, fmt.Errorf("read %s request: %w", m.Name, err)
+		return nil, fmt.Errorf("read %s request: %w", m.name, err)
 	}
-	ctx, end := c.begin(ctx, m.Name, e.Request, e.Trace)
+	ctx, end := c.begin(ctx, m.name, e.Request, e.Trace)
 	a, err := m.here(ctx, c, e.Group, e.Query)
 	end(e.Group, err)
 	if err != nil {

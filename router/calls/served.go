@@ -15,19 +15,28 @@ import (
 // can't be read, the error wraps raftfsm.ErrClosed: another member may answer.
 func (m served[H, Q, A]) here(ctx context.Context, c *Caller, group id.Shard, q Q) (A, error) {
 	g, here := c.groups.Group(group)
-	a, err := m.Run(ctx, m.host, group, q)
-	if leader, again := retryable(err); err == nil || leader != "" || KindOf(err) != 0 || !here && !again {
-		return a, err
-	}
-	if here && raftfsm.Closed(g) != nil || c.groups.Out(group) {
-		err = fmt.Errorf("%w: %w", raftfsm.ErrClosed, err)
+	a, err := m.run(ctx, m.host, group, q)
+	if err != nil {
+		err = c.outOfService(group, g, here, err)
 	}
 	return a, err
 }
 
+// outOfService returns err, marked as raftfsm.ErrClosed if this node's replica g of a group is out of service.
+func (c *Caller) outOfService(group id.Shard, g *raftfsm.Group, here bool, err error) error {
+	if leader, again := retryable(err); leader != "" || KindOf(err) != 0 || !here && !again {
+		return err
+	}
+	if here && raftfsm.Closed(g) != nil || c.groups.Out(group) {
+		err = fmt.Errorf("%w: %w", raftfsm.ErrClosed, err)
+	}
+	return err
+}
+
 // served is the handler of a method, and the host that carries it out on this node.
 type served[H, Q, A any] struct {
-	Method[H, Q, A]
+	name string
+	run  func(ctx context.Context, host H, group id.Shard, q Q) (A, error)
 	host H
 }
 
@@ -44,7 +53,9 @@ func Add[H any](c *Caller, host H, methods ...Of[H]) {
 	}
 }
 
-func (m Method[H, Q, A]) add(c *Caller, host H) { c.methods[m.Name] = served[H, Q, A]{m, host} }
+func (m Method[H, Q, A]) add(c *Caller, host H) {
+	c.methods[m.Name] = served[H, Q, A]{m.Name, m.Run, host}
+}
 
 // begin starts the stages of a peer's request. The caller calls end with its first group.
 func (c *Caller) begin(ctx context.Context, method, request, parent string) (_ context.Context, end func(id.Shard, error)) {
