@@ -185,27 +185,35 @@ var putVerdict = changes(readVerdict, func(ctx context.Context, c *call, w Write
 	return w.Decide(ctx, c.access, d)
 }, showCase[router.Decision], says[router.Decision, router.Case]{
 	asked: func(t *trail, d router.Decision) {
-		if t.verdict = entry.Different; d.Same {
+		switch {
+		case d.Case.IsZero(): // the request was bad
+		case d.Same:
 			t.verdict = entry.Same
+		default:
+			t.verdict = entry.Different
 		}
 	},
 	told: func(t *trail, _ router.Decision, k router.Case) { t.shows(k) },
 })
 
-func readVerdict(ctx context.Context, c *call) (d router.Decision, err error) {
-	d.Holder = c.key.Holder
-	if d.Case, err = caseOfPath(ctx, c); err != nil {
-		return d, err
+func readVerdict(ctx context.Context, c *call) (router.Decision, error) {
+	none := router.Decision{}
+	caseID, err := caseOfPath(ctx, c)
+	if err != nil {
+		return none, err
 	}
 	o, err := readObject(c.body.bytes, "verdict")
 	if err != nil {
-		return d, err
+		return none, err
 	}
 	text, _, err := o.text("verdict", len(verdictDifferent))
-	if d.Same = text == verdictSame; err == nil && !d.Same && text != verdictDifferent {
-		err = invalid("", "verdict must be same or different.")
+	if err != nil {
+		return none, err
 	}
-	return d, err
+	if text != verdictSame && text != verdictDifferent {
+		return none, invalid("", "verdict must be same or different.")
+	}
+	return router.Decision{Case: caseID, Same: text == verdictSame, Holder: c.key.Holder}, nil
 }
 
 // millis returns the time of milliseconds since 1970.

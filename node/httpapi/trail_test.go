@@ -184,6 +184,18 @@ func (l *trail) guard(t *testing.T) (application string) {
 
 // TestRecordsSayWhatChangedAndWhy follows changes of galleries, applications and subjects, and refusals: intent and
 // outcome say what the request was about, and the outcome why it was refused.
+func TestRecordOfBadVerdictHasNone(t *testing.T) {
+	nodetest.Virtual(t, func(t *testing.T) {
+		l := startTrail(t)
+		const name = "0195d3a0-0000-7000-8000-000000000001"
+		for _, r := range l.send(t, l.appAdmin, 400, "PUT /v1.1/cases/"+name+"/verdict", map[string]any{"verdict": "maybe"}) {
+			if r["verdict"] != nil || r["case"] != name {
+				t.Errorf("the record has the verdict %v of case %v, want none of %s", r["verdict"], r["case"], name)
+			}
+		}
+	})
+}
+
 func TestRecordsSayWhatChangedAndWhy(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		l := startTrail(t)
