@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -26,6 +25,7 @@ import (
 
 	"facet/cmd/facet/authority"
 	"facet/internal/must"
+	"facet/internal/ports"
 	"facet/internal/testkit"
 	"facet/node/sigv4"
 	"facet/node/wire"
@@ -73,35 +73,6 @@ func assets(t *testing.T) []string {
 		"--models", filepath.Join(root, "packs", "default"),
 		"--onnxruntime", filepath.Join(root, "lib", filepath.Base(assetsLibrary)),
 	}
-}
-
-// freeBlock returns the first of four free ports.
-func freeBlock(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		if port := 20_000 + 4*rand.IntN(3_000); blockIsFree(port) {
-			return port
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
-}
-
-func blockIsFree(port int) bool {
-	for i := range 4 {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i))
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			return false
-		}
-		l.Close()
-		p, err := net.ListenPacket("udp", address)
-		if err != nil {
-			return false
-		}
-		p.Close()
-	}
-	return true
 }
 
 func (m *machines) folder(i int) string { return filepath.Join(m.dir, fmt.Sprintf("n%d", i+1)) }
@@ -207,7 +178,7 @@ func some(t *testing.T, n int) *machines {
 	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, n)}
 	m.profile = filepath.Join(m.folder(0), "profile.yaml")
 	for range n {
-		m.ports = append(m.ports, freeBlock(t))
+		m.ports = append(m.ports, portsInRow(t, 4))
 	}
 	return m
 }
@@ -219,6 +190,14 @@ var alone = []string{"--shards", "1", "--replicas", "1"}
 func (m *machines) init(t *testing.T, shape ...string) {
 	t.Helper()
 	facet(t, slices.Concat([]string{"cluster", "init"}, shape, m.flags(t, 0))...)
+}
+
+// portsInRow returns the first of n ports.
+func portsInRow(t *testing.T, n int) int {
+	t.Helper()
+	port, err := ports.Row(n)
+	must.Do(t, err)
+	return port
 }
 
 // form founds a cluster on the first machine. Two others join it, with one command

@@ -21,7 +21,7 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	script, err := filepath.Abs("../../scripts/cluster.sh")
 	must.Do(t, err)
 	dir := t.TempDir()
-	first := freeTens(t)
+	first := portsInRow(t, 44)
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command(script, args...)
 		cmd.Env = append(os.Environ(), asFacet+"=1", "FACET="+os.Args[0], "CLUSTER_DIR="+dir, "CLUSTER_PORT="+strconv.Itoa(first))
@@ -79,21 +79,4 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 			t.Errorf("cluster.sh %v: no error: %s", args, out)
 		}
 	}
-}
-
-// freeTens returns a port from which the blocks of five nodes are free.
-func freeTens(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		first := freeBlock(t)
-		free := true
-		for node := range 5 {
-			free = free && blockIsFree(first+10*node)
-		}
-		if free {
-			return first
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
 }

@@ -50,6 +50,24 @@ func Take(n int) ([]int, error) {
 	return taken, nil
 }
 
+// Row takes n ports in a row, at most blockSize, and returns the first.
+func Row(n int) (int, error) {
+	for {
+		own.mu.Lock()
+		if own.left < n {
+			own.left = 0
+		}
+		own.mu.Unlock()
+		taken, err := Take(n)
+		if err != nil {
+			return 0, err
+		}
+		if taken[n-1]-taken[0] == n-1 {
+			return taken[0], nil
+		}
+	}
+}
+
 // lockBlock locks a block that no process owns.
 func lockBlock() error {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("facet-ports-%d", os.Getuid()))

@@ -83,3 +83,18 @@ func TestPortIsTakenOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestRowHasNoGap(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	seen := map[int]bool{}
+	for range blockSize {
+		port, err := Row(4)
+		must.Do(t, err)
+		for i := range 4 {
+			if seen[port+i] || (port+i-first)/blockSize != (port-first)/blockSize {
+				t.Errorf("a row from %d on has a port of another row or block", port)
+			}
+			seen[port+i] = true
+		}
+	}
+}
