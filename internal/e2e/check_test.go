@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"facet/internal/must"
 	"facet/internal/testkit"
+	"facet/internal/testkit/launch"
 )
 
 // checked runs facet import --check and returns its summary, its output and its report.
@@ -117,13 +121,15 @@ func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
 	}
 	const photos = `facet_requests_total{operation="POST /v1.1/face/checks/{checkId}"`
 	before := counted(t, admins, photos)
-	done := started("import", "--check", "--dir", c.dir, "--api-key", k.APIKey, folder)
+	p, err := launch.Start(exec.Command(program(), "import", "--check", "--dir", c.dir, "--api-key", k.APIKey, folder), starter.Start)
+	must.Do(t, err)
 	within(t, "the check has begun", func() error { // keeper takes the places of a check that has not
 		if counted(t, admins, photos) == before {
 			return errors.New("no photo is sent")
 		}
 		return nil
 	})
+	p.Signal(syscall.SIGSTOP) // the check does not end before its node does
 	victim := -1
 	within(t, "a node keeps the check", func() error {
 		if victim = k.keeper(t); victim < 0 {
@@ -132,10 +138,11 @@ func TestCheckBeginsAgainAfterItsNodeDied(t *testing.T) {
 		return nil
 	})
 	c.kill(t, victim)
-	got := <-done
+	p.Signal(syscall.SIGCONT)
+	code := p.Wait()
 	for _, want := range []string{"the node that kept the faces has stopped", "1 registered", strconv.Itoa(importFiles-1) + " doubles"} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("the check says nothing like %q: %v\n%s", want, got.err, got.out)
+		if !strings.Contains(p.Out.String(), want) {
+			t.Errorf("the check says nothing like %q: %v\n%s", want, code, &p.Out)
 		}
 	}
 	if n := len(k.active(t, (victim+1)%len(c.info.Nodes))); n != 0 {

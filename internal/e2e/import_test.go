@@ -109,16 +109,15 @@ func wantAll(t *testing.T, report string, n int) {
 	}
 }
 
-// waitActive waits until a gallery has n subjects, and returns how many it has.
-func (k *client) waitActive(t *testing.T, node, n int) (active int) {
+// waitActive waits until a gallery has n subjects.
+func (k *client) waitActive(t *testing.T, node, n int) {
 	t.Helper()
 	within(t, fmt.Sprintf("the import has registered %d photos", n), func() error {
-		if active = len(k.active(t, node)); active < n {
+		if active := len(k.active(t, node)); active < n {
 			return fmt.Errorf("%d are registered", active)
 		}
 		return nil
 	})
-	return active
 }
 
 // A node dies during two imports, one direct and one through jobs. Each photo is registered exactly once.
@@ -137,14 +136,23 @@ func TestImportSurvivesAKilledNode(t *testing.T) {
 		r := run{k: c.client(t, 2*importFiles), folder: crowd(t, importFiles)}
 		r.done = started(append([]string{"import", "--dir", c.dir, "--api-key", r.k.APIKey, r.folder}, more...)...)
 		runs = append(runs, r)
-		r.k.waitActive(t, witness, 1)
 	}
+	within(t, "both imports register photos", func() error {
+		for i, r := range runs {
+			if n := len(r.k.active(t, witness)); n == 0 {
+				return fmt.Errorf("import %d has registered none", i)
+			}
+		}
+		return nil
+	})
+	c.kill(t, victim)
 	for i, r := range runs {
-		if n := r.k.waitActive(t, witness, importFiles/10); n == importFiles {
-			t.Fatalf("import %d was at its end before the kill", i)
+		select {
+		case got := <-r.done:
+			t.Fatalf("import %d was at its end before the kill: %v\n%s", i, got.err, got.out)
+		default:
 		}
 	}
-	c.kill(t, victim)
 	for i, r := range runs {
 		got := <-r.done
 		if want := strconv.Itoa(importFiles) + " registered, "; got.err != nil || !strings.Contains(got.out, want) {
