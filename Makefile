@@ -267,7 +267,10 @@ HELM_VERSION := v4.1.4
 BUILD := ./scripts/packages build $(if $(KEY),-key $(KEY)) $(if $(BASE),-base $(BASE))
 PACKAGE_TOOLS := $(TOOLS)/packing/.complete
 
-.PHONY: version packages image chart digest
+.PHONY: describe version packages image chart digest
+describe: ## write what follows from internal/settings: schemas of openapi.json, types of the clients
+	@$(GO) run ./scripts/describe
+
 version: ## write the version of CHANGELOG.md into the files that repeat it
 	@$(GO) run ./scripts/packages version -write
 

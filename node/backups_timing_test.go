@@ -12,6 +12,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node/nodetest"
 	"facet/node/wire"
 	"facet/router"
@@ -79,7 +80,7 @@ func fillByRegistrations(b *testing.B, cluster *nodetest.Cluster, events int) {
 	_, tenant := cluster.ClientOf("bench")
 	r := cluster.Nodes[0].Node.Router()
 	g, err := r.CreateGallery(b.Context(), tenant, router.Write{Operation: id.Operation{1}}, router.NewGallery{
-		Name: "bench", MinimumQuality: .45, Size: 200_000,
+		Gallery: settings.Gallery{Name: "bench", Size: 200_000}, MinimumQuality: .45,
 	})
 	if err == nil {
 		err = r.SyncMeta(b.Context()) // the node may follow

@@ -13,6 +13,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/router"
@@ -135,7 +136,7 @@ func TestExternalIDHasOneSubject(t *testing.T) {
 		}
 		won := e.contend(t, 60, func() {
 			size := 400
-			patch := router.GalleryPatch{Size: &size}
+			patch := router.GalleryPatch{Change: settings.ChangeTo(settings.Gallery{Size: uint32(size)}, "size")}
 			if _, err := e.cluster.Nodes[0].Node.Router().UpdateGallery(t.Context(), e.tenant, write(1), e.access.Gallery, patch); err != nil {
 				t.Error(err)
 			}

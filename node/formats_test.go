@@ -22,7 +22,7 @@ import (
 // cluster and what is known to be in it. They are never changed. A version with a new
 // form adds one of the form before:
 //
-//	go test -tags hashicorpmetrics ./node -run OldFormatsServe -fixture level-5
+//	go test -tags hashicorpmetrics ./node -run OldFormatsServe -fixture level-6
 var (
 	formatsDir = filepath.Join("testdata", "formats")
 	newFixture = flag.String("fixture", "", "name of a data directory to be added to "+formatsDir)

@@ -11,6 +11,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
@@ -61,7 +62,7 @@ func growAGallery(t *testing.T) grown {
 		}
 	}
 	size := 400
-	if _, err := first.Router().UpdateGallery(t.Context(), tenant, write(1), access.Gallery, router.GalleryPatch{Size: &size}); err != nil {
+	if _, err := first.Router().UpdateGallery(t.Context(), tenant, write(1), access.Gallery, router.GalleryPatch{Change: settings.ChangeTo(settings.Gallery{Size: uint32(size)}, "size")}); err != nil {
 		t.Fatal(err)
 	}
 	return g

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node/nodetest"
 	"facet/node/transport/memnet"
 	"facet/router"
@@ -150,7 +151,7 @@ func TestMergeGivenUpTwiceLosesNoEvent(t *testing.T) {
 			t.Fatal("no merge was interrupted")
 		}
 		size := 20
-		if _, err := n.Router().UpdateGallery(t.Context(), tenant, write(2), access.Gallery, router.GalleryPatch{Size: &size}); err != nil {
+		if _, err := n.Router().UpdateGallery(t.Context(), tenant, write(2), access.Gallery, router.GalleryPatch{Change: settings.ChangeTo(settings.Gallery{Size: uint32(size)}, "size")}); err != nil {
 			t.Fatal(err)
 		}
 		must.Do(t, n.Router().CarryOut(t.Context(), from))

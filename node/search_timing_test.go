@@ -13,6 +13,7 @@ import (
 	"facet/engine"
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node/nodetest"
 	"facet/router"
 	"facet/shard"
@@ -29,7 +30,7 @@ func BenchmarkSearchMillion(b *testing.B) {
 	client, tenant := cluster.ClientOf("bench")
 	first := cluster.Nodes[0]
 	g, err := first.Node.Router().CreateGallery(b.Context(), tenant, router.Write{Operation: id.Operation{1}}, router.NewGallery{
-		Name: "bench", MinimumQuality: .45, Size: shards * each,
+		Gallery: settings.Gallery{Name: "bench", Size: shards * each}, MinimumQuality: .45,
 	})
 	must.Do(b, err)
 	client.APIKey = g.Applications[0].APIKey

@@ -4,18 +4,18 @@ import (
 	"time"
 
 	"facet/engine"
-	"facet/engine/portrait"
 	"facet/internal/id"
+	"facet/internal/settings"
 )
 
 // Limits of requests (interface, §8; decisions of docs/interface.md).
 const (
 	// ThresholdMax is the largest score and search threshold.
-	ThresholdMax = 9999
+	ThresholdMax = settings.ThresholdMax
 	// ThresholdDefault is the search and verify threshold when none is given.
-	ThresholdDefault = 7000
+	ThresholdDefault = settings.ThresholdDefault
 	// SearchLimitMax is the most events in the answer to a search.
-	SearchLimitMax = 50
+	SearchLimitMax = settings.SearchLimitMax
 	// SearchLimitDefault is the limit of a search that gives none.
 	SearchLimitDefault = 10
 	// MatchLengthMax is the most subjects in a page of matches, MatchLengthDefault those of
@@ -28,10 +28,6 @@ const (
 	// ExtractLimitDefault is the most faces in the answer to an extraction that
 	// gives no limit.
 	ExtractLimitDefault = 10
-	// QualityMin is the smallest minimum quality of an application.
-	QualityMin = 0.45
-	// GallerySizeMax is the largest size of a gallery.
-	GallerySizeMax = 1<<31 - 1
 )
 
 // Registration asks for a new subject with one event.
@@ -158,31 +154,15 @@ type Verification struct {
 
 // NewGallery describes a gallery to create, with its first application.
 type NewGallery struct {
-	Name, Description string
-	MinimumQuality    float64
-	Size              int
-	// RetentionDays is how long events stay after their last update, or 0 for ever.
-	RetentionDays int
-	// SubjectTemplates gives each subject with two or more events a template of its own, the mean of
-	// theirs.
-	SubjectTemplates bool
-	// PhotoLink is a URL with {externalId}, where people see the photo of a subject, or empty.
-	PhotoLink string
-	// Purpose, LegalGround and Recipients are texts for the record of processing, or empty.
-	Purpose, LegalGround, Recipients string
+	settings.Gallery
+	MinimumQuality float64 // of the application
 }
 
 // Gallery is a gallery as the tenant management interface shows it.
 type Gallery struct {
-	ID                id.Gallery
-	Name, Description string
-	Size              int
-	RetentionDays     int // 0 is for ever
-	SubjectTemplates  bool
-	PhotoLink         string // a URL with {externalId}, or empty
-	// Purpose, LegalGround and Recipients are those of NewGallery.
-	Purpose, LegalGround, Recipients string
-	// ETag is a hash of the settings above.
+	ID id.Gallery
+	settings.Gallery
+	// ETag is a hash of the settings.
 	ETag string
 	// Count is the number of active events. Only Router.Gallery and
 	// Router.Galleries set it.
@@ -194,48 +174,17 @@ type Gallery struct {
 
 // NewApplication describes an application to create.
 type NewApplication struct {
-	Gallery           id.Gallery
-	Name, Description string
-	MinimumQuality    float64
-	// VerifyThreshold and GuardThreshold are 0 to ThresholdMax.
-	VerifyThreshold, GuardThreshold int
-	Guard                           bool
-	// MultipleFaces is what happens to a photo with several faces.
-	MultipleFaces portrait.Rule
-	Review
-	SearchBounds
+	Gallery id.Gallery
+	settings.Application
 }
-
-// Review says which verifications of an application are doubtful, and who decides on them.
-type Review struct {
-	// ReviewThreshold is the lowest score of the review band. The band ends below the threshold of a match.
-	// 0 is no band.
-	ReviewThreshold int
-	// ReviewVerdicts is how many verdicts close a case, and ReviewDays how long it stays open. 0 is the default.
-	ReviewVerdicts, ReviewDays int
-}
-
-// Limits of reviews.
-const (
-	ReviewVerdictsDefault = 1
-	ReviewVerdictsMax     = 2
-	ReviewDaysDefault     = 7
-	ReviewDaysMax         = 365
-)
 
 // Application is the access of clients to a gallery, through an API key.
 type Application struct {
 	ID      id.Application
 	Gallery id.Gallery
 	// APIKey is a secret of 40 characters [A-Za-z0-9].
-	APIKey                          string
-	Name, Description               string
-	MinimumQuality                  float64
-	VerifyThreshold, GuardThreshold int
-	Guard                           bool
-	MultipleFaces                   portrait.Rule
-	Review
-	SearchBounds
+	APIKey string
+	settings.Application
 	// ETag is a hash of the settings.
 	ETag string
 }

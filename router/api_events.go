@@ -3,8 +3,8 @@ package router
 import (
 	"time"
 
-	"facet/engine/portrait"
 	"facet/internal/id"
+	"facet/internal/settings"
 )
 
 // Enrolment asks for a face to be added to a subject, or to replace one of its
@@ -28,31 +28,16 @@ type Enrolment struct {
 	NoExpiry bool
 }
 
-// GalleryPatch contains the changes to a gallery. A nil field changes nothing.
+// GalleryPatch contains the changes to a gallery.
 type GalleryPatch struct {
-	Name, Description *string
-	Size              *int // may only grow
-	RetentionDays     *int // 0 is for ever
-	SubjectTemplates  *bool
-	PhotoLink         *string // empty is none
-	// Purpose, LegalGround and Recipients are those of NewGallery.
-	Purpose, LegalGround, Recipients *string
+	settings.Change[settings.Gallery]
 	// IfMatch is the ETag that the gallery must have, or empty.
 	IfMatch string
 }
 
-// ApplicationPatch contains the changes to an application. A nil field changes
-// nothing.
+// ApplicationPatch contains the changes to an application.
 type ApplicationPatch struct {
-	Name, Description               *string
-	MinimumQuality                  *float64
-	VerifyThreshold, GuardThreshold *int
-	Guard                           *bool
-	MultipleFaces                   *portrait.Rule
-	// ReviewThreshold, ReviewVerdicts and ReviewDays are those of Review.
-	ReviewThreshold, ReviewVerdicts, ReviewDays *int
-	// SearchThresholdMin and SearchLimitMax are those of SearchBounds.
-	SearchThresholdMin, SearchLimitMax *int
+	settings.Change[settings.Application]
 	// IfMatch is the ETag that the application must have, or empty.
 	IfMatch string
 }
@@ -77,9 +62,6 @@ type ExpiringPage struct {
 	Length int    // 1 to ListLengthMax
 	After  string // the Next of an earlier page, or empty
 }
-
-// RetentionDaysMax is the longest retention of a gallery.
-const RetentionDaysMax = 36500
 
 // Expired is the outcome of ExpireEvents.
 type Expired struct {

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,8 +21,6 @@ import (
 
 	"facet.internal/client"
 )
-
-const photoLink = "https://hr.example/photos/{externalId}.jpg"
 
 // openapi is the description of the interface, read by TestMain.
 var openapi []byte
@@ -136,7 +136,11 @@ func (s *contract) checkBody(op describedOperation, r *http.Request) {
 			schema = alternative
 		}
 	}
-	for _, m := range schema.Required {
+	needed := schema.Required
+	if of := described.name(); strings.HasPrefix(of, "Gallery") || strings.HasPrefix(of, "Application") { // each setting can be sent
+		needed = slices.Collect(maps.Keys(schema.Properties))
+	}
+	for _, m := range needed {
 		if members[m] == nil {
 			s.t.Errorf("%s: body has no %s", op.OperationID, m)
 		}
@@ -255,8 +259,6 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	score := func(n int, err error) (any, error) { return object{"id": s, "score": n}, err }
 	query := client.SearchQuery{Probe: image, Threshold: new(0), Limit: 3, Tags: []string{"night shift"}}
 	page := client.Page{Start: 1, Length: 2, Order: client.Descending}
-	application := client.NewApplication{Name: "n", FaceMinimumQualityScore: .5, GalleryID: "g", VerifyThreshold: new(1), EnrolmentGuard: true, EnrolmentGuardThreshold: new(2), MultipleFaces: client.FacesDominant, ReviewThreshold: 1, ReviewVerdicts: new(2), ReviewDays: new(3), SearchThresholdMin: 4, SearchLimitMax: 5}
-	change := client.ApplicationChange{Name: new("n"), Description: new(""), FaceMinimumQualityScore: new(.5), VerifyThreshold: new(1), EnrolmentGuard: new(false), EnrolmentGuardThreshold: new(2), MultipleFaces: new(client.FacesRefuse), ReviewThreshold: new(0), ReviewVerdicts: new(1), ReviewDays: new(7), SearchThresholdMin: new(0), SearchLimitMax: new(0)}
 	v1 := c.V1()
 	return append([]func() (any, error){
 		func() (any, error) { return object{"status": "OK"}, c.Health(ctx) },
@@ -337,24 +339,39 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { g, err := c.Galleries(ctx); return object{"galleries": g}, err },
 		func() (any, error) { return c.Gallery(ctx, "g") },
 		func() (any, error) {
-			return c.CreateGallery(ctx, client.NewGallery{
-				Name: "n", Description: "d", FaceMinimumQualityScore: .5, Size: 1, RetentionDays: 30, SubjectTemplates: true, PhotoLink: photoLink,
-				Purpose: "entry", LegalGround: "consent", Recipients: "the police",
-			})
+			return c.CreateGallery(ctx, filled[client.NewGallery]("GalleryCreate"))
 		},
 		func() (any, error) {
-			return c.UpdateGallery(ctx, "g", client.GalleryChange{
-				Name: new("n"), Description: new("d"), Size: new(2), RetentionDays: new(0), SubjectTemplates: new(false), PhotoLink: new(photoLink),
-				Purpose: new("entry"), LegalGround: new(""), Recipients: new("the police"),
-			})
+			return c.UpdateGallery(ctx, "g", filled[client.GalleryChange]("GalleryCreate"))
 		},
 		func() (any, error) { return none(c.DeleteGallery(ctx, "g")) },
 		func() (any, error) { a, err := c.Applications(ctx); return object{"applications": a}, err },
 		func() (any, error) { return c.Application(ctx, "a") },
-		func() (any, error) { return c.CreateApplication(ctx, application) },
-		func() (any, error) { return c.UpdateApplication(ctx, "a", change) },
+		func() (any, error) {
+			return c.CreateApplication(ctx, filled[client.NewApplication]("ApplicationCreate"))
+		},
+		func() (any, error) {
+			return c.UpdateApplication(ctx, "a", filled[client.ApplicationChange]("ApplicationCreate"))
+		},
 		func() (any, error) { return none(c.DeleteApplication(ctx, "a")) },
 	}, auditCalls(ctx, c)...)
+}
+
+// filled returns a T with the examples of the settings in a schema.
+func filled[T any](schema string) (t T) {
+	var document described
+	examples := map[string]any{"galleryId": "g"}
+	err := json.Unmarshal(openapi, &document)
+	for name, property := range document.Components.Schemas[schema].Properties {
+		if list, ok := property.(map[string]any)["examples"].([]any); ok {
+			examples[name] = list[0]
+		}
+	}
+	text, wrong := json.Marshal(examples)
+	if err = errors.Join(err, wrong, json.Unmarshal(text, &t)); err != nil {
+		panic(err)
+	}
+	return t
 }
 
 // auditCalls contains the operations on the audit log.

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,17 +68,17 @@ func processed(ctx context.Context, r *routing.Router, tenant id.Tenant) ([]wire
 	}
 	of := map[id.Gallery][]wire.ProcessedApplication{}
 	for _, a := range applications {
-		w := wire.ProcessedApplication{Name: a.Name, VerifyThreshold: a.VerifyThreshold, ReviewThreshold: a.ReviewThreshold}
-		if a.ReviewThreshold > 0 {
-			w.ReviewVerdicts, w.ReviewDays = cmp.Or(a.ReviewVerdicts, router.ReviewVerdictsDefault), cmp.Or(a.ReviewDays, router.ReviewDaysDefault)
-		}
-		of[a.Gallery] = append(of[a.Gallery], w)
+		s := a.Reviewed()
+		of[a.Gallery] = append(of[a.Gallery], wire.ProcessedApplication{
+			Name: s.Name, VerifyThreshold: s.VerifyThreshold,
+			ReviewThreshold: s.ReviewThreshold, ReviewVerdicts: s.ReviewVerdicts, ReviewDays: s.ReviewDays,
+		})
 	}
 	list := make([]wire.ProcessedGallery, 0, len(galleries))
 	for _, g := range galleries {
 		list = append(list, wire.ProcessedGallery{
 			Gallery: g.ID, Name: g.Name, Description: g.Description, Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients,
-			Faces: g.Count, Size: g.Size, RetentionDays: g.RetentionDays, PhotoLink: g.PhotoLink, Applications: of[g.ID],
+			Faces: g.Count, Size: int(g.Size), RetentionDays: int(g.RetentionDays), PhotoLink: g.PhotoLink, Applications: of[g.ID],
 		})
 	}
 	return list, nil

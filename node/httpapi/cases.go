@@ -218,18 +218,3 @@ func readVerdict(ctx context.Context, c *call) (router.Decision, error) {
 
 // millis returns the time of milliseconds since 1970.
 func millis(ms int64) time.Time { return time.UnixMilli(ms) }
-
-// reviewThreshold reads the lowest score of an application's review band. 0 is none.
-func (o object) reviewThreshold() (int, error) {
-	return o.integer("reviewThreshold", bounds{0, router.ThresholdMax}, 0)
-}
-
-// reviewVerdicts reads how many verdicts close a case, or 0.
-func (o object) reviewVerdicts() (int, error) {
-	return o.integer("reviewVerdicts", bounds{1, router.ReviewVerdictsMax}, 0)
-}
-
-// reviewDays reads how long cases stay open, or 0.
-func (o object) reviewDays() (int, error) {
-	return o.integer("reviewDays", bounds{1, router.ReviewDaysMax}, 0)
-}

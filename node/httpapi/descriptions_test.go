@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node/nodetest"
 	"facet/router"
 )
@@ -19,7 +20,7 @@ func TestDescriptionsTakeNoControlCharacters(t *testing.T) {
 		own := s.tenant(t, "descriptions", 0)
 		const stored = "stored\x1b[2J"
 		old, err := s.Nodes[0].Node.Router().CreateGallery(t.Context(), own.key.Tenant, router.Write{Operation: id.Operation{1}},
-			router.NewGallery{Name: "old", Description: stored, MinimumQuality: .5, Size: 10})
+			router.NewGallery{Gallery: settings.Gallery{Name: "old", Description: stored, Size: 10}, MinimumQuality: .5})
 		must.Do(t, err)
 		gallery := old.ID.String()
 		f := func(status int, operation string, body any, want string) {

@@ -1,10 +1,6 @@
 package httpapi
 
-import (
-	"time"
-
-	"facet/router"
-)
+import "time"
 
 // timeMax is the most characters of a time.
 const timeMax = 40
@@ -30,9 +26,4 @@ func parseTime(name, text string) (time.Time, error) {
 		return time.Time{}, invalid("", name+" must be a time of ISO 8601 with seconds and an offset.")
 	}
 	return t.Truncate(time.Millisecond).UTC(), nil
-}
-
-// retentionDays reads how long a gallery keeps events; 0 is for ever.
-func (o object) retentionDays() (int, error) {
-	return o.integer("retentionDays", bounds{0, router.RetentionDaysMax}, 0)
 }

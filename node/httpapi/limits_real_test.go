@@ -20,6 +20,7 @@ import (
 
 	"facet/engine/enginetest"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/node/httpapi/openapi"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
@@ -35,26 +36,9 @@ type bound struct {
 	at, beyond  string
 }
 
-// noLeast stands for a text or list that may be empty.
-const noLeast = 0
-
 // bounds are the bounds of what clients send (interface, §4 and §8; docs/interface.md).
-var bounds = []bound{
-	{"ApplicationCreate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
-	{"ApplicationCreate.enrolmentGuardThreshold", 0, 9999, "200", "enrolmentGuardThreshold must be a whole number from 0 to 9999"},
-	{"ApplicationCreate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
-	{"ApplicationCreate.galleryId", noLeast, 128, "UnknownGallery", "galleryId must be at most 128 characters"},
-	{"ApplicationCreate.name", 1, 256, "200", "name must "},
-	{"ApplicationCreate.searchLimitMax", 0, 50, "200", "searchLimitMax must be a whole number from 0 to 50"},
-	{"ApplicationCreate.searchThresholdMin", 0, 9999, "200", "searchThresholdMin must be a whole number from 0 to 9999"},
-	{"ApplicationCreate.verifyThreshold", 0, 9999, "200", "verifyThreshold must be a whole number from 0 to 9999"},
-	{"ApplicationUpdate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
-	{"ApplicationUpdate.enrolmentGuardThreshold", 0, 9999, "200", "enrolmentGuardThreshold must be a whole number from 0 to 9999"},
-	{"ApplicationUpdate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
-	{"ApplicationUpdate.name", 1, 256, "200", "name must "},
-	{"ApplicationUpdate.searchLimitMax", 0, 50, "200", "searchLimitMax must be a whole number from 0 to 50"},
-	{"ApplicationUpdate.searchThresholdMin", 0, 9999, "200", "searchThresholdMin must be a whole number from 0 to 9999"},
-	{"ApplicationUpdate.verifyThreshold", 0, 9999, "200", "verifyThreshold must be a whole number from 0 to 9999"},
+var bounds = append([]bound{
+	{"ApplicationCreate.galleryId", 0, 128, "UnknownGallery", "galleryId must be at most 128 characters"},
 	{"BulkItem.externalId", 1, 128, "200", "externalId must "},
 	{"BulkItem.filename", 1, 1024, "200", "filename "},
 	// The last of the registrations has a tag that does not exist: no job is made.
@@ -64,38 +48,56 @@ var bounds = []bound{
 	{"CompareRequest.faces", 1, 1000, "200", "faces must be an array of 1 to 1000 objects"},
 	{"DuplicatesRequest.threshold", 7000, 9999, "200", "threshold must be a whole number from 7000 to 9999"},
 	{"ExtractRequest.limit", 1, 1<<31 - 1, "200", "limit must be a whole number from 1 to 2147483647"},
-	{"GalleryCreate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
 	{"GalleryCreate.faceMinimumQualityScore", .45, 1, "200", "faceMinimumQualityScore must be a number from 0.45 to 1"},
-	{"GalleryCreate.name", 1, 256, "200", "name must "},
-	{"GalleryCreate.size", 1, 1<<31 - 1, "200", "size must be a whole number from 1 to 2147483647"},
-	{"GalleryUpdate.description", noLeast, 4096, "200", "description must be at most 4096 characters"},
-	{"GalleryUpdate.name", 1, 256, "200", "name must "},
-	{"GalleryUpdate.size", 1, 1<<31 - 1, "200", "size must be a whole number from 1 to 2147483647"},
 	{"IdempotencyKey", 1, 128, "201", "Idempotency-Key must be 1 to 128 characters"},
 	{"Length", 1, 1000, "200", "length must be a whole number from 1 to 1000"},
 	{"MatchesRequest.length", 1, 200, "200", "length must be a whole number from 1 to 200"},
 	{"MatchesRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
-	{"RegisterRequest.externalId", noLeast, 128, "200", "externalId must be at most 128 characters"},
+	{"RegisterRequest.externalId", 0, 128, "200", "externalId must be at most 128 characters"},
 	{"SearchProbesRequest.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
-	{"SearchProbesRequest.tags", noLeast, 64, `"candidates":`, "A gallery has at most 64 tags"},
+	{"SearchProbesRequest.tags", 0, 64, `"candidates":`, "A gallery has at most 64 tags"},
 	{"SearchProbesRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
 	{"SearchRequest.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
-	{"SearchRequest.tags", noLeast, 64, `"candidates":`, "A gallery has at most 64 tags"},
+	{"SearchRequest.tags", 0, 64, `"candidates":`, "A gallery has at most 64 tags"},
 	{"SearchRequest.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
 	{"SearchRequestV1.limit", 1, 50, "200", "limit must be a whole number from 1 to 50"},
 	{"SearchRequestV1.threshold", 0, 9999, "200", "threshold must be a whole number from 0 to 9999"},
 	{"Start", 0, 1<<31 - 1, `"total":`, "start must be a whole number from 0 to 2147483647"},
 	{"TagName", 1, 128, "200", "name must "},
-	{"Tags", noLeast, 64, "201", "A gallery has at most 64 tags"},
+	{"Tags", 0, 64, "201", "A gallery has at most 64 tags"},
 	{"VerifySubjectProbesRequest.id", 1, 128, "404", "id must "},
 	{"VerifySubjectRequest.id", 1, 128, "404", "id must "},
 	{"VerifyRequestV1.id", 1, 128, "404", "id must "},
+}, slices.Concat(
+	boundsOf[settings.Gallery]("GalleryCreate"), boundsOf[settings.Gallery]("GalleryUpdate"),
+	boundsOf[settings.Application]("ApplicationCreate"), boundsOf[settings.Application]("ApplicationUpdate"),
+)...)
+
+// boundsOf returns the bounds of the settings of T in a schema.
+func boundsOf[T any](schema string) []bound {
+	var list []bound
+	for _, f := range settings.Fields[T]() {
+		b := bound{schema + "." + f.Name, f.Min, f.Max, "200", ""}
+		switch {
+		case f.Max == 0 || f.Choices != nil || elsewhere[b.member] != "":
+			continue
+		case f.Check != nil && f.Required:
+			b.least, b.beyond = 1, f.Name+" must "
+		case f.Check != nil:
+			b.beyond = fmt.Sprintf("%s must be at most %.0f characters", f.Name, f.Max)
+		default:
+			b.beyond = fmt.Sprintf("number from %v to %.0f", f.Min, f.Max)
+		}
+		list = append(list, b)
+	}
+	return list
 }
 
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
 	"After": "TestTranscripts", "PairsAfter": "TestTranscripts", "PairsLength": "TestTranscripts", "MatchesRequest.after": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths", "OtherID": "TestTranscripts",
-	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths", "CheckID": "idsInPaths", "CaseID": "TestTranscripts", "CasesAfter": "TestTranscripts", "CasesLength": "TestTranscripts", "ApplicationCreate.reviewThreshold": "TestTranscripts", "ApplicationCreate.reviewVerdicts": "TestTranscripts", "ApplicationCreate.reviewDays": "TestTranscripts", "ApplicationUpdate.reviewThreshold": "TestTranscripts", "ApplicationUpdate.reviewVerdicts": "TestTranscripts", "ApplicationUpdate.reviewDays": "TestTranscripts",
+	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths", "CheckID": "idsInPaths", "CaseID": "TestTranscripts", "CasesAfter": "TestTranscripts", "CasesLength": "TestTranscripts",
+	"GalleryCreate.photoLink": "TestTranscripts", "GalleryUpdate.photoLink": "TestTranscripts",
 }
 
 // schema is the part of a schema that bounds its values.
@@ -299,7 +301,7 @@ func everyBound(t *testing.T, n tenant) {
 // often as size says.
 func (b bound) check(t *testing.T, letter string, send func(size float64, value any) nodetest.Answer) {
 	t.Helper()
-	step, text := 1.0, regexp.MustCompile(`(name|description|[iI]d|filename|Key|Name)$`).MatchString(b.member)
+	step, text := 1.0, strings.Contains(b.beyond, "characters") || regexp.MustCompile(`(name|[iI]d|filename|Key|Name)$`).MatchString(b.member)
 	if strings.HasSuffix(b.member, "QualityScore") {
 		step = .0001
 	}

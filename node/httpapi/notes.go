@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -133,7 +134,7 @@ func checkTagName(field, name string) error {
 	case name == "." || name == "..":
 		// Many clients and proxies remove such segments from a path.
 		return invalid("", field+` must not be "." or "..".`)
-	case strings.ContainsFunc(name, isControl):
+	case strings.ContainsFunc(name, unicode.IsControl):
 		return invalid("", field+" must have no control characters.")
 	case !norm.NFC.IsNormalString(name):
 		return invalid("", field+" must be in Unicode's normalisation form C.")

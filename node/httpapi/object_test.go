@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -325,7 +326,7 @@ func FuzzHead(f *testing.F) {
 			t.Fatalf("bounds: %+v", h)
 		}
 		for i, s := range h.segments {
-			if s == "." || s == ".." || s == "" && i < len(h.segments)-1 || strings.ContainsFunc(s, isControl) {
+			if s == "." || s == ".." || s == "" && i < len(h.segments)-1 || strings.ContainsFunc(s, unicode.IsControl) {
 				t.Fatalf("%q: segment %q", target, s)
 			}
 		}

@@ -2,28 +2,27 @@ package httpapi
 
 import (
 	"context"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
-	"facet/engine/portrait"
 	"facet/internal/id"
+	"facet/internal/settings"
 	"facet/router"
 )
 
 // postGalleries serves POST galleries: a gallery and its first application.
-var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w Writer, q settings[router.NewGallery]) (router.Gallery, error) {
+var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w Writer, q changing[router.NewGallery]) (router.Gallery, error) {
 	return w.CreateGallery(ctx, c.key.Tenant, q.write, q.to)
-}, func(c *call, _ settings[router.NewGallery], made router.Gallery) answer {
+}, func(c *call, _ changing[router.NewGallery], made router.Gallery) answer {
 	text := wireGallery(made)
 	c.etag = made.ETag
 	if len(made.Applications) > 0 {
 		text.APIKey = made.Applications[0].APIKey
 	}
 	return answer{fasthttp.StatusOK, text}
-}, says[settings[router.NewGallery], router.Gallery]{
-	asked: func(t *trail, q settings[router.NewGallery]) { t.noteChanges(q.given) },
-	told: func(t *trail, _ settings[router.NewGallery], made router.Gallery) {
+}, says[changing[router.NewGallery], router.Gallery]{
+	asked: func(t *trail, q changing[router.NewGallery]) { t.noteChanges(q.given) },
+	told: func(t *trail, _ changing[router.NewGallery], made router.Gallery) {
 		t.gallery = made.ID
 		if len(made.Applications) > 0 {
 			t.application = made.Applications[0].ID
@@ -31,44 +30,26 @@ var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w
 	},
 })
 
-// settings are those that a request gives a gallery or an application: the one of the path, or a new one.
-type settings[T any] struct {
+// changing asks to change a record to what it says: the record of the path, or a new one.
+type changing[T any] struct {
 	of    id.UUID
 	to    T
 	write router.Write
 	given object // what was read for to
 }
 
-func readNewGallery(_ context.Context, c *call) (q settings[router.NewGallery], err error) {
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "size", "retentionDays", "subjectTemplates", "photoLink",
-		"purpose", "legalGround", "recipients")
-	if err != nil {
-		return q, err
+func readNewGallery(_ context.Context, c *call) (q changing[router.NewGallery], err error) {
+	quality := settings.Named[settings.Application]("faceMinimumQualityScore")
+	given, to, err := readSettings[settings.Gallery](c, true, quality.Name)
+	if err == nil {
+		q.to.Gallery = to.To
+		q.to.MinimumQuality, err = given.number(quality.Name, quality.Min, quality.Max)
 	}
-	g := &q.to
-	var errs [11]error
-	g.Name, errs[0] = o.name()
-	g.Description, errs[1] = o.description()
-	g.MinimumQuality, errs[2] = o.quality()
-	g.Size, errs[3] = o.size()
-	q.write, errs[4] = c.write()
-	g.RetentionDays, errs[5] = o.retentionDays()
-	g.SubjectTemplates, errs[6] = o.subjectTemplates()
-	g.PhotoLink, errs[7] = o.photoLink()
-	g.Purpose, errs[8] = o.line("purpose")
-	g.LegalGround, errs[9] = o.line("legalGround")
-	g.Recipients, errs[10] = o.line("recipients")
-	err = q.read(o, errs[:])
-	return q, err
-}
-
-// read ends the reading of settings: it notes what was given, if nothing is wrong with it.
-func (q *settings[T]) read(given object, errs []error) error {
-	err := firstOf(errs...)
 	if err == nil {
 		q.given = given
+		q.write, err = c.write()
 	}
-	return err
+	return q, err
 }
 
 // getGalleries serves GET galleries.
@@ -98,41 +79,23 @@ var getGallery = reads(galleryOfPath, func(ctx context.Context, c *call, r Reade
 
 // patchGallery serves PATCH galleries/{galleryId}. A missing member changes nothing
 // (D36).
-var patchGallery = changes(readGalleryPatch, func(ctx context.Context, c *call, w Writer, q settings[router.GalleryPatch]) (router.Gallery, error) {
+var patchGallery = changes(readGalleryPatch, func(ctx context.Context, c *call, w Writer, q changing[router.GalleryPatch]) (router.Gallery, error) {
 	return w.UpdateGallery(ctx, c.key.Tenant, q.write, id.Gallery{UUID: q.of}, q.to)
-}, func(c *call, _ settings[router.GalleryPatch], changed router.Gallery) answer {
+}, func(c *call, _ changing[router.GalleryPatch], changed router.Gallery) answer {
 	c.etag = changed.ETag
 	return answer{fasthttp.StatusOK, wireGallery(changed)}
-}, says[settings[router.GalleryPatch], router.Gallery]{
-	asked: func(t *trail, q settings[router.GalleryPatch]) { t.noteChanges(q.given) },
+}, says[changing[router.GalleryPatch], router.Gallery]{
+	asked: func(t *trail, q changing[router.GalleryPatch]) { t.noteChanges(q.given) },
 })
 
-func readGalleryPatch(ctx context.Context, c *call) (q settings[router.GalleryPatch], err error) {
+func readGalleryPatch(ctx context.Context, c *call) (q changing[router.GalleryPatch], err error) {
 	gallery, err := galleryOfPath(ctx, c)
 	if err != nil {
 		return q, err
 	}
 	q.of = gallery.UUID
-	o, err := readObject(c.body.bytes, "name", "description", "size", "retentionDays", "subjectTemplates", "photoLink",
-		"purpose", "legalGround", "recipients")
-	if err != nil {
-		return q, err
-	}
-	p := &q.to
-	var errs [11]error
-	p.RetentionDays, errs[4] = present(o, "retentionDays", o.retentionDays)
-	p.SubjectTemplates, errs[5] = present(o, "subjectTemplates", o.subjectTemplates)
-	p.PhotoLink, errs[6] = present(o, "photoLink", o.photoLink)
-	p.Purpose, errs[7] = present(o, "purpose", func() (string, error) { return o.line("purpose") })
-	p.LegalGround, errs[8] = present(o, "legalGround", func() (string, error) { return o.line("legalGround") })
-	p.Recipients, errs[9] = present(o, "recipients", func() (string, error) { return o.line("recipients") })
-	p.Name, errs[0] = present(o, "name", o.name)
-	p.Description, errs[1] = present(o, "description", o.description)
-	p.Size, errs[2] = present(o, "size", o.size)
-	q.write, errs[3] = c.write()
-	p.IfMatch, errs[10] = c.ifMatch()
-	err = q.read(o, errs[:])
-	return q, err
+	q.given, q.to.Change, err = readSettings[settings.Gallery](c, false)
+	return q, c.readCondition(err, &q.write, &q.to.IfMatch)
 }
 
 // deleteGallery serves DELETE galleries/{galleryId}. It also deletes the gallery's
@@ -142,14 +105,14 @@ var deleteGallery = changes(galleryOfPath, func(ctx context.Context, c *call, w 
 }, showsStatus[id.Gallery](fasthttp.StatusNoContent), says[id.Gallery, nothing]{})
 
 // postApplications serves POST applications.
-var postApplications = changes(readNewApplication, func(ctx context.Context, c *call, w Writer, q settings[router.NewApplication]) (router.Application, error) {
+var postApplications = changes(readNewApplication, func(ctx context.Context, c *call, w Writer, q changing[router.NewApplication]) (router.Application, error) {
 	return w.CreateApplication(ctx, c.key.Tenant, q.write, q.to)
-}, showApplication[settings[router.NewApplication]], says[settings[router.NewApplication], router.Application]{
-	asked: func(t *trail, q settings[router.NewApplication]) {
+}, showApplication[changing[router.NewApplication]], says[changing[router.NewApplication], router.Application]{
+	asked: func(t *trail, q changing[router.NewApplication]) {
 		t.gallery = q.to.Gallery
 		t.noteChanges(q.given)
 	},
-	told: func(t *trail, _ settings[router.NewApplication], made router.Application) { t.application = made.ID },
+	told: func(t *trail, _ changing[router.NewApplication], made router.Application) { t.application = made.ID },
 })
 
 func showApplication[Q any](c *call, _ Q, a router.Application) answer {
@@ -157,30 +120,16 @@ func showApplication[Q any](c *call, _ Q, a router.Application) answer {
 	return answer{fasthttp.StatusOK, wireApplication(a)}
 }
 
-func readNewApplication(_ context.Context, c *call) (q settings[router.NewApplication], err error) {
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore", "galleryId",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays",
-		"searchThresholdMin", "searchLimitMax")
-	if err != nil {
-		return q, err
+func readNewApplication(_ context.Context, c *call) (q changing[router.NewApplication], err error) {
+	given, to, err := readSettings[settings.Application](c, true, "galleryId")
+	if err == nil {
+		q.to.Application = to.To
+		q.to.Gallery, err = given.gallery()
 	}
-	a := &q.to
-	var errs [14]error
-	a.Name, errs[0] = o.name()
-	a.Description, errs[1] = o.description()
-	a.MinimumQuality, errs[2] = o.quality()
-	a.VerifyThreshold, errs[3] = o.verifyThreshold()
-	a.Guard, errs[4] = o.guard()
-	a.GuardThreshold, errs[5] = o.guardThreshold()
-	a.Gallery, errs[6] = o.gallery()
-	q.write, errs[7] = c.write()
-	a.MultipleFaces, errs[8] = o.multipleFaces()
-	a.ReviewThreshold, errs[9] = o.reviewThreshold()
-	a.ReviewVerdicts, errs[10] = o.reviewVerdicts()
-	a.ReviewDays, errs[11] = o.reviewDays()
-	a.SearchThresholdMin, errs[12] = o.searchThresholdMin()
-	a.SearchLimitMax, errs[13] = o.searchLimitMax()
-	err = q.read(o, errs[:])
+	if err == nil {
+		q.given = given
+		q.write, err = c.write()
+	}
 	return q, err
 }
 
@@ -198,45 +147,23 @@ var getApplication = reads(applicationOfPath, func(ctx context.Context, c *call,
 
 // patchApplication serves PATCH applications/{applicationId}. A missing member
 // changes nothing (D36).
-var patchApplication = changes(readApplicationPatch, func(ctx context.Context, c *call, w Writer, q settings[router.ApplicationPatch]) (router.Application, error) {
+var patchApplication = changes(readApplicationPatch, func(ctx context.Context, c *call, w Writer, q changing[router.ApplicationPatch]) (router.Application, error) {
 	return w.UpdateApplication(ctx, c.key.Tenant, q.write, id.Application{UUID: q.of}, q.to)
-}, showApplication[settings[router.ApplicationPatch]], says[settings[router.ApplicationPatch], router.Application]{
-	asked: func(t *trail, q settings[router.ApplicationPatch]) { t.noteChanges(q.given) },
-	told: func(t *trail, _ settings[router.ApplicationPatch], changed router.Application) {
+}, showApplication[changing[router.ApplicationPatch]], says[changing[router.ApplicationPatch], router.Application]{
+	asked: func(t *trail, q changing[router.ApplicationPatch]) { t.noteChanges(q.given) },
+	told: func(t *trail, _ changing[router.ApplicationPatch], changed router.Application) {
 		t.gallery = changed.Gallery
 	},
 })
 
-func readApplicationPatch(ctx context.Context, c *call) (q settings[router.ApplicationPatch], err error) {
+func readApplicationPatch(ctx context.Context, c *call) (q changing[router.ApplicationPatch], err error) {
 	application, err := applicationOfPath(ctx, c)
 	if err != nil {
 		return q, err
 	}
 	q.of = application.UUID
-	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore",
-		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold", "multipleFaces", "reviewThreshold", "reviewVerdicts", "reviewDays",
-		"searchThresholdMin", "searchLimitMax")
-	if err != nil {
-		return q, err
-	}
-	p := &q.to
-	var errs [14]error
-	p.Name, errs[0] = present(o, "name", o.name)
-	p.Description, errs[1] = present(o, "description", o.description)
-	p.MinimumQuality, errs[2] = present(o, "faceMinimumQualityScore", o.quality)
-	p.VerifyThreshold, errs[3] = present(o, "verifyThreshold", o.verifyThreshold)
-	p.Guard, errs[4] = present(o, "enrolmentGuard", o.guard)
-	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
-	q.write, errs[6] = c.write()
-	p.MultipleFaces, errs[7] = present(o, "multipleFaces", o.multipleFaces)
-	p.ReviewThreshold, errs[8] = present(o, "reviewThreshold", o.reviewThreshold)
-	p.ReviewVerdicts, errs[9] = present(o, "reviewVerdicts", o.reviewVerdicts)
-	p.ReviewDays, errs[10] = present(o, "reviewDays", o.reviewDays)
-	p.SearchThresholdMin, errs[11] = present(o, "searchThresholdMin", o.searchThresholdMin)
-	p.SearchLimitMax, errs[12] = present(o, "searchLimitMax", o.searchLimitMax)
-	p.IfMatch, errs[13] = c.ifMatch()
-	err = q.read(o, errs[:])
-	return q, err
+	q.given, q.to.Change, err = readSettings[settings.Application](c, false)
+	return q, c.readCondition(err, &q.write, &q.to.IfMatch)
 }
 
 // deleteApplication serves DELETE applications/{applicationId}.
@@ -254,104 +181,6 @@ func galleryOfPath(_ context.Context, c *call) (id.Gallery, error) {
 func applicationOfPath(_ context.Context, c *call) (id.Application, error) {
 	u, err := parseID(c.parameters[0], "", "There is no application with this id.")
 	return id.Application{UUID: u}, err
-}
-
-// present reads the member name of o. It returns nil when the member is missing.
-func present[T any](o object, name string, read func() (T, error)) (*T, error) {
-	if _, ok := o[name]; !ok {
-		return nil, nil
-	}
-	value, err := read()
-	if err != nil {
-		return nil, err
-	}
-	return &value, nil
-}
-
-// name reads the required name of a gallery or application.
-func (o object) name() (string, error) {
-	name, ok, err := o.text("name", nameMax)
-	switch {
-	case err != nil:
-		return "", err
-	case !ok:
-		return "", missing("name")
-	case strings.TrimSpace(name) == "":
-		return "", invalid("", "name must not be empty.")
-	case strings.ContainsFunc(name, isControl):
-		return "", invalid("", "name must have no control characters.")
-	}
-	return name, nil
-}
-
-// description reads the description of a gallery or application. A missing one is
-// empty.
-func (o object) description() (string, error) {
-	text, _, err := o.text("description", descriptionMax)
-	if err == nil && strings.ContainsFunc(text, func(r rune) bool { return isControl(r) && r != '\t' && r != '\n' }) {
-		err = invalid("", "description must have no control characters but tab and line feed.")
-	}
-	return text, err
-}
-
-// line reads a text of a gallery for the record of processing. A missing one is empty.
-func (o object) line(name string) (string, error) {
-	text, _, err := o.text(name, lineMax)
-	if err == nil && strings.ContainsFunc(text, isControl) {
-		err = invalid("", name+" must have no control characters.")
-	}
-	return text, err
-}
-
-// quality reads the required minimum quality of an application.
-func (o object) quality() (float64, error) {
-	return o.number("faceMinimumQualityScore", router.QualityMin, 1)
-}
-
-// searchThresholdMin reads the lowest threshold of an application's searches. 0 is no bound.
-func (o object) searchThresholdMin() (int, error) {
-	return o.integer("searchThresholdMin", bounds{0, router.ThresholdMax}, 0)
-}
-
-// searchLimitMax reads the largest limit of an application's searches. 0 is no bound.
-func (o object) searchLimitMax() (int, error) {
-	return o.integer("searchLimitMax", bounds{0, router.SearchLimitMax}, 0)
-}
-
-// verifyThreshold reads the verify threshold of an application.
-func (o object) verifyThreshold() (int, error) {
-	return o.integer("verifyThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
-}
-
-// guard reads whether an application guards its enrolments.
-func (o object) guard() (bool, error) { return o.boolean("enrolmentGuard") }
-
-// subjectTemplates reads whether the subjects of a gallery have templates of their own.
-func (o object) subjectTemplates() (bool, error) { return o.boolean("subjectTemplates") }
-
-// guardThreshold reads the threshold of an application's guard.
-func (o object) guardThreshold() (int, error) {
-	return o.integer("enrolmentGuardThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
-}
-
-// multipleFaces reads what an application does with a photo of several faces.
-func (o object) multipleFaces() (portrait.Rule, error) {
-	text, ok, err := o.text("multipleFaces", len(facesDominant))
-	switch {
-	case err == nil && (!ok || text == facesRefuse):
-		return portrait.Refuse, nil
-	case err == nil && text == facesDominant:
-		return portrait.Dominant, nil
-	}
-	return 0, invalid("", "multipleFaces must be refuse or dominant.")
-}
-
-// size reads the required size of a gallery.
-func (o object) size() (int, error) {
-	if _, ok := o["size"]; !ok {
-		return 0, missing("size")
-	}
-	return o.integer("size", bounds{1, router.GallerySizeMax}, 0)
 }
 
 // gallery reads the required id of a gallery. A malformed id counts as unknown.

@@ -50,9 +50,6 @@ const (
 	idempotencyKeyMax    = 128
 	etagMax              = 64
 	apiKeyMax            = 128
-	nameMax              = 256     // characters of a gallery's or application's name
-	lineMax              = 256     // characters of a gallery's purpose, legal ground or recipients
-	descriptionMax       = 4096    // characters
 	tagsMax              = 64      // tags in one request
 	tagMax               = 128     // characters of a tag's name
 	bucketsMax           = 1 << 16 // tenants, and applications, with a bucket

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -116,7 +117,7 @@ func FuzzTagPath(f *testing.F) {
 			return
 		}
 		if n := utf8.RuneCountInString(name); n < 1 || n > tagMax || !utf8.ValidString(name) || !norm.NFC.IsNormalString(name) ||
-			name == "." || name == ".." || strings.ContainsFunc(name, isControl) {
+			name == "." || name == ".." || strings.ContainsFunc(name, unicode.IsControl) {
 			t.Fatalf("%q: names %q", text, name)
 		}
 		for what, encode := range Encodings {

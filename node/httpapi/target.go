@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -34,16 +35,13 @@ func splitTarget(path, query string) ([]string, error) {
 			return nil, badFrame("The path is not percent-encoded UTF-8.")
 		case plain == "." || plain == ".." || plain == "" && i < len(raw)-1:
 			return nil, badFrame(`The path must have no empty part, no "." and no "..".`)
-		case strings.ContainsFunc(plain, isControl):
+		case strings.ContainsFunc(plain, unicode.IsControl):
 			return nil, badFrame("The path has a control character.")
 		}
 		segments[i] = plain
 	}
 	return segments, nil
 }
-
-// isControl reports whether r is a control character (C0, DEL, C1).
-func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
 // parameters reads a query, in which a plus sign of a value stands for a space
 // (sigv4.Claim.Query). The signature check has refused repeated keys; here the first

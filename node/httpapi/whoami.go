@@ -42,7 +42,7 @@ func whoami(ctx context.Context, c *call, r Reader, _ nothing) (whoamiBody, erro
 		if err != nil {
 			return body, err
 		}
-		body.Gallery = &roomBody{g.ID.String(), g.Name, g.Size, g.Count}
+		body.Gallery = &roomBody{g.ID.String(), g.Name, int(g.Size), g.Count}
 	}
 	return body, nil
 }

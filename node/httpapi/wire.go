@@ -1,13 +1,12 @@
 package httpapi
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 	"time"
 
 	"facet/engine"
-	"facet/engine/portrait"
+	"facet/internal/settings"
 	"facet/router"
 )
 
@@ -242,28 +241,16 @@ func wireCandidate(c router.Candidate, v version) candidate {
 // galleryBody is a gallery. Count, Applications and APIKey are set where the
 // interface shows them.
 type galleryBody struct {
-	ID           string             `json:"id"`
-	Name         string             `json:"name"`
-	Description  string             `json:"description"`
-	Size         int                `json:"size"`
-	Retention    int                `json:"retentionDays,omitzero"`
-	Averaged     bool               `json:"subjectTemplates,omitzero"`
-	PhotoLink    string             `json:"photoLink,omitzero"`
-	Purpose      string             `json:"purpose,omitzero"`
-	LegalGround  string             `json:"legalGround,omitzero"`
-	Recipients   string             `json:"recipients,omitzero"`
-	Count        *int               `json:"count,omitzero"`
-	Applications *[]applicationLine `json:"applications,omitzero"`
-	APIKey       string             `json:"apiKey,omitzero"`
+	ID               string `json:"id"`
+	settings.Gallery `json:",inline"`
+	Count            *int               `json:"count,omitzero"`
+	Applications     *[]applicationLine `json:"applications,omitzero"`
+	APIKey           string             `json:"apiKey,omitzero"`
 }
 
 // wireGallery returns the fields that every view of a gallery has.
 func wireGallery(g router.Gallery) galleryBody {
-	return galleryBody{
-		ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size,
-		Retention: g.RetentionDays, Averaged: g.SubjectTemplates, PhotoLink: g.PhotoLink,
-		Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients,
-	}
+	return galleryBody{ID: g.ID.String(), Gallery: g.Gallery}
 }
 
 type galleriesBody struct {
@@ -290,53 +277,20 @@ type applicationsBody struct {
 	Applications []applicationLine `json:"applications"`
 }
 
-// applicationBody is an application. The fields from VerifyThreshold on go beyond the interface
-// (D39).
+// applicationBody is an application. Its name and description come before its key, as in the interface.
 type applicationBody struct {
-	ID                      string  `json:"id"`
-	Name                    string  `json:"name"`
-	Description             string  `json:"description"`
-	APIKey                  string  `json:"apiKey"`
-	MinimumQuality          float64 `json:"faceMinimumQualityScore"`
-	VerifyThreshold         int     `json:"verifyThreshold"`
-	EnrolmentGuard          bool    `json:"enrolmentGuard"`
-	EnrolmentGuardThreshold int     `json:"enrolmentGuardThreshold"`
-	// MultipleFaces is empty for the default, refuse.
-	MultipleFaces string `json:"multipleFaces,omitzero"`
-	// ReviewThreshold is 0 for no review band. Then there are no other fields of reviews.
-	ReviewThreshold int `json:"reviewThreshold,omitzero"`
-	ReviewVerdicts  int `json:"reviewVerdicts,omitzero"`
-	ReviewDays      int `json:"reviewDays,omitzero"`
-	// SearchThresholdMin and SearchLimitMax are 0 for no bound.
-	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
-	SearchLimitMax     int `json:"searchLimitMax,omitzero"`
+	ID                   string `json:"id"`
+	Name                 string `json:"name"`
+	Description          string `json:"description"`
+	APIKey               string `json:"apiKey"`
+	settings.Application `json:",inline"`
 }
 
 // wireApplication returns the wire form of a.
 func wireApplication(a router.Application) applicationBody {
-	text := applicationBody{
-		ID: a.ID.String(), Name: a.Name, Description: a.Description, APIKey: a.APIKey,
-		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
-		EnrolmentGuard: a.Guard, EnrolmentGuardThreshold: a.GuardThreshold,
-		SearchThresholdMin: a.SearchThresholdMin, SearchLimitMax: a.SearchLimitMax,
-	}
-	if a.MultipleFaces == portrait.Dominant {
-		text.MultipleFaces = facesDominant
-	}
-	if a.ReviewThreshold > 0 {
-		text.ReviewThreshold = a.ReviewThreshold
-		text.ReviewVerdicts = cmp.Or(a.ReviewVerdicts, router.ReviewVerdictsDefault)
-		text.ReviewDays = cmp.Or(a.ReviewDays, router.ReviewDaysDefault)
-	}
-	return text
+	return applicationBody{a.ID.String(), a.Name, a.Description, a.APIKey, a.Reviewed()}
 }
 
 type healthBody struct {
 	Status string `json:"status"`
 }
-
-// The values of multipleFaces.
-const (
-	facesRefuse   = "refuse"
-	facesDominant = "dominant"
-)

@@ -7,6 +7,7 @@ import (
 	"facet/engine/score"
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
@@ -32,8 +33,8 @@ func TestMemoryCountsMeansAtOnce(t *testing.T) {
 	apply(metafsm.CreateTenantOp.Encode(metafsm.CreateTenant{Write: metafsm.Write{Op: id.Operation{1}}, Tenant: metafsm.Tenant{ID: tenant, Name: "bank"}}))
 	apply(metafsm.CreateGalleryOp.Encode(metafsm.CreateGallery{
 		Write:       metafsm.Write{Op: id.Operation{2}},
-		Gallery:     metafsm.Gallery{ID: gallery, Tenant: tenant, Name: "staff", Size: 100, Shards: 1, Generation: 1, WrappedKey: []byte{1}},
-		Application: metafsm.Application{ID: id.Application{UUID: id.UUID{3}}, Tenant: tenant, Gallery: gallery, Name: "app", KeyMAC: [32]byte{1}, SealedKey: []byte{1}},
+		Gallery:     metafsm.Gallery{ID: gallery, Tenant: tenant, Gallery: settings.Gallery{Name: "staff", Size: 100}, Shards: 1, Generation: 1, WrappedKey: []byte{1}},
+		Application: metafsm.Application{ID: id.Application{UUID: id.UUID{3}}, Tenant: tenant, Gallery: gallery, KeyMAC: [32]byte{1}, SealedKey: []byte{1}},
 	}))
 	s := r.shards[1].state.Shard()
 	must.Do(t, s.Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: 100}))
@@ -50,11 +51,11 @@ func TestMemoryCountsMeansAtOnce(t *testing.T) {
 		must.Do(t, err)
 	}
 	without := r.Memory()
-	apply(metafsm.UpdateGalleryOp.Encode(metafsm.UpdateGallery{Write: metafsm.Write{Op: id.Operation{3}}, Tenant: tenant, Gallery: gallery, SubjectTemplates: new(true)}))
+	apply(metafsm.UpdateGalleryOp.Encode(metafsm.UpdateGallery{Write: metafsm.Write{Op: id.Operation{3}}, Tenant: tenant, Gallery: gallery, Change: settings.ChangeTo(settings.Gallery{SubjectTemplates: true}, "subjectTemplates")}))
 	if with := r.Memory(); with < without+50*4*192 {
 		t.Errorf("%d bytes with the templates of 50 subjects, %d without", with, without)
 	}
-	apply(metafsm.UpdateGalleryOp.Encode(metafsm.UpdateGallery{Write: metafsm.Write{Op: id.Operation{4}}, Tenant: tenant, Gallery: gallery, SubjectTemplates: new(false)}))
+	apply(metafsm.UpdateGalleryOp.Encode(metafsm.UpdateGallery{Write: metafsm.Write{Op: id.Operation{4}}, Tenant: tenant, Gallery: gallery, Change: settings.ChangeTo(settings.Gallery{}, "subjectTemplates")}))
 	if off := r.Memory(); off != without {
 		t.Errorf("%d bytes when the setting is off again, %d before", off, without)
 	}

@@ -1,8 +1,11 @@
 package fsmtest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,20 +21,30 @@ func Fields(t reflect.Type) string {
 	case reflect.Array:
 		return fmt.Sprintf("[%d]%s", t.Len(), Fields(t.Elem()))
 	case reflect.Struct:
-		var list []string
-		for field := range t.Fields() {
-			key, _, _ := strings.Cut(field.Tag.Get("cbor"), ",")
-			if field.Anonymous && field.Type.Kind() == reflect.Struct { // CBOR stores its fields among the others
-				list = append(list, strings.TrimSuffix(strings.TrimPrefix(Fields(field.Type), "{"), "}"))
-				continue
-			}
-			if key == "" {
-				key = field.Name
-			}
-			list = append(list, key+" "+Fields(field.Type))
-		}
+		list := fieldsOf(t)
+		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(keyOf(a), keyOf(b)) })
 		return "{" + strings.Join(list, ", ") + "}"
 	default:
 		return t.Kind().String()
 	}
+}
+
+// fieldsOf describes each field of a struct, with those of embedded ones, as CBOR stores them.
+func fieldsOf(t reflect.Type) (list []string) {
+	for field := range t.Fields() {
+		if field.Anonymous && field.Type.Kind() == reflect.Struct {
+			list = append(list, fieldsOf(field.Type)...)
+			continue
+		}
+		key, _, _ := strings.Cut(field.Tag.Get("cbor"), ",")
+		list = append(list, cmp.Or(key, field.Name)+" "+Fields(field.Type))
+	}
+	return list
+}
+
+// keyOf returns the key with which the description of a field begins, or 0.
+func keyOf(field string) int {
+	key, _, _ := strings.Cut(field, " ")
+	n, _ := strconv.Atoi(key)
+	return n
 }

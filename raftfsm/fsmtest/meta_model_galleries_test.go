@@ -1,9 +1,11 @@
 package fsmtest_test
 
 import (
+	"encoding/json"
 	"slices"
 
 	"facet/internal/id"
+	"facet/internal/settings"
 	"facet/raftfsm/metafsm"
 )
 
@@ -80,11 +82,13 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 		return metafsm.GalleryAnswer{Status: status, Gallery: m.galleries[i]}
 	case c.IfMatch != "" && c.IfMatch != m.galleries[i].ETag():
 		return metafsm.GalleryAnswer{Status: metafsm.OtherSettings}
-	case c.Size != nil && *c.Size < m.galleries[i].Size:
+	}
+	g, to := &m.galleries[i], merged(m.galleries[i].Gallery, c.Change)
+	if to.Size < g.Size {
 		return metafsm.GalleryAnswer{Status: metafsm.SizeShrinks}
 	}
 	for _, other := range m.galleries {
-		if c.Name == nil || other.ID == c.Gallery || other.Tenant != c.Tenant || other.Name != *c.Name {
+		if other.ID == c.Gallery || other.Tenant != c.Tenant || other.Name != to.Name {
 			continue
 		}
 		if other.Deleting {
@@ -92,44 +96,17 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 		}
 		return metafsm.GalleryAnswer{Status: metafsm.Exists, Gallery: other}
 	}
-	g := &m.galleries[i]
-	if c.Size != nil && *c.Size > g.Size && m.beyond(g.Tenant, metafsm.QuotaSubjects, uint64(*c.Size-g.Size)) {
+	if to.Size > g.Size && m.beyond(g.Tenant, metafsm.QuotaSubjects, uint64(to.Size-g.Size)) {
 		return metafsm.GalleryAnswer{Status: metafsm.OverSubjects}
 	}
-	if c.Name != nil {
-		g.Name = *c.Name
-	}
-	if c.Description != nil {
-		g.Description = *c.Description
-	}
-	if c.RetentionDays != nil {
-		g.RetentionDays = *c.RetentionDays
-	}
-	if c.SubjectTemplates != nil {
-		g.SubjectTemplates = *c.SubjectTemplates
-	}
-	if c.PhotoLink != nil {
-		g.PhotoLink = *c.PhotoLink
-	}
-	if c.Purpose != nil {
-		g.Purpose = *c.Purpose
-	}
-	if c.LegalGround != nil {
-		g.LegalGround = *c.LegalGround
-	}
-	if c.Recipients != nil {
-		g.Recipients = *c.Recipients
-	}
-	if c.Size != nil && *c.Size > g.Size {
-		g.Size = *c.Size
-		if c.Shards > g.Shards {
-			if g.Settled == 0 {
-				g.Settled = g.Shards
-			}
-			g.Shards = c.Shards
-			g.Epoch++
+	if to.Size > g.Size && c.Shards > g.Shards {
+		if g.Settled == 0 {
+			g.Settled = g.Shards
 		}
+		g.Shards = c.Shards
+		g.Epoch++
 	}
+	g.Gallery = to
 	m.remember(o)
 	return metafsm.GalleryAnswer{Status: metafsm.Done, Gallery: *g}
 }
@@ -217,28 +194,37 @@ func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.Appli
 		if c.IfMatch != "" && c.IfMatch != a.ETag() {
 			return metafsm.ApplicationAnswer{Status: metafsm.OtherSettings}
 		}
-		set(&a.Name, c.Name)
-		set(&a.Description, c.Description)
-		set(&a.MinimumQuality, c.MinimumQuality)
-		set(&a.VerifyThreshold, c.VerifyThreshold)
-		set(&a.GuardThreshold, c.GuardThreshold)
-		set(&a.Guard, c.Guard)
-		set(&a.MultipleFaces, c.MultipleFaces)
-		set(&a.ReviewThreshold, c.ReviewThreshold)
-		set(&a.ReviewVerdicts, c.ReviewVerdicts)
-		set(&a.ReviewDays, c.ReviewDays)
-		set(&a.SearchThresholdMin, c.SearchThresholdMin)
-		set(&a.SearchLimitMax, c.SearchLimitMax)
+		a.Application = merged(a.Application, c.Change)
 		m.remember(o)
 		status = metafsm.Done
 	}
 	return metafsm.ApplicationAnswer{Status: status, Application: m.applications[i]}
 }
 
-func set[T any](field, to *T) {
-	if to != nil {
-		*field = *to
+// merged returns old with the change, by way of JSON.
+func merged[T any](old T, c settings.Change[T]) T {
+	all, to := recoded[map[string]json.RawMessage](old), recoded[map[string]json.RawMessage](c.To)
+	for _, name := range settings.Names[T]() {
+		if !c.Has(name) {
+			continue
+		}
+		if delete(all, name); to[name] != nil {
+			all[name] = to[name]
+		}
 	}
+	return recoded[T](all)
+}
+
+// recoded returns the T with the JSON of v.
+func recoded[T any](v any) (out T) {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.StatusAnswer {

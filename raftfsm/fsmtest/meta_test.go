@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
@@ -73,19 +75,47 @@ func (w *metaWorld) write() metafsm.Write {
 
 func (w *metaWorld) application() metafsm.Application {
 	return metafsm.Application{
-		ID: applicationID(w.IntN(60)), Tenant: tenantID(w.IntN(4)), Gallery: galleryID(w.IntN(20)), Name: "app",
-		KeyMAC: [32]byte{byte(w.IntN(60))}, SealedKey: []byte{1, 2}, MinimumQuality: .45,
-		VerifyThreshold: 7000, GuardThreshold: 7000, Guard: w.IntN(2) == 0, MultipleFaces: metafsm.FaceRule(w.IntN(2)),
-		ReviewThreshold: w.IntN(2) * 6000,
+		ID: applicationID(w.IntN(60)), Tenant: tenantID(w.IntN(4)), Gallery: galleryID(w.IntN(20)),
+		KeyMAC: [32]byte{byte(w.IntN(60))}, SealedKey: []byte{1, 2}, Application: random[settings.Application](w),
 	}
 }
 
 func (w *metaWorld) gallery() metafsm.Gallery {
 	return metafsm.Gallery{
-		ID: galleryID(w.IntN(20)), Tenant: tenantID(w.IntN(4)), Name: fmt.Sprint("gallery ", w.IntN(6)),
-		Description: "a gallery", Size: uint32(1 + w.IntN(100)), Shards: 1 + w.IntN(2), Generation: 1, Epoch: 1,
-		WrappedKey: []byte{3}, IDKey: [32]byte{4},
+		ID: galleryID(w.IntN(20)), Tenant: tenantID(w.IntN(4)), Gallery: w.gallerySettings(uint32(1 + w.IntN(100))),
+		Shards: 1 + w.IntN(2), Generation: 1, Epoch: 1, WrappedKey: []byte{3}, IDKey: [32]byte{4},
 	}
+}
+
+func (w *metaWorld) gallerySettings(size uint32) settings.Gallery {
+	g := random[settings.Gallery](w)
+	g.Name, g.Size = fmt.Sprint("gallery ", w.IntN(6)), size
+	return g
+}
+
+// random returns settings of which each has one of two or three values.
+func random[T any](w *metaWorld) (t T) {
+	for _, field := range reflect.ValueOf(&t).Elem().Fields() {
+		switch field.Kind() {
+		case reflect.String:
+			field.SetString("text"[:4*w.IntN(2)])
+		case reflect.Bool:
+			field.SetBool(w.IntN(2) == 0)
+		case reflect.Float64:
+			field.SetFloat(float64(w.IntN(3)))
+		case reflect.Uint8, reflect.Uint32:
+			field.SetUint(uint64(w.IntN(2)))
+		default:
+			field.SetInt(int64(w.IntN(3)))
+		}
+	}
+	return t
+}
+
+// some returns a change of some settings to those of to.
+func some[T any](w *metaWorld, to T) settings.Change[T] {
+	names := slices.DeleteFunc(settings.Names[T](), func(string) bool { return w.IntN(3) > 0 })
+	return settings.ChangeTo(to, names...)
 }
 
 // someGallery returns a gallery, mostly one of the model.
@@ -101,13 +131,6 @@ func (w *metaWorld) someApplication() metafsm.Application {
 		return w.model.applications[w.IntN(n)]
 	}
 	return w.application()
-}
-
-func maybe[T any](w *metaWorld, v T) *T {
-	if w.IntN(2) == 0 {
-		return nil
-	}
-	return &v
 }
 
 func (w *metaWorld) found() []byte {
@@ -168,10 +191,8 @@ func (w *metaWorld) change() []byte {
 	switch w.IntN(8) {
 	case 0, 1, 2:
 		c := metafsm.UpdateGallery{
-			Write: w.write(), Tenant: g.Tenant, Gallery: g.ID, Name: maybe(w, fmt.Sprint("gallery ", w.IntN(6))),
-			Description: maybe(w, "another"), Size: maybe(w, g.Size+uint32(w.IntN(40))-10), Shards: 1 + w.IntN(4),
-			RetentionDays: maybe(w, uint32(w.IntN(3))), SubjectTemplates: maybe(w, w.IntN(2) == 0), PhotoLink: maybe(w, "https://hr.example/{externalId}"),
-			Purpose: maybe(w, "entry"), LegalGround: maybe(w, "consent"), Recipients: maybe(w, "the police"),
+			Write: w.write(), Tenant: g.Tenant, Gallery: g.ID, Shards: 1 + w.IntN(4),
+			Change: some(w, w.gallerySettings(g.Size+uint32(w.IntN(40))-10)),
 		}
 		if w.IntN(4) == 0 {
 			c.IfMatch = w.someGallery().ETag()
@@ -188,10 +209,7 @@ func (w *metaWorld) change() []byte {
 		return send(w, metafsm.ForgetGalleryOp, c, m.forgetGallery)
 	case 5, 6:
 		c := metafsm.UpdateApplication{
-			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Name: maybe(w, "new"), Description: maybe(w, "d"),
-			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
-			MultipleFaces: maybe(w, metafsm.FaceRule(w.IntN(2))), ReviewThreshold: maybe(w, 6100), ReviewVerdicts: maybe(w, 2), ReviewDays: maybe(w, 3),
-			SearchThresholdMin: maybe(w, 8000), SearchLimitMax: maybe(w, 2),
+			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Change: some(w, random[settings.Application](w)),
 		}
 		if w.IntN(4) == 0 {
 			c.IfMatch = w.someApplication().ETag()

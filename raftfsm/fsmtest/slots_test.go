@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"facet/internal/id"
+	"facet/internal/settings"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
@@ -47,7 +48,7 @@ func newSlotWorld(t *testing.T, seed uint64) *slotWorld {
 	})
 	answerTo(w, w.meta.Apply, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write:       metafsm.Write{Op: id.Operation{2}},
-		Gallery:     metafsm.Gallery{ID: slotGallery, Tenant: tenantID(1), Name: "g", Size: w.size, Shards: 3, Generation: 1, Epoch: 1},
+		Gallery:     metafsm.Gallery{ID: slotGallery, Tenant: tenantID(1), Gallery: settings.Gallery{Name: "g", Size: w.size}, Shards: 3, Generation: 1, Epoch: 1},
 		Application: metafsm.Application{ID: applicationID(1)},
 	})
 	return w

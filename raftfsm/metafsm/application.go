@@ -1,6 +1,9 @@
 package metafsm
 
-import "facet/internal/id"
+import (
+	"facet/internal/id"
+	"facet/internal/settings"
+)
 
 // ApplicationAnswer answers CreateApplication and UpdateApplication.
 type ApplicationAnswer struct {
@@ -46,25 +49,14 @@ func (c CreateApplication) apply(m *Machine) ApplicationAnswer {
 	return ApplicationAnswer{Done, a}
 }
 
-// UpdateApplication sets those fields of a tenant's application that are not nil. The
+// UpdateApplication changes the settings of a tenant's application. The
 // status is Done, Replayed, OtherSettings, UnknownApplication, Conflict, OverChanges or OpsFull.
 type UpdateApplication struct {
-	Write           Write          `cbor:"1,keyasint"`
-	Tenant          id.Tenant      `cbor:"2,keyasint"`
-	Application     id.Application `cbor:"3,keyasint"`
-	Name            *string        `cbor:"4,keyasint,omitempty"`
-	Description     *string        `cbor:"5,keyasint,omitempty"`
-	MinimumQuality  *float64       `cbor:"6,keyasint,omitempty"`
-	VerifyThreshold *int           `cbor:"7,keyasint,omitempty"`
-	GuardThreshold  *int           `cbor:"8,keyasint,omitempty"`
-	Guard           *bool          `cbor:"9,keyasint,omitempty"`
-	MultipleFaces   *FaceRule      `cbor:"10,keyasint,omitempty"`
-	ReviewThreshold *int           `cbor:"11,keyasint,omitempty"`
-	ReviewVerdicts  *int           `cbor:"12,keyasint,omitempty"`
-	ReviewDays      *int           `cbor:"13,keyasint,omitempty"`
-	// SearchThresholdMin and SearchLimitMax are those of Application.
-	SearchThresholdMin *int `cbor:"14,keyasint,omitempty"`
-	SearchLimitMax     *int `cbor:"15,keyasint,omitempty"`
+	Write       Write          `cbor:"1,keyasint"`
+	Tenant      id.Tenant      `cbor:"2,keyasint"`
+	Application id.Application `cbor:"3,keyasint"`
+	// Change is a change of the settings.
+	Change settings.Change[settings.Application] `cbor:"4,keyasint"`
 	// IfMatch is the ETag that the application must have, or empty.
 	IfMatch string `cbor:"20,keyasint,omitempty"`
 }
@@ -91,26 +83,8 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 
 // Changed returns a with the changes of c.
 func (c UpdateApplication) Changed(a Application) Application {
-	change(&a.Name, c.Name)
-	change(&a.Description, c.Description)
-	change(&a.MinimumQuality, c.MinimumQuality)
-	change(&a.VerifyThreshold, c.VerifyThreshold)
-	change(&a.GuardThreshold, c.GuardThreshold)
-	change(&a.Guard, c.Guard)
-	change(&a.MultipleFaces, c.MultipleFaces)
-	change(&a.ReviewThreshold, c.ReviewThreshold)
-	change(&a.ReviewVerdicts, c.ReviewVerdicts)
-	change(&a.ReviewDays, c.ReviewDays)
-	change(&a.SearchThresholdMin, c.SearchThresholdMin)
-	change(&a.SearchLimitMax, c.SearchLimitMax)
+	a.Application = c.Change.Of(a.Application)
 	return a
-}
-
-// change sets field to *to, unless to is nil.
-func change[T any](field, to *T) {
-	if to != nil {
-		*field = *to
-	}
 }
 
 // DeleteApplication removes a tenant's application, whose key is unknown from then on.

@@ -13,10 +13,10 @@ var (
 	CreateGalleryOp     = command.Op[CreateGallery, CreateGalleryAnswer]{Code: 6, Version: 1}
 	CreateApplicationOp = command.Op[CreateApplication, ApplicationAnswer]{Code: 7, Version: 1}
 	GrantOp             = command.Op[Grant, GrantAnswer]{Code: 8, Version: 1}
-	UpdateGalleryOp     = command.Op[UpdateGallery, GalleryAnswer]{Code: 9, Version: 1}
+	UpdateGalleryOp     = command.Op[UpdateGallery, GalleryAnswer]{Code: 9, Version: 2}
 	DeleteGalleryOp     = command.Op[DeleteGallery, GalleryAnswer]{Code: 10, Version: 1}
 	ForgetGalleryOp     = command.Op[ForgetGallery, StatusAnswer]{Code: 11, Version: 1}
-	UpdateApplicationOp = command.Op[UpdateApplication, ApplicationAnswer]{Code: 12, Version: 1}
+	UpdateApplicationOp = command.Op[UpdateApplication, ApplicationAnswer]{Code: 12, Version: 2}
 	DeleteApplicationOp = command.Op[DeleteApplication, StatusAnswer]{Code: 13, Version: 1}
 	DeleteAccessKeyOp   = command.Op[DeleteAccessKey, StatusAnswer]{Code: 14, Version: 1}
 	ReclaimOp           = command.Op[Reclaim, ReclaimAnswer]{Code: 15, Version: 1}

@@ -1,6 +1,9 @@
 package metafsm
 
-import "facet/internal/id"
+import (
+	"facet/internal/id"
+	"facet/internal/settings"
+)
 
 // CreateGallery creates a gallery and its first application. The application gets the
 // gallery's tenant and id. Created and Seq are ignored.
@@ -81,29 +84,17 @@ func (st *state) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateG
 	return out
 }
 
-// UpdateGallery sets those fields of a tenant's gallery that are not nil. The size may
-// only grow. A larger gallery may get more shards, which raises its Epoch. Meta grants
-// no slots to the new shards (Unsettled) before Settle.
+// UpdateGallery changes the settings of a tenant's gallery. The size may only grow. A larger gallery may
+// get more shards, which raises its Epoch. Meta grants no slots to the new shards (Unsettled) before Settle.
 type UpdateGallery struct {
-	Write       Write      `cbor:"1,keyasint"`
-	Tenant      id.Tenant  `cbor:"2,keyasint"`
-	Gallery     id.Gallery `cbor:"3,keyasint"`
-	Name        *string    `cbor:"4,keyasint,omitempty"`
-	Description *string    `cbor:"5,keyasint,omitempty"`
-	Size        *uint32    `cbor:"6,keyasint,omitempty"`
-	// Shards is ShardCount of Size. It counts only if the size grows, and never lowers
+	Write   Write      `cbor:"1,keyasint"`
+	Tenant  id.Tenant  `cbor:"2,keyasint"`
+	Gallery id.Gallery `cbor:"3,keyasint"`
+	// Change is a change of the settings.
+	Change settings.Change[settings.Gallery] `cbor:"4,keyasint"`
+	// Shards is ShardCount of the new size. It counts only if the size grows, and never lowers
 	// the number of shards.
 	Shards int `cbor:"7,keyasint,omitempty"`
-	// RetentionDays is that of Gallery.
-	RetentionDays *uint32 `cbor:"25,keyasint,omitempty"`
-	// SubjectTemplates is that of Gallery.
-	SubjectTemplates *bool `cbor:"28,keyasint,omitempty"`
-	// PhotoLink is that of Gallery.
-	PhotoLink *string `cbor:"29,keyasint,omitempty"`
-	// Purpose, LegalGround and Recipients are those of Gallery.
-	Purpose     *string `cbor:"30,keyasint,omitempty"`
-	LegalGround *string `cbor:"31,keyasint,omitempty"`
-	Recipients  *string `cbor:"32,keyasint,omitempty"`
 	// IfMatch is the ETag that the gallery must have, or empty.
 	IfMatch string `cbor:"33,keyasint,omitempty"`
 }
@@ -137,19 +128,17 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 		return GalleryAnswer{Replayed, *old}
 	case c.IfMatch != "" && c.IfMatch != old.ETag():
 		return GalleryAnswer{Status: OtherSettings}
-	case c.Size != nil && *c.Size < old.Size:
-		return GalleryAnswer{Status: SizeShrinks}
-	}
-	t := m.state.tenants[old.Tenant]
-	if c.Name != nil {
-		if other, ok := t.byName[*c.Name]; ok && other != old.ID {
-			return m.state.nameTaken(other)
-		}
-	}
-	if c.Size != nil && *c.Size > old.Size && m.beyond(t, QuotaSubjects, uint64(*c.Size-old.Size)) {
-		return GalleryAnswer{Status: OverSubjects}
 	}
 	g := c.Changed(*old)
+	t := m.state.tenants[old.Tenant]
+	switch other, named := t.byName[g.Name]; {
+	case g.Size < old.Size:
+		return GalleryAnswer{Status: SizeShrinks}
+	case named && other != old.ID:
+		return m.state.nameTaken(other)
+	case g.Size > old.Size && m.beyond(t, QuotaSubjects, uint64(g.Size-old.Size)):
+		return GalleryAnswer{Status: OverSubjects}
+	}
 	delete(t.byName, old.Name)
 	t.byName[g.Name] = g.ID
 	m.state.galleries[g.ID] = &g
@@ -159,16 +148,14 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 
 // Changed returns g with the changes of c.
 func (c UpdateGallery) Changed(g Gallery) Gallery {
-	change(&g.Name, c.Name)
-	change(&g.Description, c.Description)
-	change(&g.RetentionDays, c.RetentionDays)
-	change(&g.SubjectTemplates, c.SubjectTemplates)
-	change(&g.PhotoLink, c.PhotoLink)
-	change(&g.Purpose, c.Purpose)
-	change(&g.LegalGround, c.LegalGround)
-	change(&g.Recipients, c.Recipients)
-	if c.Size != nil {
-		g.grow(*c.Size, c.Shards)
+	before := g.Size
+	g.Gallery = c.Change.Of(g.Gallery)
+	if g.Size > before && c.Shards > g.Shards {
+		if g.Settled == 0 {
+			g.Settled = g.Shards
+		}
+		g.Shards = c.Shards
+		g.Epoch++
 	}
 	return g
 }
@@ -179,18 +166,6 @@ func (st *state) nameTaken(by id.Gallery) GalleryAnswer {
 		return GalleryAnswer{Exists, *other}
 	}
 	return GalleryAnswer{Status: BeingDeleted}
-}
-
-// grow raises the size of a gallery and, if the size needs it, the number of its shards.
-func (g *Gallery) grow(size uint32, shards int) {
-	if size > g.Size && shards > g.Shards {
-		if g.Settled == 0 {
-			g.Settled = g.Shards
-		}
-		g.Shards = shards
-		g.Epoch++
-	}
-	g.Size = size
 }
 
 // Settle records that the first shard of a gallery knows an epoch (shardfsm.Widen).

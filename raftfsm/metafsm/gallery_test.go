@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/raftfsm/fsmtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -191,7 +192,7 @@ func TestNewShardsGetSlotsOnceSettled(t *testing.T) {
 	}
 	grow := func(write byte, size uint32, shards int) Gallery {
 		a, err := UpdateGalleryOp.Answer(m.Apply(1, UpdateGalleryOp.Encode(UpdateGallery{
-			Write: testWrite(write), Tenant: tenantA, Gallery: galleryA, Size: &size, Shards: shards,
+			Write: testWrite(write), Tenant: tenantA, Gallery: galleryA, Change: settings.ChangeTo(settings.Gallery{Size: size}, "size"), Shards: shards,
 		})))
 		if err != nil || a.Status != Done {
 			t.Fatalf("grow: %v, %v", a.Status, err)

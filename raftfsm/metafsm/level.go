@@ -18,10 +18,10 @@ import (
 const (
 	// LevelFirst is the oldest level that this software reads, the one of facet 0.4.0. Found
 	// sets it, so a later LevelFirst needs a new version of Found.
-	LevelFirst uint32 = 5
+	LevelFirst uint32 = 6
 	// Level is the newest level that this software knows.
-	Level uint32 = 5
-	// levelReleased is the newest level of a release before 0.4.0. No release had the next one.
+	Level uint32 = 6
+	// levelReleased is the newest level of a release before 0.4.0. No release had the next two.
 	levelReleased uint32 = 3
 )
 

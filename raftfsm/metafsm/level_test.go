@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/settings"
 	"facet/raftfsm/fsmtest"
 )
 
 // levelScript founds a cluster, raises its level and restores a backup into it.
 func levelScript() []any {
 	node := id.Node{UUID: id.UUID{0xd}}
-	g := Gallery{ID: galleryA, Tenant: tenantA, Name: "gallery", Size: 100, Shards: 1, Generation: 1, WrappedKey: []byte{7}, Created: 9}
+	g := Gallery{ID: galleryA, Tenant: tenantA, Gallery: settings.Gallery{Name: "gallery", Size: 100}, Shards: 1, Generation: 1, WrappedKey: []byte{7}, Created: 9}
 	a, t := testApplication(1), Tenant{ID: tenantA, Name: "tenant", Seq: 5}
 	var records [][]byte
 	for _, c := range []Copied{

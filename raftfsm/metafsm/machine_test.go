@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"facet/internal/must"
+	"facet/internal/settings"
 	"facet/raftfsm"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,8 +30,8 @@ func testWrite(n byte) Write {
 
 func testApplication(n byte) Application {
 	return Application{
-		ID: id.Application{UUID: id.UUID{0xc, n}}, Tenant: tenantA, Gallery: galleryA, Name: "app", Description: "d",
-		KeyMAC: [32]byte{n}, SealedKey: []byte{5, n}, MinimumQuality: .45, VerifyThreshold: 7000, GuardThreshold: 8000, Guard: true,
+		ID: id.Application{UUID: id.UUID{0xc, n}}, Tenant: tenantA, Gallery: galleryA, KeyMAC: [32]byte{n}, SealedKey: []byte{5, n},
+		Application: settings.Application{Name: "app", Description: "d", MinimumQuality: .45, VerifyThreshold: 7000, GuardThreshold: 8000, Guard: true},
 	}
 }
 
@@ -42,25 +43,25 @@ func script() []any {
 	node := id.Node{UUID: id.UUID{0xd}}
 	return []any{
 		Found{Cluster{ID: id.Cluster{UUID: id.UUID{1}}, Shards: 16, Replicas: 3, Pack: "pack", IDKey: [32]byte{2}, Created: 3}},
-		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4, Level: 5}},
+		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4, Level: Level}},
 		PutShards{Previous: 0, Shards: []ShardVoters{{Shard: 1, Voters: []id.Member{"m1", "m2"}}, {Shard: 3, Voters: []id.Member{"m2"}}}},
 		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
 		PutAccessKey{AccessKey{ID: "KEY", Tenant: tenantA, Role: 1, SealedSecret: []byte{6}}},
 		CreateGallery{testWrite(2), Gallery{
-			ID: galleryA, Tenant: tenantA, Name: "gallery", Description: "d", Size: 100, Shards: 1, Generation: 1,
+			ID: galleryA, Tenant: tenantA, Gallery: settings.Gallery{Name: "gallery", Description: "d", Size: 100}, Shards: 1, Generation: 1,
 			WrappedKey: []byte{7}, IDKey: [32]byte{8},
 		}, testApplication(1)},
 		CreateApplication{testWrite(3), testApplication(2)},
 		Grant{Gallery: galleryA, Generation: 1, Shard: 2, Have: 0, Want: 60},
 		Grant{Gallery: galleryA, Generation: 1, Shard: 1, Have: 0, Want: 60},
 		UpdateGallery{
-			Write: testWrite(4), Tenant: tenantA, Gallery: galleryA, Name: new("renamed"), Description: new(""),
-			Size: new(uint32(200_000)), Shards: 4,
+			Write: testWrite(4), Tenant: tenantA, Gallery: galleryA, Shards: 4,
+			Change: settings.ChangeTo(settings.Gallery{Name: "renamed", Size: 200_000}, "name", "description", "size"),
 		},
 		Settle{Gallery: galleryA, Generation: 1, Epoch: 1},
 		UpdateApplication{
-			Write: testWrite(5), Tenant: tenantA, Application: testApplication(1).ID, Name: new("n"), Description: new("e"),
-			MinimumQuality: new(.5), VerifyThreshold: new(1), GuardThreshold: new(2), Guard: new(false),
+			Write: testWrite(5), Tenant: tenantA, Application: testApplication(1).ID,
+			Change: settings.ChangeTo(settings.Application{Name: "n", Description: "e", MinimumQuality: .5, VerifyThreshold: 1, GuardThreshold: 2}, settings.Names[settings.Application]()[:6]...),
 		},
 		DeleteApplication{Write: testWrite(6), Tenant: tenantA, Application: testApplication(2).ID},
 		Reclaim{Gallery: galleryA, Generation: 1, Shard: 1, Returned: 10},
@@ -93,7 +94,7 @@ func script() []any {
 // testCreation returns the command that creates the n-th further gallery.
 func testCreation(write, n byte) CreateGallery {
 	c := CreateGallery{Write: testWrite(write), Application: testApplication(n + 10), Gallery: Gallery{
-		ID: id.Gallery{UUID: id.UUID{0xb, n}}, Tenant: tenantA, Name: fmt.Sprint("gallery ", n), Size: 10, Shards: 1, Generation: 1,
+		ID: id.Gallery{UUID: id.UUID{0xb, n}}, Tenant: tenantA, Gallery: settings.Gallery{Name: fmt.Sprint("gallery ", n), Size: 10}, Shards: 1, Generation: 1,
 		WrappedKey: []byte{7, n},
 	}}
 	return c

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/internal/settings"
 )
 
 var tenantB = id.Tenant{UUID: id.UUID{0xa, 0xb}}
@@ -70,7 +71,7 @@ func TestEachQuotaRefusesGrowth(t *testing.T) {
 	))
 	first := sized(tenantA, 2, 20)
 	grown := func(n byte, size uint32) UpdateGallery {
-		return UpdateGallery{Write: testWrite(n), Tenant: tenantA, Gallery: first.Gallery.ID, Size: &size, Shards: 1}
+		return UpdateGallery{Write: testWrite(n), Tenant: tenantA, Gallery: first.Gallery.ID, Change: settings.ChangeTo(settings.Gallery{Size: size}, "size"), Shards: 1}
 	}
 	app := func(n byte) CreateApplication {
 		a := testApplication(n)
@@ -127,8 +128,7 @@ func TestLoweredQuotaKeepsExcess(t *testing.T) {
 	f("one subject more", sized(tenantA, 6, 1), OverSubjects)
 	f("a key more", testKey(tenantA, "new", KeyLive), OverAccessKeys)
 	f("a change of a key that it has", PutAccessKey{AccessKey{ID: "0", Tenant: tenantA, Role: 2, SealedSecret: []byte{1}}}, Done)
-	size, name := uint32(1<<31-1), "renamed"
-	f("the same size", UpdateGallery{Write: testWrite(50), Tenant: tenantA, Gallery: huge.Gallery.ID, Size: &size, Name: &name}, Done)
+	f("the same size", UpdateGallery{Write: testWrite(50), Tenant: tenantA, Gallery: huge.Gallery.ID, Change: settings.ChangeTo(settings.Gallery{Size: 1<<31 - 1, Name: "renamed"}, "size", "name")}, Done)
 	f("slots of it", Grant{Gallery: huge.Gallery.ID, Generation: 1, Shard: 1, Want: 9}, Done)
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }

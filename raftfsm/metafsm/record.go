@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/internal/settings"
 )
 
 // Cluster holds the decisions of the founding, and the number of replicas.
@@ -187,12 +188,9 @@ const (
 
 // Gallery is a gallery of a tenant.
 type Gallery struct {
-	ID          id.Gallery `cbor:"1,keyasint"`
-	Tenant      id.Tenant  `cbor:"2,keyasint"`
-	Name        string     `cbor:"3,keyasint"`
-	Description string     `cbor:"4,keyasint"`
-	// Size is the number of slots, at most 2³¹−1.
-	Size uint32 `cbor:"5,keyasint"`
+	ID     id.Gallery `cbor:"1,keyasint"`
+	Tenant id.Tenant  `cbor:"2,keyasint"`
+	settings.Gallery
 	// Shards is the number of the gallery's shards (ShardsOf).
 	Shards int `cbor:"6,keyasint"`
 	// Generation grows when the gallery is deleted, Epoch when Shards grows.
@@ -210,59 +208,23 @@ type Gallery struct {
 	Deleting bool `cbor:"13,keyasint,omitempty"`
 	// Settled is how many shards may get slots until Settle. 0 means all.
 	Settled int `cbor:"14,keyasint,omitempty"`
-	// RetentionDays is how long events stay after their last update. 0 is for ever.
-	RetentionDays uint32 `cbor:"25,keyasint,omitempty"`
-	// SubjectTemplates gives each subject with two or more events the mean of their templates
-	// beside them.
-	SubjectTemplates bool `cbor:"28,keyasint,omitempty"`
-	// PhotoLink is where people see the photo of a subject: a URL with {externalId}, or empty.
-	PhotoLink string `cbor:"29,keyasint,omitempty"`
-	// Purpose is what the gallery's faces are processed for, LegalGround what permits it, and Recipients who
-	// else gets the results. They are texts for the record of processing.
-	Purpose     string `cbor:"30,keyasint,omitempty"`
-	LegalGround string `cbor:"31,keyasint,omitempty"`
-	Recipients  string `cbor:"32,keyasint,omitempty"`
 }
 
 // Application is an access identity of a gallery.
 type Application struct {
-	ID          id.Application `cbor:"1,keyasint"`
-	Tenant      id.Tenant      `cbor:"2,keyasint"`
-	Gallery     id.Gallery     `cbor:"3,keyasint"`
-	Name        string         `cbor:"4,keyasint"`
-	Description string         `cbor:"5,keyasint"`
+	ID      id.Application `cbor:"1,keyasint"`
+	Tenant  id.Tenant      `cbor:"2,keyasint"`
+	Gallery id.Gallery     `cbor:"3,keyasint"`
+	settings.Application
 	// KeyMAC is a MAC of the API key, and SealedKey the wrapped API key. Both are made
 	// with the cluster's master key.
 	KeyMAC    [32]byte `cbor:"6,keyasint"`
 	SealedKey []byte   `cbor:"7,keyasint"`
-	// MinimumQuality is the lowest quality of an enrolled face, 0 to 1.
-	MinimumQuality float64 `cbor:"8,keyasint"`
-	// VerifyThreshold and GuardThreshold are scores.
-	VerifyThreshold int `cbor:"9,keyasint"`
-	GuardThreshold  int `cbor:"10,keyasint"`
-	// Guard is whether an enrolment of a known face is refused.
-	Guard bool `cbor:"11,keyasint,omitempty"`
 	// Created is in milliseconds since 1970.
 	Created int64 `cbor:"12,keyasint"`
 	// Seq orders records by their creation.
 	Seq uint64 `cbor:"13,keyasint,omitempty"`
-	// MultipleFaces is what happens to a photo with several faces.
-	MultipleFaces FaceRule `cbor:"14,keyasint,omitempty"`
-	// ReviewThreshold is the lowest score of the review band, which ends below the threshold of a match. 0 is
-	// no band.
-	ReviewThreshold int `cbor:"15,keyasint,omitempty"`
-	// ReviewVerdicts is how many verdicts close a case, and ReviewDays how long it stays open. 0 is the
-	// default.
-	ReviewVerdicts int `cbor:"16,keyasint,omitempty"`
-	ReviewDays     int `cbor:"17,keyasint,omitempty"`
-	// SearchThresholdMin is the lowest threshold of a search, and SearchLimitMax the largest limit. 0 is no
-	// bound.
-	SearchThresholdMin int `cbor:"18,keyasint,omitempty"`
-	SearchLimitMax     int `cbor:"19,keyasint,omitempty"`
 }
-
-// FaceRule says which face of several is taken. Package portrait defines the numbers.
-type FaceRule uint8
 
 // ShardGrant counts the slots of a gallery that were ever granted to a shard, and those
 // that the shard has returned. Both numbers only grow.

@@ -7,6 +7,7 @@ import (
 	"facet/raftfsm/fsmtest"
 
 	"facet/internal/id"
+	"facet/internal/settings"
 )
 
 // tenantScript makes two tenants, disables one, and deletes the other one, which has galleries.
@@ -102,6 +103,6 @@ func TestRestorationKeepsTenantStates(t *testing.T) {
 	f("disabled", nil, Copied{Tenant: &disabled}, Done)
 	f("under deletion", nil, Copied{Tenant: &deleting}, Conflict)
 	f("a tenant that is being deleted here", tenantScript(), Copied{Tenant: &Tenant{ID: tenantA, Name: "tenant"}}, Conflict)
-	f("its gallery", tenantScript(), Copied{Gallery: &Gallery{ID: id.Gallery{UUID: id.UUID{9}}, Tenant: tenantA, Name: "new"}}, Conflict)
+	f("its gallery", tenantScript(), Copied{Gallery: &Gallery{ID: id.Gallery{UUID: id.UUID{9}}, Tenant: tenantA, Gallery: settings.Gallery{Name: "new"}}}, Conflict)
 	f("its access key", tenantScript(), Copied{AccessKey: &AccessKey{ID: "new", Tenant: tenantA}}, Conflict)
 }

@@ -11,6 +11,7 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/portrait"
+	"facet/internal/settings"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -40,7 +41,7 @@ func TestSeveralFacesFollowTheApplication(t *testing.T) {
 	f := func(want router.Kind, rule portrait.Rule, faces ...engine.Face) {
 		t.Helper()
 		r := &FaceRequests{extractor: album(faces)}
-		app := metafsm.Application{MinimumQuality: 0.45, MultipleFaces: metafsm.FaceRule(rule)}
+		app := metafsm.Application{Application: settings.Application{MinimumQuality: 0.45, MultipleFaces: settings.FaceRule(rule)}}
 		if _, err := r.Enrolled(t.Context(), enginetest.Photo(t, "face_recognition/obama.jpg"), app); router.KindOf(err) != want {
 			t.Errorf("got %v, want kind %v", err, want)
 		}
@@ -100,7 +101,7 @@ func TestEnrolmentRefusesDefects(t *testing.T) {
 	face := side(100)
 	face.Defects = []engine.Defect{engine.DefectMouth, engine.DefectMoved}
 	r := &FaceRequests{extractor: album{face}}
-	_, err := r.Enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
+	_, err := r.Enrolled(t.Context(), nil, metafsm.Application{Application: settings.Application{MinimumQuality: 0.45}})
 	if refused, ok := errors.AsType[*router.Error](err); !ok || refused.Kind != router.PoorQuality || refused.Reason != "MouthCovered" ||
 		!strings.Contains(refused.Message, "take off the mask") {
 		t.Errorf("an enrolment got %v", err)
@@ -116,7 +117,7 @@ func TestPoorQualityTellsCause(t *testing.T) {
 	face.Attributes.Quality, face.Attributes.Frontal = 0.3, 0.2
 	face.Measures.EyeDistance.Native = 60
 	r := &FaceRequests{extractor: album{face}}
-	_, err := r.Enrolled(t.Context(), nil, metafsm.Application{MinimumQuality: 0.45})
+	_, err := r.Enrolled(t.Context(), nil, metafsm.Application{Application: settings.Application{MinimumQuality: 0.45}})
 	const want = "the face's quality 0.30 is below the minimum 0.45; turn towards the camera"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"facet/engine/portrait"
 	"facet/internal/id"
+	"facet/internal/settings"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/router/admission"
@@ -33,19 +33,16 @@ func (r *GalleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		return router.Gallery{}, &router.Error{Kind: router.Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
 	}
 	gallery := metafsm.Gallery{
-		ID: id.Gallery{UUID: cluster.RandomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
-		Size: uint32(n.Size), Shards: record.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
-		RetentionDays: uint32(n.RetentionDays), SubjectTemplates: n.SubjectTemplates, PhotoLink: n.PhotoLink,
-		Purpose: n.Purpose, LegalGround: n.LegalGround, Recipients: n.Recipients,
+		ID: id.Gallery{UUID: cluster.RandomID()}, Tenant: tenant, Gallery: n.Gallery,
+		Shards: record.ShardCount(n.Size), Generation: 1, Epoch: 1,
 	}
 	cluster.MustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)
 	cluster.MustRandom(dataKey)
 	gallery.WrappedKey = r.cluster.Master.Wrap(dataKey, []byte(secrets.PurposeData+gallery.ID.String()))
-	app := r.newApplication(tenant, router.NewApplication{
-		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
-		VerifyThreshold: router.ThresholdDefault, GuardThreshold: router.ThresholdDefault,
-	})
+	first := settings.Defaults[settings.Application]()
+	first.Name, first.Description, first.MinimumQuality = n.Name, n.Description, n.MinimumQuality
+	app := r.newApplication(tenant, router.NewApplication{Gallery: gallery.ID, Application: first})
 	write := cluster.Stamped(w)
 	a, err := proposeNamed(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: write, Gallery: gallery, Application: app,
@@ -212,11 +209,7 @@ func (r *GalleryRequests) Application(ctx context.Context, tenant id.Tenant, app
 func (r *GalleryRequests) newApplication(tenant id.Tenant, n router.NewApplication) metafsm.Application {
 	key := cluster.RandomText(apiKeyLength)
 	app := metafsm.Application{
-		ID: id.Application{UUID: cluster.RandomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
-		MinimumQuality: n.MinimumQuality, VerifyThreshold: n.VerifyThreshold,
-		GuardThreshold: n.GuardThreshold, Guard: n.Guard, MultipleFaces: metafsm.FaceRule(n.MultipleFaces),
-		ReviewThreshold: n.ReviewThreshold, ReviewVerdicts: n.ReviewVerdicts, ReviewDays: n.ReviewDays,
-		SearchThresholdMin: n.SearchThresholdMin, SearchLimitMax: n.SearchLimitMax,
+		ID: id.Application{UUID: cluster.RandomID()}, Tenant: tenant, Gallery: n.Gallery, Application: n.Application,
 	}
 	app.KeyMAC = r.cluster.Master.MAC(secrets.PurposeAPIKey, []byte(key))
 	app.SealedKey = r.cluster.Master.Wrap([]byte(key), []byte(secrets.PurposeAPIKey+app.ID.String()))
@@ -232,11 +225,7 @@ func (r *GalleryRequests) apiKey(a metafsm.Application) (string, error) {
 }
 
 func galleryOf(g metafsm.Gallery, count int) router.Gallery {
-	return router.Gallery{
-		ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), RetentionDays: int(g.RetentionDays),
-		SubjectTemplates: g.SubjectTemplates, PhotoLink: g.PhotoLink,
-		Purpose: g.Purpose, LegalGround: g.LegalGround, Recipients: g.Recipients, ETag: g.ETag(), Count: count,
-	}
+	return router.Gallery{ID: g.ID, Gallery: g.Gallery, ETag: g.ETag(), Count: count}
 }
 
 func (r *GalleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (router.Gallery, error) {
@@ -248,12 +237,7 @@ func (r *GalleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) 
 
 func (r *GalleryRequests) applicationOf(a metafsm.Application) (router.Application, error) {
 	key, err := r.apiKey(a)
-	return router.Application{
-		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
-		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
-		GuardThreshold: a.GuardThreshold, Guard: a.Guard, MultipleFaces: portrait.Rule(a.MultipleFaces),
-		Review: router.Review{ReviewThreshold: a.ReviewThreshold, ReviewVerdicts: a.ReviewVerdicts, ReviewDays: a.ReviewDays}, SearchBounds: cluster.BoundsOf(a), ETag: a.ETag(),
-	}, err
+	return router.Application{ID: a.ID, Gallery: a.Gallery, APIKey: key, Application: a.Application, ETag: a.ETag()}, err
 }
 
 // shardCounts returns the number of active events of each gallery.

@@ -19,29 +19,16 @@ const purgeWait = 5 * time.Second
 func (r *GalleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w router.Write, gallery id.Gallery, patch router.GalleryPatch) (router.Gallery, error) {
 	record, _ := r.cluster.Groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{
-		Write: cluster.Stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description,
-		SubjectTemplates: patch.SubjectTemplates, PhotoLink: patch.PhotoLink,
-		Purpose: patch.Purpose, LegalGround: patch.LegalGround, Recipients: patch.Recipients, IfMatch: patch.IfMatch,
+		Write: cluster.Stamped(w), Tenant: tenant, Gallery: gallery, Change: patch.Change,
+		Shards: record.ShardCount(patch.To.Size), IfMatch: patch.IfMatch,
 	}
-	if patch.Size != nil {
-		size := uint32(*patch.Size)
-		c.Size, c.Shards = &size, record.ShardCount(size)
-	}
-	if patch.RetentionDays != nil {
-		days := uint32(*patch.RetentionDays)
-		c.RetentionDays = &days
-	}
-	of := deletion{tenant: tenant}
-	if patch.Name != nil {
-		of.name = *patch.Name
-	}
-	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
+	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, deletion{tenant, patch.To.Name}, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
 	if err != nil {
 		return router.Gallery{}, err
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
-		if patch.SubjectTemplates != nil {
+		if patch.Has("subjectTemplates") {
 			err = cluster.WaitKnown(ctx)
 		}
 		return galleryOf(c.Changed(a.Gallery), 0), err // a retry gets the values of its request
@@ -59,17 +46,7 @@ func (r *GalleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 // UpdateApplication applies patch.
 func (r *GalleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w router.Write, application id.Application, patch router.ApplicationPatch) (router.Application, error) {
 	write := cluster.Stamped(w)
-	c := metafsm.UpdateApplication{
-		Write: write, Tenant: tenant, Application: application,
-		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
-		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
-		ReviewThreshold: patch.ReviewThreshold, ReviewVerdicts: patch.ReviewVerdicts, ReviewDays: patch.ReviewDays,
-		SearchThresholdMin: patch.SearchThresholdMin, SearchLimitMax: patch.SearchLimitMax, IfMatch: patch.IfMatch,
-	}
-	if patch.MultipleFaces != nil {
-		rule := metafsm.FaceRule(*patch.MultipleFaces)
-		c.MultipleFaces = &rule
-	}
+	c := metafsm.UpdateApplication{Write: write, Tenant: tenant, Application: application, Change: patch.Change, IfMatch: patch.IfMatch}
 	a, err := cluster.ProposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, c)
 	if err != nil {
 		return router.Application{}, err

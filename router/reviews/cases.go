@@ -1,7 +1,6 @@
 package reviews
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -78,7 +77,7 @@ func (r *CaseRequests) Doubt(ctx context.Context, g cluster.Gallery, app metafsm
 	}
 	c.ID = id.Derive(g.IDKey[:], purposeCase, d.Operation, g.ShardIDs[0])
 	c.Application, c.Threshold, c.Reference = app.ID, app.VerifyThreshold, d.Reference
-	c.Needed = cmp.Or(app.ReviewVerdicts, router.ReviewVerdictsDefault)
+	c.Needed = app.ReviewVerdicts
 	wait, cancel := context.WithTimeout(ctx, caseWait)
 	defer cancel()
 	var a openCaseAnswer
@@ -91,7 +90,7 @@ func (r *CaseRequests) Doubt(ctx context.Context, g cluster.Gallery, app metafsm
 			return id.UUID{}, err
 		}
 		a, err = calls.CallLeader(wait, r.cluster.Calls, caseOpen, g.ShardIDs[0], openCaseQuery{
-			Name: casesName(g), Case: c, Days: cmp.Or(app.ReviewDays, router.ReviewDaysDefault), Share: admission.JobShare(r.cluster, g.Tenant),
+			Name: casesName(g), Case: c, Days: app.ReviewDays, Share: admission.JobShare(r.cluster, g.Tenant),
 		})
 	}
 	if err != nil || a.Case.IsZero() {

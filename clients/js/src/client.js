@@ -3,54 +3,24 @@ import * as models from './models.js'
 import { GalleryOperations } from './operations/gallery.js'
 import { V1 } from './operations/v1.js'
 import { read } from './read.js'
+import { applicationSettings, gallerySettings } from './settings.js'
 import { escape } from './sign.js'
 
 /** @typedef {import('./caller.js').Options} Options */
 /** @typedef {import('./caller.js').WriteOptions} WriteOptions */
 /** @typedef {import('./caller.js').ChangeOptions} ChangeOptions */
 
-/**
- * A gallery to create.
- * @typedef {object} NewGallery
- * @property {string} name
- * @property {number} size capacity in events
- * @property {number | undefined} [faceMinimumQualityScore] of its first application, 0.45 by default
- * @property {string | undefined} [description]
- * @property {number | undefined} [retentionDays] events expire so long after their last update
- * @property {boolean | undefined} [subjectTemplates] compares subjects also by the mean of their templates
- * @property {string | undefined} [photoLink] where people see the photo of a subject: an https URL with {externalId}
- * @property {string | undefined} [purpose] what the faces are processed for; it and the next two are for the record of processing
- * @property {string | undefined} [legalGround] what permits it
- * @property {string | undefined} [recipients] who else gets results
- */
+/** @typedef {import('./settings.js').GallerySettings} GallerySettings */
+/** @typedef {import('./settings.js').ApplicationSettings} ApplicationSettings */
 
 /**
- * Changes to a gallery. undefined changes nothing. size can only grow. retentionDays and
- * subjectTemplates count for what exists, too; 0 days are for ever. An empty text is none.
- * @typedef {Partial<Omit<NewGallery, 'faceMinimumQualityScore'>>} GalleryChange
- */
-
-/**
- * Changes to an application. undefined changes nothing.
- * @typedef {object} ApplicationChange
- * @property {string | undefined} [name]
- * @property {string | undefined} [description]
- * @property {number | undefined} [faceMinimumQualityScore] 0.45 to 1
- * @property {number | undefined} [verifyThreshold] 7000 by default
- * @property {boolean | undefined} [enrolmentGuard] refuses a person whom the gallery knows
- * @property {number | undefined} [enrolmentGuardThreshold] 7000 by default
- * @property {'refuse' | 'dominant' | undefined} [multipleFaces] "refuse" by default; with "dominant" a photo of
- *   several faces shows the one that is clearly meant
- * @property {number | undefined} [reviewThreshold] the lowest score of the review band; 0, the default, is none
- * @property {1 | 2 | undefined} [reviewVerdicts] how many verdicts close a case, 1 by default
- * @property {number | undefined} [reviewDays] how long a case stays open, 7 by default
- * @property {number | undefined} [searchThresholdMin] the lowest threshold of a search; 0, the default, is no bound
- * @property {number | undefined} [searchLimitMax] the largest limit of a search; 0, the default, is no bound
+ * A gallery to create. faceMinimumQualityScore is that of its first application, 0.45 by default.
+ * @typedef {GallerySettings & {name: string, size: number, faceMinimumQualityScore?: number | undefined}} NewGallery
  */
 
 /**
  * An application to create.
- * @typedef {{galleryId: string, name: string} & ApplicationChange} NewApplication
+ * @typedef {ApplicationSettings & {galleryId: string, name: string}} NewApplication
  */
 
 /**
@@ -103,21 +73,17 @@ export class Client extends GalleryOperations {
    * @param {NewGallery & WriteOptions} gallery
    */
   async createGallery(gallery) {
-    const { name, size, faceMinimumQualityScore = QUALITY, description = '' } = gallery
-    const { retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients } = gallery
-    const body = { name, size, faceMinimumQualityScore, description, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients }
+    const body = { faceMinimumQualityScore: gallery.faceMinimumQualityScore ?? QUALITY, ...given(gallerySettings, gallery) }
     return read(models.gallery, await this.manage('POST', ['galleries'], gallery, body))
   }
 
   /**
    * Changes a gallery.
    * @param {string} galleryId
-   * @param {GalleryChange & ChangeOptions} change
+   * @param {GallerySettings & ChangeOptions} change
    */
   async updateGallery(galleryId, change) {
-    const { name, description, size, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients } = change
-    const body = { name, description, size, retentionDays, subjectTemplates, photoLink, purpose, legalGround, recipients }
-    return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, body))
+    return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, given(gallerySettings, change)))
   }
 
   /**
@@ -151,18 +117,18 @@ export class Client extends GalleryOperations {
    * @param {NewApplication & WriteOptions} application
    */
   async createApplication(application) {
-    const { galleryId, faceMinimumQualityScore = QUALITY, description = '' } = application
-    const body = { galleryId, ...settings({ ...application, faceMinimumQualityScore, description }) }
+    const { galleryId, faceMinimumQualityScore = QUALITY } = application
+    const body = { galleryId, ...given(applicationSettings, { ...application, faceMinimumQualityScore }) }
     return read(models.application, await this.manage('POST', ['applications'], application, body))
   }
 
   /**
    * Changes an application.
    * @param {string} applicationId
-   * @param {ApplicationChange & ChangeOptions} change
+   * @param {ApplicationSettings & ChangeOptions} change
    */
   async updateApplication(applicationId, change) {
-    const answer = await this.manage('PATCH', ['applications', applicationId], change, settings(change))
+    const answer = await this.manage('PATCH', ['applications', applicationId], change, given(applicationSettings, change))
     return read(models.application, answer)
   }
 
@@ -214,25 +180,10 @@ export class Client extends GalleryOperations {
 }
 
 /**
- * Returns the settings of an application that a request may have.
- * @param {ApplicationChange} given
+ * Returns those of the settings that a request gives.
+ * @param {Record<string, unknown>} settings
+ * @param {Record<string, unknown>} request
  */
-function settings(given) {
-  const { name, description, faceMinimumQualityScore, verifyThreshold } = given
-  const { enrolmentGuard, enrolmentGuardThreshold, multipleFaces } = given
-  const { reviewThreshold, reviewVerdicts, reviewDays, searchThresholdMin, searchLimitMax } = given
-  return {
-    name,
-    description,
-    faceMinimumQualityScore,
-    verifyThreshold,
-    enrolmentGuard,
-    enrolmentGuardThreshold,
-    multipleFaces,
-    reviewThreshold,
-    reviewVerdicts,
-    reviewDays,
-    searchThresholdMin,
-    searchLimitMax,
-  }
+function given(settings, request) {
+  return Object.fromEntries(Object.keys(settings).map((name) => [name, request[name]]))
 }

@@ -2,6 +2,7 @@
 // absent here, unless it has a default.
 
 import { anyObject, boolean, date, integer, list, named, number, object, optional, or, string } from './read.js'
+import { applicationSettings, gallerySettings } from './settings.js'
 
 /** @template R @typedef {import('./read.js').Read<R>} Read */
 
@@ -374,57 +375,26 @@ export const applications = object({ applications: list(applicationEntry) })
  */
 export const gallery = object({
   id: string,
-  name: string,
-  description: string,
-  /** Capacity in events. */
-  size: integer,
+  ...gallerySettings,
   /** Active events, in lists and details. */
   count: optional(integer),
   /** In details. */
   applications: or(list(applicationEntry), none),
   /** Of the first application, in the answer of createGallery. */
   apiKey: optional(string),
-  /** Events expire so many days after their last update. 0 is never. */
-  retentionDays: or(integer, () => 0),
-  /** A subject with two or more events is also compared by the mean of their templates. */
-  subjectTemplates: or(boolean, () => false),
-  /** Where people see the photo of a subject: a URL with {externalId}. Empty is none. */
-  photoLink: or(string, () => ''),
-  /** What the faces are processed for. It and the next two are for the record of processing. Empty is none. */
-  purpose: or(string, () => ''),
-  /** What permits it. */
-  legalGround: or(string, () => ''),
-  /** Who else gets results. */
-  recipients: or(string, () => ''),
   /** Of the settings, for the ifMatch of a change. Lists don't have it. */
   etag: optional(string),
 })
 export const galleries = object({ galleries: list(gallery) })
 
 /**
- * An API key for a gallery, with the settings of its use. The last four members go beyond the
- * interface.
+ * An API key for a gallery, with the settings of its use.
  * @typedef {Read<typeof application>} Application
  */
 export const application = object({
   id: string,
-  name: string,
-  description: string,
   apiKey: string,
-  faceMinimumQualityScore: number,
-  verifyThreshold: or(integer, () => 7000),
-  enrolmentGuard: or(boolean, () => false),
-  enrolmentGuardThreshold: or(integer, () => 7000),
-  /** "refuse", or "dominant": a photo of several faces shows the one that is clearly meant. */
-  multipleFaces: or(string, () => 'refuse'),
-  /** The lowest score of the review band. 0 is none. */
-  reviewThreshold: or(integer, () => 0),
-  /** How many verdicts close a case, and how long it stays open. */
-  reviewVerdicts: or(integer, () => 1),
-  reviewDays: or(integer, () => 7),
-  /** The lowest threshold and the largest limit of a search. 0 is no bound. */
-  searchThresholdMin: or(integer, () => 0),
-  searchLimitMax: or(integer, () => 0),
+  ...applicationSettings,
   /** Of the settings, for the ifMatch of a change. */
   etag: optional(string),
 })

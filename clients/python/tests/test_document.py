@@ -3,7 +3,7 @@ the answers of a real cluster to it: no fault, no status and no body that is not
 described."""
 
 import base64
-from typing import Any
+from typing import Any, get_type_hints
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,7 +21,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from facet_client import Client
+from facet_client import ApplicationChange, ApplicationSettings, Client, GalleryChange, GallerySettings
+from facet_client._models import camel
 from facet_client._sign import Signer
 
 EXAMPLES = 6  # requests for each operation
@@ -115,3 +116,17 @@ def test_every_answer_is_described(name: str, target: Target) -> None:
 
     run()
     print(name, sorted(seen))
+
+
+@pytest.mark.parametrize(
+    ("schema", "types", "named"),
+    [
+        ("GalleryCreate", GallerySettings, {"name", "size", "faceMinimumQualityScore"}),
+        ("GalleryUpdate", GalleryChange, set()),
+        ("ApplicationCreate", ApplicationSettings, {"name", "galleryId"}),
+        ("ApplicationUpdate", ApplicationChange, set()),
+    ],
+)
+def test_each_setting_has_a_type(schema: str, types: Any, named: set[str]) -> None:
+    properties = SCHEMA.raw_schema["components"]["schemas"][schema]["properties"]
+    assert {camel(name) for name in get_type_hints(types)} | named == set(properties)

@@ -88,30 +88,6 @@ func expiresAt(t time.Time) string {
 	return at(t)
 }
 
-// retentionHelp is the help of --retention-days.
-const retentionHelp = "remove photos so many days after their last update; 0: never"
-
-// averagesHelp is the help of --subject-templates.
-const averagesHelp = "compare a person with several photos by the mean of their templates, too"
-
-// photoLinkHelp is the help of --photo-link.
-const photoLinkHelp = "where people see the photo of a subject: an https URL with {externalId}"
-
-// The helps of --purpose, --legal-ground and --recipients.
-const (
-	purposeHelp    = "what the faces are processed for, for the record of processing"
-	groundHelp     = "what permits it, for the record of processing"
-	recipientsHelp = "who else gets results, for the record of processing"
-)
-
-// averaged returns for people whether a gallery has templates of subjects.
-func averaged(on bool) string {
-	if on {
-		return "on"
-	}
-	return ""
-}
-
 // kept returns for people how long a gallery keeps photos.
 func kept(days int) string {
 	switch days {

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/table"
+	"facet/internal/settings"
+
+	"facet.internal/client"
 )
 
 // Defaults of new galleries and applications.
@@ -58,16 +61,11 @@ func newGalleryCreate() *cobra.Command {
 	g := client.NewGallery{}
 	f := cmd.Flags()
 	f.IntVar(&g.Size, "size", sizeDefault, "the most faces")
-	f.StringVar(&g.Description, "description", "", "what the gallery is for")
-	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", QualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
-	f.IntVar(&g.RetentionDays, "retention-days", 0, retentionHelp)
-	f.BoolVar(&g.SubjectTemplates, "subject-templates", false, averagesHelp)
-	f.StringVar(&g.PhotoLink, "photo-link", "", photoLinkHelp)
-	f.StringVar(&g.Purpose, "purpose", "", purposeHelp)
-	f.StringVar(&g.LegalGround, "legal-ground", "", groundHelp)
-	f.StringVar(&g.Recipients, "recipients", "", recipientsHelp)
+	f.Float64Var(&g.FaceMinimumQualityScore, "min-quality", QualityDefault, settings.Named[settings.Application]("faceMinimumQualityScore").Help)
+	given := settingFlags[settings.Gallery](cmd, false, "name", "size")
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		g.Name = args[0]
+		given.set(&g)
 		made, err := s.CreateGallery(ctx, g)
 		if errors.Is(err, client.ErrDuplicate) { // the service's message has the API key
 			return fmt.Errorf("there is a gallery %q already: facet gallery show %q", g.Name, g.Name)
@@ -76,9 +74,10 @@ func newGalleryCreate() *cobra.Command {
 			return err
 		}
 		return s.print(made, func(w io.Writer) error {
-			return writePairs(w, "gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size), "kept", kept(made.RetentionDays), "subject templates", averaged(made.SubjectTemplates), "photo link", made.PhotoLink,
-				"purpose", made.Purpose, "legal ground", made.LegalGround, "recipients", made.Recipients, "API key", made.APIKey,
-				"next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags()))
+			return writePairs(w, slices.Concat(
+				[]string{"gallery", made.Name, "id", made.ID, "size", strconv.Itoa(made.Size)}, galleryPairs(made),
+				[]string{"API key", made.APIKey, "next", fmt.Sprintf("facet enrol PHOTO --gallery %q%s", made.Name, s.flags())},
+			)...)
 		})
 	})
 }
@@ -98,8 +97,9 @@ func newGalleryShow() *cobra.Command {
 			return err
 		}
 		return s.print(g, func(w io.Writer) error {
-			err := writePairs(w, "gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size), "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink,
-				"purpose", g.Purpose, "legal ground", g.LegalGround, "recipients", g.Recipients, "description", g.Description, "ETag", g.ETag)
+			err := writePairs(w, slices.Concat(
+				[]string{"gallery", g.Name, "id", g.ID, "faces", fmt.Sprintf("%d of %d", g.Count, g.Size)}, galleryPairs(g), []string{"ETag", g.ETag},
+			)...)
 			if err != nil {
 				return err
 			}
@@ -117,49 +117,21 @@ func newGalleryUpdate() *cobra.Command {
 		Example: "  facet gallery update visitors --retention-days 90\n  facet gallery update visitors --retention-days 0   # for ever\n" +
 			"  facet gallery update staff --photo-link 'https://hr.example/photos/{externalId}.jpg'",
 	}
-	f := cmd.Flags()
-	name := f.String("name", "", "another name")
-	description := f.String("description", "", "what the gallery is for")
-	days := f.Int("retention-days", 0, retentionHelp)
-	averages := f.Bool("subject-templates", false, averagesHelp)
-	link := f.String("photo-link", "", photoLinkHelp+`; "": none`)
-	purpose := f.String("purpose", "", purposeHelp+`; "": none`)
-	ground := f.String("legal-ground", "", groundHelp+`; "": none`)
-	recipients := f.String("recipients", "", recipientsHelp+`; "": none`)
-	match := f.String("if-match", "", matchHelp)
-	change := func() (c client.GalleryChange, some bool) {
-		set := func(flag string) bool { some = some || f.Changed(flag); return f.Changed(flag) }
-		pick(&c.Name, name, set("name"))
-		pick(&c.Description, description, set("description"))
-		pick(&c.RetentionDays, days, set("retention-days"))
-		pick(&c.SubjectTemplates, averages, set("subject-templates"))
-		pick(&c.PhotoLink, link, set("photo-link"))
-		pick(&c.Purpose, purpose, set("purpose"))
-		pick(&c.LegalGround, ground, set("legal-ground"))
-		pick(&c.Recipients, recipients, set("recipients"))
-		c.IfMatch = quoted(*match)
-		return c, some
-	}
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if _, some := change(); !some {
-			return cli.Misuse(errors.New("name what changes: --name, --description, --retention-days, --subject-templates, --photo-link, --purpose, --legal-ground or --recipients"))
-		}
-		return nil
-	}
+	given := settingFlags[settings.Gallery](cmd, true, "size")
 	return onTenant(cmd, func(ctx context.Context, s *session, args []string) error {
 		entry, err := findGallery(ctx, s.Client, args[0])
 		if err != nil {
 			return err
 		}
-		c, _ := change()
+		c := client.GalleryChange{}
+		given.set(&c)
 		g, err := s.UpdateGallery(ctx, entry.ID, c)
 		if err != nil {
 			return err
 		}
 		g.Count = entry.Count // the answer has none
 		return s.print(g, func(w io.Writer) error {
-			return writePairs(w, "gallery", g.Name, "id", g.ID, "kept", kept(g.RetentionDays), "subject templates", averaged(g.SubjectTemplates), "photo link", g.PhotoLink,
-				"purpose", g.Purpose, "legal ground", g.LegalGround, "recipients", g.Recipients, "description", g.Description)
+			return writePairs(w, append([]string{"gallery", g.Name, "id", g.ID}, galleryPairs(g)...)...)
 		})
 	})
 }

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"facet.internal/client"
 	"facet/cmd/facet/cli"
+
+	"facet.internal/client"
 )
 
 // failuresMax is the most failures of a job that are printed for people.

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"facet.internal/client"
 	"facet/cmd/facet/cli"
+
+	"facet.internal/client"
 )
 
 const (

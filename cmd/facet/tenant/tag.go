@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"facet.internal/client"
 	"facet/cmd/facet/cli"
+
+	"facet.internal/client"
 )
 
 func newTag() *cobra.Command {

@@ -37,8 +37,6 @@ from ._errors import (
     UnreadableImage,
 )
 from ._models import (
-    Application,
-    ApplicationEntry,
     Attributes,
     AuditCandidate,
     AuditPage,
@@ -57,7 +55,6 @@ from ._models import (
     Entry,
     Event,
     FaceError,
-    Gallery,
     GalleryRoom,
     IgnoredFace,
     Job,
@@ -83,11 +80,22 @@ from ._models import (
     Whoami,
 )
 from ._receipts import ReceiptError
+from ._settings import (
+    Application,
+    ApplicationChange,
+    ApplicationEntry,
+    ApplicationSettings,
+    Gallery,
+    GalleryChange,
+    GallerySettings,
+)
 
 __all__ = [
     "V1",
     "Application",
+    "ApplicationChange",
     "ApplicationEntry",
+    "ApplicationSettings",
     "Attributes",
     "AuditCandidate",
     "AuditPage",
@@ -112,7 +120,9 @@ __all__ = [
     "FacetError",
     "Forbidden",
     "Gallery",
+    "GalleryChange",
     "GalleryFull",
+    "GallerySettings",
     "GalleryRoom",
     "IgnoredFace",
     "InvalidRequest",

@@ -9,12 +9,10 @@ from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from ._errors import FacetError
 from ._models import (
-    Application,
-    ApplicationEntry,
     Attributes,
     AuditPage,
     BulkItem,
@@ -29,7 +27,6 @@ from ._models import (
     Duplicates,
     Entry,
     Event,
-    Gallery,
     Job,
     Match,
     MatchPage,
@@ -41,15 +38,26 @@ from ._models import (
     SubjectList,
     Verified,
     Whoami,
+    camel,
     read,
 )
 from ._receipts import Receipts
+from ._settings import (
+    Application,
+    ApplicationChange,
+    ApplicationEntry,
+    ApplicationSettings,
+    Gallery,
+    GalleryChange,
+    GallerySettings,
+)
 from ._sign import Signer, escape
 from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Operation, Transport, checked, path
 
 Order = Literal["asc", "desc"]
 _DIFFERENT = "/v1.1/jobs/duplicates/different"
 _PAGE = 1000  # the longest page of the subject list
+_QUALITY = 0.45  # the lowest one that the service takes
 _REGION, _SERVICE = "ap-southeast-2", "execute-api"  # of signatures
 
 
@@ -567,65 +575,25 @@ class Client:
         name: str,
         size: int,
         *,
-        face_minimum_quality_score: float = 0.45,
-        description: str = "",
-        retention_days: int | None = None,
-        subject_templates: bool | None = None,
-        photo_link: str | None = None,
-        purpose: str | None = None,
-        legal_ground: str | None = None,
-        recipients: str | None = None,
+        face_minimum_quality_score: float = _QUALITY,
         idempotency_key: str | None = None,
+        **settings: Unpack[GallerySettings],
     ) -> Gallery:
-        """Creates a gallery and an application for it. The answer contains its API key. Events
-        expire retention_days after their last update; None is never. With subject_templates, a
-        subject with two or more events is also compared by the mean of their templates.
-        photo_link is where people see the photo of a subject: an https URL with {externalId}.
-        purpose, legal_ground and recipients are texts for the record of processing."""
-        body = _given(
-            name=name,
-            size=size,
-            faceMinimumQualityScore=face_minimum_quality_score,
-            description=description,
-            retentionDays=retention_days,
-            subjectTemplates=subject_templates,
-            photoLink=photo_link,
-            purpose=purpose,
-            legalGround=legal_ground,
-            recipients=recipients,
-        )
+        """Creates a gallery and an application for it. The answer contains its API key."""
+        body = _settings(name=name, size=size, face_minimum_quality_score=face_minimum_quality_score, **settings)
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
     def update_gallery(
         self,
         gallery_id: str,
         *,
-        name: str | None = None,
-        description: str | None = None,
-        size: int | None = None,
-        retention_days: int | None = None,
-        subject_templates: bool | None = None,
-        photo_link: str | None = None,
-        purpose: str | None = None,
-        legal_ground: str | None = None,
-        recipients: str | None = None,
         if_match: str | None = None,
         idempotency_key: str | None = None,
+        **settings: Unpack[GalleryChange],
     ) -> Gallery:
-        """Changes the fields that are not None. size can only grow. retention_days and
-        subject_templates count for what exists, too; 0 days are for ever. An empty text
-        is none. if_match is the ETag that the gallery must have: with another one OtherSettings is raised."""
-        body = _given(
-            name=name,
-            description=description,
-            size=size,
-            retentionDays=retention_days,
-            subjectTemplates=subject_templates,
-            photoLink=photo_link,
-            purpose=purpose,
-            legalGround=legal_ground,
-            recipients=recipients,
-        )
+        """Changes the settings that are not None. if_match is the ETag that the gallery must have: with another one
+        OtherSettings is raised."""
+        body = _settings(**settings)
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key, if_match=if_match))
 
     def delete_gallery(self, gallery_id: str) -> None:
@@ -641,83 +609,24 @@ class Client:
         return read(Application, self._portal("GET", "applications", application_id))
 
     def create_application(
-        self,
-        gallery_id: str,
-        name: str,
-        *,
-        face_minimum_quality_score: float = 0.45,
-        description: str = "",
-        verify_threshold: int | None = None,
-        enrolment_guard: bool | None = None,
-        enrolment_guard_threshold: int | None = None,
-        multiple_faces: str | None = None,
-        review_threshold: int | None = None,
-        review_verdicts: int | None = None,
-        review_days: int | None = None,
-        search_threshold_min: int | None = None,
-        search_limit_max: int | None = None,
-        idempotency_key: str | None = None,
+        self, gallery_id: str, name: str, *, idempotency_key: str | None = None, **settings: Unpack[ApplicationSettings]
     ) -> Application:
-        """Creates an application of a gallery. multiple_faces is "refuse" (the default) or
-        "dominant": a photo of several faces shows the one that is clearly meant. Scores from
-        review_threshold on are no match and reviewed by people: review_verdicts (1 or 2) close a case,
-        which stays open for review_days. Searches ask for at least search_threshold_min and at most
-        search_limit_max; 0 is no bound."""
-        body = _given(
-            galleryId=gallery_id,
-            name=name,
-            faceMinimumQualityScore=face_minimum_quality_score,
-            description=description,
-            verifyThreshold=verify_threshold,
-            enrolmentGuard=enrolment_guard,
-            enrolmentGuardThreshold=enrolment_guard_threshold,
-            multipleFaces=multiple_faces,
-            reviewThreshold=review_threshold,
-            reviewVerdicts=review_verdicts,
-            reviewDays=review_days,
-            searchThresholdMin=search_threshold_min,
-            searchLimitMax=search_limit_max,
-        )
+        """Creates an application of a gallery."""
+        body = _settings(gallery_id=gallery_id, name=name, **{"face_minimum_quality_score": _QUALITY, **settings})
         return read(Application, self._portal("POST", "applications", body=body, key=idempotency_key))
 
     def update_application(
         self,
         application_id: str,
         *,
-        name: str | None = None,
-        description: str | None = None,
-        face_minimum_quality_score: float | None = None,
-        verify_threshold: int | None = None,
-        enrolment_guard: bool | None = None,
-        enrolment_guard_threshold: int | None = None,
-        multiple_faces: str | None = None,
-        review_threshold: int | None = None,
-        review_verdicts: int | None = None,
-        review_days: int | None = None,
-        search_threshold_min: int | None = None,
-        search_limit_max: int | None = None,
         if_match: str | None = None,
         idempotency_key: str | None = None,
+        **settings: Unpack[ApplicationChange],
     ) -> Application:
-        """Changes the fields that are not None. if_match is that of update_gallery."""
-        body = _given(
-            name=name,
-            description=description,
-            faceMinimumQualityScore=face_minimum_quality_score,
-            verifyThreshold=verify_threshold,
-            enrolmentGuard=enrolment_guard,
-            enrolmentGuardThreshold=enrolment_guard_threshold,
-            multipleFaces=multiple_faces,
-            reviewThreshold=review_threshold,
-            reviewVerdicts=review_verdicts,
-            reviewDays=review_days,
-            searchThresholdMin=search_threshold_min,
-            searchLimitMax=search_limit_max,
-        )
-        return read(
-            Application,
-            self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key, if_match=if_match),
-        )
+        """Changes the settings that are not None. if_match is that of update_gallery."""
+        body = _settings(**settings)
+        answer = self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key, if_match=if_match)
+        return read(Application, answer)
 
     def delete_application(self, application_id: str) -> None:
         """Deletes an application. The service then refuses its API key."""
@@ -825,6 +734,10 @@ def _base64(image: bytes) -> str:
 def _time(at: datetime) -> str:
     """Returns a time on the wire. One without a zone is the machine's own."""
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _settings(**settings: Any) -> dict[str, Any]:
+    return _given(**{camel(name): value for name, value in settings.items()})
 
 
 def _given(**members: Any) -> dict[str, Any]:

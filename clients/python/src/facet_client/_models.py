@@ -470,15 +470,6 @@ class CasePage:
 
 
 @dataclass(frozen=True)
-class ApplicationEntry:
-    """An application in a list."""
-
-    id: str
-    name: str
-    api_key: str
-
-
-@dataclass(frozen=True)
 class AuditCandidate:
     """A candidate of an answer. subject is a MAC."""
 
@@ -515,51 +506,6 @@ class AuditPage:
     recording: bool
     records: list[AuditRecord]
     next: int | None = None
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """A gallery. Lists and details set count, details set applications, and
-    create_gallery sets api_key."""
-
-    id: str
-    name: str
-    description: str
-    size: int
-    count: int | None = None
-    applications: list[ApplicationEntry] = field(default_factory=list)
-    api_key: str = ""
-    retention_days: int = 0
-    subject_templates: bool = False
-    photo_link: str = ""
-    purpose: str = ""
-    legal_ground: str = ""
-    recipients: str = ""
-    etag: str = ""
-    """Of the settings, for the if_match of a change. Lists don't have it."""
-
-
-@dataclass(frozen=True)
-class Application:
-    """An API key for a gallery, with the settings of its use. The last ten fields go
-    beyond the interface. A review_threshold of 0 is no review band, a bound of searches of 0 none."""
-
-    id: str
-    name: str
-    description: str
-    api_key: str
-    face_minimum_quality_score: float
-    verify_threshold: int = 7000
-    enrolment_guard: bool = False
-    enrolment_guard_threshold: int = 7000
-    multiple_faces: str = "refuse"
-    review_threshold: int = 0
-    review_verdicts: int = 1
-    review_days: int = 7
-    search_threshold_min: int = 0
-    search_limit_max: int = 0
-    etag: str = ""
-    """Of the settings, for the if_match of a change."""
 
 
 def camel(name: str) -> str:
