@@ -87,7 +87,7 @@ LONGIMAGES ?= 10000
 # How many planted bugs test-long draws, none for all; and the real time of attacked worlds in test-seeds.
 MOST ?= 30
 WORLDTIME ?= 30m
-OLDEST := 644d27cf
+OLDEST := 741abdec
 # Tests of processes that only test-long has the time or the tools for (build tag long).
 LONG_E2E := OfficeWeek|PackIsFitted|MemoryForgets|AuditLogsAreExported|BackupSurvives|ImportThroughS3
 JUDGED = $(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(1) -judged.seed $(or $(2),$(LONGSEED))
