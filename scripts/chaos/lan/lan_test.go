@@ -61,24 +61,23 @@ func TestHostsReachEachOtherAsLinksPermit(t *testing.T) {
 		}
 		return "", timeout
 	}
-	if got, _ := hello(5 * time.Second); got != "hello" {
+	if got, _ := hello(time.Minute); got != "hello" {
 		t.Fatalf("over a whole link: %q", got)
 	}
-	_, quick := hello(5 * time.Second)
 	l.Set(1, 0, lan.Link{Delay: 60 * time.Millisecond})
-	if got, took := hello(5 * time.Second); got != "hello" || took < 60*time.Millisecond || took < quick {
-		t.Errorf("over a slow link: %q after %s, quick is %s", got, took, quick)
+	if got, took := hello(time.Minute); got != "hello" || took < 60*time.Millisecond {
+		t.Errorf("over a slow link: %q after %s", got, took)
 	}
 	l.Set(1, 0, lan.Link{Cut: true}) // one direction: requests arrive, answers do not
 	if got, _ := hello(300 * time.Millisecond); got != "" {
 		t.Errorf("over a cut link: %q", got)
 	}
 	l.Heal()
-	if got, _ := hello(5 * time.Second); got != "hello" {
+	if got, _ := hello(time.Minute); got != "hello" {
 		t.Errorf("over a healed link: %q", got)
 	}
 	l.Set(0, 1, lan.Link{Loss: .3})
-	if got, _ := hello(20 * time.Second); got != "hello" {
+	if got, _ := hello(time.Minute); got != "hello" {
 		t.Errorf("over a bad link: %q", got)
 	}
 }
