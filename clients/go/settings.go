@@ -10,17 +10,17 @@ type Gallery struct {
 	Description string `json:"description"`
 	// Capacity in events.
 	Size int `json:"size"`
-	// Days after its last update at which an event of the gallery expires. Absent if never.
+	// Days after its last update at which an event of the gallery expires. 0 if never.
 	RetentionDays int `json:"retentionDays,omitzero"`
-	// A subject with two or more events is also compared by the mean of their templates. Absent if not.
+	// A subject with two or more events is also compared by the mean of their templates. false if not.
 	SubjectTemplates bool `json:"subjectTemplates,omitzero"`
-	// Where people see the photo of a subject: a URL with {externalId}. Absent if there is none.
+	// Where people see the photo of a subject: a URL with {externalId}. Empty if there is none.
 	PhotoLink string `json:"photoLink,omitzero"`
-	// What the faces of the gallery are processed for. Absent if there is none.
+	// What the faces of the gallery are processed for. Empty if there is none.
 	Purpose string `json:"purpose,omitzero"`
-	// What permits the processing. Absent if there is none.
+	// What permits the processing. Empty if there is none.
 	LegalGround string `json:"legalGround,omitzero"`
-	// Who else gets results of the gallery. Absent if there is none.
+	// Who else gets results of the gallery. Empty if there is none.
 	Recipients   string             `json:"recipients,omitzero"`
 	Count        int                `json:"count"` // active events
 	Applications []ApplicationEntry `json:"applications,omitzero"`
@@ -33,10 +33,10 @@ type Gallery struct {
 type NewGallery struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
-	// Capacity in events. It can only grow.
+	// Capacity in events. It can only grow. From 1 to 2147483647.
 	Size int `json:"size"`
 	// Days after its last update at which an event of the gallery expires; 0 is never. A change counts for the events
-	// that exist.
+	// that exist. From 0 to 36500.
 	RetentionDays int `json:"retentionDays,omitzero"`
 	// Whether a subject with two or more events is also compared by a template of its own, the mean of theirs. A change
 	// counts for the subjects that exist.
@@ -57,7 +57,7 @@ type NewGallery struct {
 	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"` // of the application, 0.45 to 1
 }
 
-// GalleryChange contains changes to a gallery. A nil field changes nothing.
+// GalleryChange contains changes to a gallery, with the fields of NewGallery. A nil field changes nothing.
 type GalleryChange struct {
 	Name             *string `json:"name,omitzero"`
 	Description      *string `json:"description,omitzero"`
@@ -87,18 +87,17 @@ type Application struct {
 	EnrolmentGuard bool `json:"enrolmentGuard"`
 	// Lowest score that the guard takes for a known face.
 	EnrolmentGuardThreshold int `json:"enrolmentGuardThreshold"`
-	// Absent for refuse.
+	// With dominant a photo of several faces shows the one that is clearly meant. "" for refuse.
 	MultipleFaces string `json:"multipleFaces,omitzero"`
-	// Lowest score of the review band, which ends below the threshold: such a score is no match, and people review it. 0
-	// is no band. Costs searches as a lower threshold does.
+	// Lowest score of the review band, which ends below the threshold. 0 without a band.
 	ReviewThreshold int `json:"reviewThreshold,omitzero"`
-	// How many verdicts close a case.
+	// How many verdicts close a case. 0 without a band.
 	ReviewVerdicts int `json:"reviewVerdicts,omitzero"`
-	// This and the two before are there with a review band only.
+	// How long a case stays open. 0 without a band.
 	ReviewDays int `json:"reviewDays,omitzero"`
-	// Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound.
+	// Lowest threshold of a search. 0 without a bound.
 	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
-	// This and the one before are absent without a bound.
+	// Largest limit of a search. 0 without a bound.
 	SearchLimitMax int `json:"searchLimitMax,omitzero"`
 	// ETag is of the settings, for the IfMatch of a change.
 	ETag string `json:"etag,omitzero"`
@@ -109,31 +108,34 @@ type NewApplication struct {
 	GalleryID   string `json:"galleryId"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
-	// Lowest faceQualityScore of a photo to register.
+	// Lowest faceQualityScore of a photo to register. From 0.45 to 1.
 	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"`
-	// Lowest score that verifies.
+	// Lowest score that verifies. From 0 to 9999.
 	VerifyThreshold *int `json:"verifyThreshold,omitzero"` // 7000
 	// Refuse to register a face that the gallery knows.
 	EnrolmentGuard bool `json:"enrolmentGuard,omitzero"`
-	// Lowest score that the guard takes for a known face.
+	// Lowest score that the guard takes for a known face. From 0 to 9999.
 	EnrolmentGuardThreshold *int `json:"enrolmentGuardThreshold,omitzero"` // 7000
 	// What happens to a photo with several faces where one is wanted: refuse answers MultipleFaces; dominant takes the
 	// face that is clearly the one meant, if there is one.
 	MultipleFaces string `json:"multipleFaces,omitzero"`
 	// Lowest score of the review band, which ends below the threshold: such a score is no match, and people review it. 0
-	// is no band. Costs searches as a lower threshold does.
+	// is no band. Costs searches as a lower threshold does. From 0 to 9999.
 	ReviewThreshold int `json:"reviewThreshold,omitzero"`
-	// How many verdicts close a case.
+	// How many verdicts close a case. From 1 to 2.
 	ReviewVerdicts *int `json:"reviewVerdicts,omitzero"` // 1
-	// How long a case stays open.
+	// How long a case stays open. From 1 to 365.
 	ReviewDays *int `json:"reviewDays,omitzero"` // 7
-	// Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound.
+	// Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound. From 0
+	// to 9999.
 	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
-	// Largest limit of a search. A search without a limit has this one, a larger one is 400. 0 is no bound.
+	// Largest limit of a search. A search without a limit has this one, a larger one is 400. 0 is no bound. From 0 to
+	// 50.
 	SearchLimitMax int `json:"searchLimitMax,omitzero"`
 }
 
-// ApplicationChange contains changes to an application. A nil field changes nothing.
+// ApplicationChange contains changes to an application, with the fields of NewApplication. A nil field
+// changes nothing.
 type ApplicationChange struct {
 	Name                    *string  `json:"name,omitzero"`
 	Description             *string  `json:"description,omitzero"`

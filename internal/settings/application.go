@@ -11,8 +11,6 @@ const (
 	ThresholdMax = 9999
 	// ThresholdDefault is the threshold of a request that gives none.
 	ThresholdDefault = 7000
-	// QualityMin is the smallest minimum quality.
-	QualityMin = 0.45
 	// SearchLimitMax is the most events in the answer to a search.
 	SearchLimitMax = 50
 )
@@ -45,7 +43,7 @@ type Application struct {
 var applicationFields = []Field{
 	nameField, descriptionField,
 	{
-		Name: "faceMinimumQualityScore", Min: QualityMin, Max: 1, Required: true, Core: true, Example: "0.5",
+		Name: "faceMinimumQualityScore", Min: 0.45, Max: 1, Required: true, Core: true, Example: "0.5",
 		Doc:  "Lowest faceQualityScore of a photo to register.",
 		Flag: "min-quality", Help: "the lowest quality of a face that is enrolled, 0.45 to 1",
 	},
@@ -65,36 +63,39 @@ var applicationFields = []Field{
 		Flag: "guard-threshold", Help: "the lowest score of the same person for --guard, 0 to 9999",
 	},
 	{
-		Name: "multipleFaces", Max: 8, Choices: faceRules, Example: `"dominant"`,
+		Name: "multipleFaces", Choices: faceRules, Example: `"dominant"`,
 		Doc:   "What happens to a photo with several faces where one is wanted: refuse answers MultipleFaces; dominant takes the face that is clearly the one meant, if there is one.",
-		Shown: "Absent for refuse.",
+		Shown: "With dominant a photo of several faces shows the one that is clearly meant. Absent for refuse.",
 		Help:  "a photo of several faces: refuse it, or take the dominant one, if one is clearly meant",
 	},
 	{
 		Name: "reviewThreshold", Max: ThresholdMax, Example: "6000",
-		Doc:  "Lowest score of the review band, which ends below the threshold: such a score is no match, and people review it. 0 is no band. Costs searches as a lower threshold does.",
-		Help: "the lowest score that people review, 0 to 9999; such a score is no match; 0: none",
+		Doc:   "Lowest score of the review band, which ends below the threshold: such a score is no match, and people review it. 0 is no band. Costs searches as a lower threshold does.",
+		Shown: "Lowest score of the review band, which ends below the threshold. Absent without a band.",
+		Help:  "the lowest score that people review, 0 to 9999; such a score is no match; 0: none",
 	},
 	{
 		Name: "reviewVerdicts", Min: 1, Max: 2, Default: 1, Example: "2",
-		Doc:  "How many verdicts close a case.",
-		Help: "how many verdicts close a case, 1 or 2",
+		Doc:   "How many verdicts close a case.",
+		Shown: "How many verdicts close a case. Absent without a band.",
+		Help:  "how many verdicts close a case, 1 or 2",
 	},
 	{
 		Name: "reviewDays", Min: 1, Max: 365, Default: 7, Example: "3",
 		Doc:   "How long a case stays open.",
-		Shown: "This and the two before are there with a review band only.",
+		Shown: "How long a case stays open. Absent without a band.",
 		Help:  "how many days a case stays open, 1 to 365",
 	},
 	{
 		Name: "searchThresholdMin", Max: ThresholdMax, Example: "8000",
-		Doc:  "Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound.",
-		Help: "the lowest threshold that a search may ask for, 0 to 9999; 0: no bound",
+		Doc:   "Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound.",
+		Shown: "Lowest threshold of a search. Absent without a bound.",
+		Help:  "the lowest threshold that a search may ask for, 0 to 9999; 0: no bound",
 	},
 	{
 		Name: "searchLimitMax", Max: SearchLimitMax, Example: "3",
 		Doc:   "Largest limit of a search. A search without a limit has this one, a larger one is 400. 0 is no bound.",
-		Shown: "This and the one before are absent without a bound.",
+		Shown: "Largest limit of a search. Absent without a bound.",
 		Help:  "the most candidates that a search may ask for, 1 to 50; 0: no bound",
 	},
 }
@@ -124,7 +125,7 @@ func (r FaceRule) MarshalText() ([]byte, error) {
 func (r *FaceRule) UnmarshalText(text []byte) error {
 	i := slices.Index(faceRules, string(text))
 	if i < 0 {
-		return fmt.Errorf("%q is no rule", text)
+		return fmt.Errorf("%q is not a rule", text)
 	}
 	*r = FaceRule(i)
 	return nil

@@ -46,7 +46,7 @@ func index[T any](name string) int {
 	return i
 }
 
-// bit returns that of the i-th field of T.
+// bit returns the bit of the i-th field of T.
 func bit[T any](i int) uint64 {
 	key, _, _ := strings.Cut(reflect.TypeFor[T]().Field(i).Tag.Get("cbor"), ",")
 	n, err := strconv.ParseUint(key, 10, 6)

@@ -20,7 +20,7 @@ type Field struct {
 	Core bool
 	// Choices are the values of a text that has few.
 	Choices []string
-	// Check returns what a text must be or have and does not, or "".
+	// Check returns what is wrong with a text, in words that follow "must", or "".
 	Check func(text string) string
 	// Doc describes the field for who sets it, and Shown for who reads it, unless Doc does.
 	Doc, Shown string
@@ -70,7 +70,8 @@ func Named[T any](name string) Field { return Fields[T]()[index[T](name)] }
 func Defaults[T any]() (t T) {
 	for i, f := range Fields[T]() {
 		if f.Default != 0 {
-			reflect.ValueOf(&t).Elem().Field(i).SetInt(int64(f.Default))
+			to := reflect.ValueOf(&t).Elem().Field(i)
+			to.Set(reflect.ValueOf(f.Default).Convert(to.Type()))
 		}
 	}
 	return t

@@ -68,15 +68,16 @@ var bounds = append([]bound{
 	{"VerifySubjectProbesRequest.id", 1, 128, "404", "id must "},
 	{"VerifySubjectRequest.id", 1, 128, "404", "id must "},
 	{"VerifyRequestV1.id", 1, 128, "404", "id must "},
-}, slices.Concat(
-	boundsOf[settings.Gallery]("GalleryCreate"), boundsOf[settings.Gallery]("GalleryUpdate"),
-	boundsOf[settings.Application]("ApplicationCreate"), boundsOf[settings.Application]("ApplicationUpdate"),
-)...)
+}, slices.Concat(boundsOf[settings.Gallery]("GalleryCreate"), boundsOf[settings.Gallery]("GalleryUpdate"),
+	boundsOf[settings.Application]("ApplicationCreate"), boundsOf[settings.Application]("ApplicationUpdate"))...)
 
-// boundsOf returns the bounds of the settings of T in a schema.
-func boundsOf[T any](schema string) []bound {
-	var list []bound
+// boundsOf returns the bounds of the settings of T in a schema. Those of the interface are these.
+func boundsOf[T any](schema string) (list []bound) {
+	core := map[string]float64{"name": 256, "description": 4096, "size": 1<<31 - 1, "faceMinimumQualityScore": 1}
 	for _, f := range settings.Fields[T]() {
+		if f.Core {
+			f.Max = core[f.Name]
+		}
 		b := bound{schema + "." + f.Name, f.Min, f.Max, "200", ""}
 		switch {
 		case f.Max == 0 || f.Choices != nil || elsewhere[b.member] != "":

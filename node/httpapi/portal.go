@@ -11,18 +11,18 @@ import (
 )
 
 // postGalleries serves POST galleries: a gallery and its first application.
-var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w Writer, q changing[router.NewGallery]) (router.Gallery, error) {
+var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w Writer, q settingsRequest[router.NewGallery]) (router.Gallery, error) {
 	return w.CreateGallery(ctx, c.key.Tenant, q.write, q.to)
-}, func(c *call, _ changing[router.NewGallery], made router.Gallery) answer {
+}, func(c *call, _ settingsRequest[router.NewGallery], made router.Gallery) answer {
 	text := wireGallery(made)
 	c.etag = made.ETag
 	if len(made.Applications) > 0 {
 		text.APIKey = made.Applications[0].APIKey
 	}
 	return answer{fasthttp.StatusOK, text}
-}, says[changing[router.NewGallery], router.Gallery]{
-	asked: func(t *trail, q changing[router.NewGallery]) { t.noteChanges(q.given) },
-	told: func(t *trail, _ changing[router.NewGallery], made router.Gallery) {
+}, says[settingsRequest[router.NewGallery], router.Gallery]{
+	asked: func(t *trail, q settingsRequest[router.NewGallery]) { t.noteChanges(q.given) },
+	told: func(t *trail, _ settingsRequest[router.NewGallery], made router.Gallery) {
 		t.gallery = made.ID
 		if len(made.Applications) > 0 {
 			t.application = made.Applications[0].ID
@@ -30,23 +30,22 @@ var postGalleries = changes(readNewGallery, func(ctx context.Context, c *call, w
 	},
 })
 
-// changing asks to change a record to what it says: the record of the path, or a new one.
-type changing[T any] struct {
+// settingsRequest creates a record, or changes the one of the path.
+type settingsRequest[T any] struct {
 	of    id.UUID
 	to    T
 	write router.Write
 	given object // what was read for to
 }
 
-func readNewGallery(_ context.Context, c *call) (q changing[router.NewGallery], err error) {
+func readNewGallery(_ context.Context, c *call) (q settingsRequest[router.NewGallery], err error) {
 	quality := settings.Named[settings.Application]("faceMinimumQualityScore")
 	given, to, err := readSettings[settings.Gallery](c, true, quality.Name)
+	q.given, q.to.Gallery = given, to.To
 	if err == nil {
-		q.to.Gallery = to.To
 		q.to.MinimumQuality, err = given.number(quality.Name, quality.Min, quality.Max)
 	}
 	if err == nil {
-		q.given = given
 		q.write, err = c.write()
 	}
 	return q, err
@@ -79,23 +78,34 @@ var getGallery = reads(galleryOfPath, func(ctx context.Context, c *call, r Reade
 
 // patchGallery serves PATCH galleries/{galleryId}. A missing member changes nothing
 // (D36).
-var patchGallery = changes(readGalleryPatch, func(ctx context.Context, c *call, w Writer, q changing[router.GalleryPatch]) (router.Gallery, error) {
+var patchGallery = changes(readGalleryPatch, func(ctx context.Context, c *call, w Writer, q settingsRequest[router.GalleryPatch]) (router.Gallery, error) {
 	return w.UpdateGallery(ctx, c.key.Tenant, q.write, id.Gallery{UUID: q.of}, q.to)
-}, func(c *call, _ changing[router.GalleryPatch], changed router.Gallery) answer {
+}, func(c *call, _ settingsRequest[router.GalleryPatch], changed router.Gallery) answer {
 	c.etag = changed.ETag
 	return answer{fasthttp.StatusOK, wireGallery(changed)}
-}, says[changing[router.GalleryPatch], router.Gallery]{
-	asked: func(t *trail, q changing[router.GalleryPatch]) { t.noteChanges(q.given) },
+}, says[settingsRequest[router.GalleryPatch], router.Gallery]{
+	asked: func(t *trail, q settingsRequest[router.GalleryPatch]) { t.noteChanges(q.given) },
 })
 
-func readGalleryPatch(ctx context.Context, c *call) (q changing[router.GalleryPatch], err error) {
+func readGalleryPatch(ctx context.Context, c *call) (q settingsRequest[router.GalleryPatch], err error) {
 	gallery, err := galleryOfPath(ctx, c)
 	if err != nil {
 		return q, err
 	}
 	q.of = gallery.UUID
 	q.given, q.to.Change, err = readSettings[settings.Gallery](c, false)
-	return q, c.readCondition(err, &q.write, &q.to.IfMatch)
+	if err == nil {
+		q.write, q.to.IfMatch, err = c.condition()
+	}
+	return q, err
+}
+
+// condition reads what identifies a change, and the ETag that it asks for.
+func (c *call) condition() (w router.Write, ifMatch string, err error) {
+	if w, err = c.write(); err == nil {
+		ifMatch, err = c.ifMatch()
+	}
+	return w, ifMatch, err
 }
 
 // deleteGallery serves DELETE galleries/{galleryId}. It also deletes the gallery's
@@ -105,14 +115,16 @@ var deleteGallery = changes(galleryOfPath, func(ctx context.Context, c *call, w 
 }, showsStatus[id.Gallery](fasthttp.StatusNoContent), says[id.Gallery, nothing]{})
 
 // postApplications serves POST applications.
-var postApplications = changes(readNewApplication, func(ctx context.Context, c *call, w Writer, q changing[router.NewApplication]) (router.Application, error) {
+var postApplications = changes(readNewApplication, func(ctx context.Context, c *call, w Writer, q settingsRequest[router.NewApplication]) (router.Application, error) {
 	return w.CreateApplication(ctx, c.key.Tenant, q.write, q.to)
-}, showApplication[changing[router.NewApplication]], says[changing[router.NewApplication], router.Application]{
-	asked: func(t *trail, q changing[router.NewApplication]) {
+}, showApplication[settingsRequest[router.NewApplication]], says[settingsRequest[router.NewApplication], router.Application]{
+	asked: func(t *trail, q settingsRequest[router.NewApplication]) {
 		t.gallery = q.to.Gallery
 		t.noteChanges(q.given)
 	},
-	told: func(t *trail, _ changing[router.NewApplication], made router.Application) { t.application = made.ID },
+	told: func(t *trail, _ settingsRequest[router.NewApplication], made router.Application) {
+		t.application = made.ID
+	},
 })
 
 func showApplication[Q any](c *call, _ Q, a router.Application) answer {
@@ -120,14 +132,13 @@ func showApplication[Q any](c *call, _ Q, a router.Application) answer {
 	return answer{fasthttp.StatusOK, wireApplication(a)}
 }
 
-func readNewApplication(_ context.Context, c *call) (q changing[router.NewApplication], err error) {
+func readNewApplication(_ context.Context, c *call) (q settingsRequest[router.NewApplication], err error) {
 	given, to, err := readSettings[settings.Application](c, true, "galleryId")
+	q.given, q.to.Application = given, to.To
 	if err == nil {
-		q.to.Application = to.To
 		q.to.Gallery, err = given.gallery()
 	}
 	if err == nil {
-		q.given = given
 		q.write, err = c.write()
 	}
 	return q, err
@@ -147,23 +158,26 @@ var getApplication = reads(applicationOfPath, func(ctx context.Context, c *call,
 
 // patchApplication serves PATCH applications/{applicationId}. A missing member
 // changes nothing (D36).
-var patchApplication = changes(readApplicationPatch, func(ctx context.Context, c *call, w Writer, q changing[router.ApplicationPatch]) (router.Application, error) {
+var patchApplication = changes(readApplicationPatch, func(ctx context.Context, c *call, w Writer, q settingsRequest[router.ApplicationPatch]) (router.Application, error) {
 	return w.UpdateApplication(ctx, c.key.Tenant, q.write, id.Application{UUID: q.of}, q.to)
-}, showApplication[changing[router.ApplicationPatch]], says[changing[router.ApplicationPatch], router.Application]{
-	asked: func(t *trail, q changing[router.ApplicationPatch]) { t.noteChanges(q.given) },
-	told: func(t *trail, _ changing[router.ApplicationPatch], changed router.Application) {
+}, showApplication[settingsRequest[router.ApplicationPatch]], says[settingsRequest[router.ApplicationPatch], router.Application]{
+	asked: func(t *trail, q settingsRequest[router.ApplicationPatch]) { t.noteChanges(q.given) },
+	told: func(t *trail, _ settingsRequest[router.ApplicationPatch], changed router.Application) {
 		t.gallery = changed.Gallery
 	},
 })
 
-func readApplicationPatch(ctx context.Context, c *call) (q changing[router.ApplicationPatch], err error) {
+func readApplicationPatch(ctx context.Context, c *call) (q settingsRequest[router.ApplicationPatch], err error) {
 	application, err := applicationOfPath(ctx, c)
 	if err != nil {
 		return q, err
 	}
 	q.of = application.UUID
 	q.given, q.to.Change, err = readSettings[settings.Application](c, false)
-	return q, c.readCondition(err, &q.write, &q.to.IfMatch)
+	if err == nil {
+		q.write, q.to.IfMatch, err = c.condition()
+	}
+	return q, err
 }
 
 // deleteApplication serves DELETE applications/{applicationId}.

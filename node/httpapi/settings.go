@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"facet/internal/settings"
-	"facet/router"
 )
 
 // readSettings reads the body of a request that creates a T, or changes one. given has the members of the body that
@@ -40,7 +39,7 @@ func readSettings[T any](c *call, creates bool, others ...string) (given object,
 func (o object) setting(f settings.Field, to reflect.Value) (err error) {
 	switch {
 	case f.Choices != nil:
-		text, _, wrong := o.text(f.Name, int(f.Max))
+		text, _, wrong := o.text(f.Name, pathIDMax)
 		if wrong != nil || !slices.Contains(f.Choices, text) {
 			return invalid("", f.Name+" must be "+strings.Join(f.Choices, " or ")+".")
 		}
@@ -64,17 +63,6 @@ func (o object) setting(f settings.Field, to reflect.Value) (err error) {
 		var n int
 		n, err = o.integer(f.Name, bounds{int(f.Min), int(f.Max)}, 0)
 		to.Set(reflect.ValueOf(n).Convert(to.Type()))
-	}
-	return err
-}
-
-// readCondition reads the headers of a change, unless its body has an error.
-func (c *call) readCondition(body error, w *router.Write, ifMatch *string) (err error) {
-	if body != nil {
-		return body
-	}
-	if *w, err = c.write(); err == nil {
-		*ifMatch, err = c.ifMatch()
 	}
 	return err
 }

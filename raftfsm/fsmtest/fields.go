@@ -23,6 +23,11 @@ func Fields(t reflect.Type) string {
 	case reflect.Struct:
 		list := fieldsOf(t)
 		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(keyOf(a), keyOf(b)) })
+		for i := 1; i < len(list); i++ {
+			if key := keyOf(list[i]); key > 0 && key == keyOf(list[i-1]) {
+				panic(fmt.Sprintf("bug: two fields of %v have the key %d, and CBOR stores one of them", t, key))
+			}
+		}
 		return "{" + strings.Join(list, ", ") + "}"
 	default:
 		return t.Kind().String()

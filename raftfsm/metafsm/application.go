@@ -55,7 +55,7 @@ type UpdateApplication struct {
 	Write       Write          `cbor:"1,keyasint"`
 	Tenant      id.Tenant      `cbor:"2,keyasint"`
 	Application id.Application `cbor:"3,keyasint"`
-	// Change is a change of the settings.
+	// Change has the new settings.
 	Change settings.Change[settings.Application] `cbor:"4,keyasint"`
 	// IfMatch is the ETag that the application must have, or empty.
 	IfMatch string `cbor:"20,keyasint,omitempty"`

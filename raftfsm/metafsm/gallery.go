@@ -90,7 +90,7 @@ type UpdateGallery struct {
 	Write   Write      `cbor:"1,keyasint"`
 	Tenant  id.Tenant  `cbor:"2,keyasint"`
 	Gallery id.Gallery `cbor:"3,keyasint"`
-	// Change is a change of the settings.
+	// Change has the new settings.
 	Change settings.Change[settings.Gallery] `cbor:"4,keyasint"`
 	// Shards is ShardCount of the new size. It counts only if the size grows, and never lowers
 	// the number of shards.

@@ -11,11 +11,11 @@ import (
 func TestFilesFollowFromSettings(t *testing.T) {
 	t.Parallel()
 	root := os.DirFS("../..")
-	made, err := files(root)
+	made, err := generated(root)
 	must.Do(t, err)
 	for name, want := range made {
 		if got, err := os.ReadFile("../../" + name); err != nil || string(got) != want {
-			t.Errorf("%s is not what package settings says: make describe; %v", name, err)
+			t.Errorf("%s is out of date: run make describe; %v", name, err)
 		}
 	}
 }

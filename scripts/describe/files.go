@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"go/format"
 	"io/fs"
@@ -46,21 +47,31 @@ func without(list []setting, names ...string) []setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool { return slices.Contains(names, s.Name) })
 }
 
-// Read returns the description for who reads the setting.
-func (s setting) Read() string {
-	if s.Shown != "" {
-		return s.Shown
-	}
-	return s.Doc
+// Brief returns the description without what the service does with the value: the console's pages have it.
+func (s setting) Brief() string {
+	text, _, _ := strings.Cut(s.Doc, " facet keeps ")
+	text, _, _ = strings.Cut(text, " A change counts ")
+	return text
 }
 
-// Brief returns the first sentence of the description.
-func (s setting) Brief() string {
-	first, _, more := strings.Cut(s.Doc, ". ")
-	if more {
-		first += "."
+// Bounded returns the description with the bounds of a number.
+func (s setting) Bounded() string {
+	if s.Doc == "" || s.Kind != reflect.Int && s.Kind != reflect.Float64 {
+		return s.Doc
 	}
-	return first
+	return s.Doc + " From " + number(s.Min) + " to " + number(s.Max) + "."
+}
+
+// Read returns the description for who reads the setting, as in the document.
+func (s setting) Read() string { return cmp.Or(s.Shown, s.Doc) }
+
+// ReadIn returns Read in a language in which an absent setting has a value.
+func (s setting) ReadIn(language string) string {
+	absent := s.Absent(language)
+	if s.Kind == reflect.String && s.Choices == nil {
+		absent = "Empty"
+	}
+	return strings.Replace(s.Read(), "Absent", absent, 1)
 }
 
 // Title returns the name with a capital letter.
@@ -69,38 +80,58 @@ func (s setting) Title() string { return strings.ToUpper(s.Name[:1]) + s.Name[1:
 // Snake returns the name with underscores.
 func (s setting) Snake() string { return strings.Join(s.Words(), "_") }
 
-// Absent returns the value that an answer without the setting has, in "python" or "js".
+// Absent returns the value of the setting if an answer does not have it, in "go", "python" or "js". A Go
+// client knows no defaults.
 func (s setting) Absent(language string) string {
+	first := ""
+	if s.Choices != nil && language != "go" {
+		first = s.Choices[0]
+	}
 	switch {
 	case s.Kind == reflect.String && language == "js":
-		return "'" + strings.Join(s.Choices[:min(1, len(s.Choices))], "") + "'"
+		return "'" + first + "'"
 	case s.Kind == reflect.String:
-		return strconv.Quote(strings.Join(s.Choices[:min(1, len(s.Choices))], ""))
+		return strconv.Quote(first)
 	case s.Kind == reflect.Bool && language == "python":
 		return "False"
 	case s.Kind == reflect.Bool:
 		return "false"
+	case language == "go":
+		return "0"
 	default:
-		return strconv.FormatFloat(s.Default, 'f', -1, 64)
+		return number(s.Default)
 	}
 }
 
-// Reader returns the reader of JavaScript's answers.
-func (s setting) Reader() string {
+// Word returns the type as schemas and the readers of JavaScript name it.
+func (s setting) Word() string {
 	return map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Float64: "number", reflect.Int: "integer"}[s.Kind]
 }
 
 // In returns the type in a language: "go", "python" or "js".
 func (s setting) In(language string) string {
-	return types[s.Kind][slices.Index([]string{"go", "python", "js"}, language)]
+	return map[reflect.Kind]map[string]string{
+		reflect.String:  {"go": "string", "python": "str", "js": "string"},
+		reflect.Bool:    {"go": "bool", "python": "bool", "js": "boolean"},
+		reflect.Float64: {"go": "float64", "python": "float", "js": "number"},
+		reflect.Int:     {"go": "int", "python": "int", "js": "number"},
+	}[s.Kind][language]
 }
 
-var types = map[reflect.Kind][3]string{
-	reflect.String:  {"string", "str", "string"},
-	reflect.Bool:    {"bool", "bool", "boolean"},
-	reflect.Float64: {"float64", "float", "number"},
-	reflect.Int:     {"int", "int", "number"},
+// Given returns the type of a value that a program gives, in "python" or "js".
+func (s setting) Given(language string) string {
+	switch {
+	case s.Choices == nil:
+		return s.In(language)
+	case language == "js":
+		return "'" + strings.Join(s.Choices, "' | '") + "'"
+	default:
+		return `Literal["` + strings.Join(s.Choices, `", "`) + `"]`
+	}
 }
+
+// number returns n with the digits that it needs.
+func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // wrapped returns text in lines of at most wide characters, each with a prefix.
 func wrapped(prefix string, wide int, text string) string {
@@ -121,27 +152,26 @@ func wrapped(prefix string, wide int, text string) string {
 //go:embed clients.tmpl
 var clients string
 
-// files returns what is made, by name.
-func files(root fs.FS) (map[string]string, error) {
+// generated returns the files that follow, by name.
+func generated(root fs.FS) (map[string]string, error) {
 	old, err := fs.ReadFile(root, document)
 	if err != nil {
 		return nil, err
 	}
-	described, err := described(string(old))
-	if err != nil {
+	made := map[string]string{}
+	if made[document], err = described(string(old)); err != nil {
 		return nil, err
 	}
-	made := map[string]string{document: described}
 	all, err := template.New("").Funcs(template.FuncMap{"wrapped": wrapped, "without": without}).Parse(clients)
 	if err != nil {
 		return nil, err
 	}
 	data := map[string][]setting{"Gallery": settingsOf[settings.Gallery](), "Application": settingsOf[settings.Application]()}
-	for template, name := range map[string]string{
+	for language, name := range map[string]string{
 		"go": "clients/go/settings.go", "python": "clients/python/src/facet_client/_settings.py", "js": "clients/js/src/settings.js",
 	} {
 		var text bytes.Buffer
-		if err := all.ExecuteTemplate(&text, template, data); err != nil {
+		if err := all.ExecuteTemplate(&text, language, data); err != nil {
 			return nil, err
 		}
 		made[name] = text.String()

@@ -16,7 +16,7 @@ func main() {
 
 // run writes the files of the repository in a folder.
 func run(root string) error {
-	files, err := files(os.DirFS(root))
+	files, err := generated(os.DirFS(root))
 	if err != nil {
 		return err
 	}

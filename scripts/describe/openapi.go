@@ -15,7 +15,7 @@ type schema struct {
 	name, words string
 	use         use
 	settings    []setting
-	// first and last are properties before and behind the settings.
+	// first and last are properties before and after the settings.
 	first, last []string
 	// required names those that are always there. An extension is never among them.
 	required string
@@ -55,7 +55,7 @@ func schemas() []schema {
 	}
 }
 
-// described returns the document with the schemas made anew.
+// described returns the document with the schemas rebuilt.
 func described(document string) (string, error) {
 	for _, s := range schemas() {
 		head := fmt.Sprintf("\n      %q: {\n", s.name)
@@ -94,11 +94,10 @@ func (s setting) property(u use) string {
 	if !s.Core {
 		add(`"x-facet-extension": true`)
 	}
-	kind := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Float64: "number", reflect.Int: "integer"}[s.Kind]
 	if u == shows || u == creates && s.Required {
-		add(`"type": %q`, kind)
+		add(`"type": %q`, s.Word())
 	} else {
-		add(`"type": [%q, "null"]`, kind)
+		add(`"type": [%q, "null"]`, s.Word())
 	}
 	s.bounds(u, add)
 	words := s.Doc
@@ -118,7 +117,7 @@ func (s setting) property(u use) string {
 func (s setting) bounds(u use, add func(form string, values ...any)) {
 	switch {
 	case s.Choices != nil && u == shows:
-		add(`"const": %q`, s.Choices[1])
+		add(`"enum": ["%s"]`, strings.Join(s.Choices[1:], `", "`))
 	case s.Choices != nil:
 		add(`"enum": ["%s", null]`, strings.Join(s.Choices, `", "`))
 	case s.Kind == reflect.Bool && u == shows && s.Omitted:
@@ -138,7 +137,7 @@ func (s setting) bounds(u use, add func(form string, values ...any)) {
 		}
 		add(`"minimum": %v`, least)
 		if u != shows || s.Name != "size" {
-			add(`"maximum": %.0f`, s.Max)
+			add(`"maximum": %s`, number(s.Max))
 		}
 		if u == creates && !s.Required {
 			add(`"default": %v`, s.Default)

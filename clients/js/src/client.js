@@ -10,17 +10,17 @@ import { escape } from './sign.js'
 /** @typedef {import('./caller.js').WriteOptions} WriteOptions */
 /** @typedef {import('./caller.js').ChangeOptions} ChangeOptions */
 
-/** @typedef {import('./settings.js').GallerySettings} GallerySettings */
-/** @typedef {import('./settings.js').ApplicationSettings} ApplicationSettings */
+/** @typedef {import('./settings.js').GalleryChange} GalleryChange */
+/** @typedef {import('./settings.js').ApplicationChange} ApplicationChange */
 
 /**
  * A gallery to create. faceMinimumQualityScore is that of its first application, 0.45 by default.
- * @typedef {GallerySettings & {name: string, size: number, faceMinimumQualityScore?: number | undefined}} NewGallery
+ * @typedef {GalleryChange & {name: string, size: number, faceMinimumQualityScore?: number | undefined}} NewGallery
  */
 
 /**
  * An application to create.
- * @typedef {ApplicationSettings & {galleryId: string, name: string}} NewApplication
+ * @typedef {ApplicationChange & {galleryId: string, name: string}} NewApplication
  */
 
 /**
@@ -73,17 +73,17 @@ export class Client extends GalleryOperations {
    * @param {NewGallery & WriteOptions} gallery
    */
   async createGallery(gallery) {
-    const body = { faceMinimumQualityScore: gallery.faceMinimumQualityScore ?? QUALITY, ...given(gallerySettings, gallery) }
+    const body = { faceMinimumQualityScore: gallery.faceMinimumQualityScore ?? QUALITY, ...those(gallerySettings, gallery) }
     return read(models.gallery, await this.manage('POST', ['galleries'], gallery, body))
   }
 
   /**
    * Changes a gallery.
    * @param {string} galleryId
-   * @param {GallerySettings & ChangeOptions} change
+   * @param {GalleryChange & ChangeOptions} change
    */
   async updateGallery(galleryId, change) {
-    return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, given(gallerySettings, change)))
+    return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, those(gallerySettings, change)))
   }
 
   /**
@@ -118,17 +118,17 @@ export class Client extends GalleryOperations {
    */
   async createApplication(application) {
     const { galleryId, faceMinimumQualityScore = QUALITY } = application
-    const body = { galleryId, ...given(applicationSettings, { ...application, faceMinimumQualityScore }) }
+    const body = { galleryId, ...those(applicationSettings, { ...application, faceMinimumQualityScore }) }
     return read(models.application, await this.manage('POST', ['applications'], application, body))
   }
 
   /**
    * Changes an application.
    * @param {string} applicationId
-   * @param {ApplicationSettings & ChangeOptions} change
+   * @param {ApplicationChange & ChangeOptions} change
    */
   async updateApplication(applicationId, change) {
-    const answer = await this.manage('PATCH', ['applications', applicationId], change, given(applicationSettings, change))
+    const answer = await this.manage('PATCH', ['applications', applicationId], change, those(applicationSettings, change))
     return read(models.application, answer)
   }
 
@@ -184,6 +184,6 @@ export class Client extends GalleryOperations {
  * @param {Record<string, unknown>} settings
  * @param {Record<string, unknown>} request
  */
-function given(settings, request) {
+function those(settings, request) {
   return Object.fromEntries(Object.keys(settings).map((name) => [name, request[name]]))
 }

@@ -123,10 +123,16 @@ def test_every_answer_is_described(name: str, target: Target) -> None:
     [
         ("GalleryCreate", GallerySettings, {"name", "size", "faceMinimumQualityScore"}),
         ("GalleryUpdate", GalleryChange, set()),
-        ("ApplicationCreate", ApplicationSettings, {"name", "galleryId"}),
+        ("ApplicationCreate", ApplicationSettings, {"name", "galleryId", "faceMinimumQualityScore"}),
         ("ApplicationUpdate", ApplicationChange, set()),
     ],
 )
 def test_each_setting_has_a_type(schema: str, types: Any, named: set[str]) -> None:
     properties = SCHEMA.raw_schema["components"]["schemas"][schema]["properties"]
     assert {camel(name) for name in get_type_hints(types)} | named == set(properties)
+
+
+def test_unknown_setting_is_refused() -> None:
+    client = Client(["https://127.0.0.1:1"], "AK", "SK")
+    with pytest.raises(TypeError, match="no setting retention_day"):
+        client.update_gallery("g", retention_day=30)  # type: ignore[call-arg]

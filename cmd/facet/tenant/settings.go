@@ -3,7 +3,9 @@ package tenant
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ import (
 // given are the flags of the settings of T, Gallery or Application.
 type given[T any] struct {
 	cmd *cobra.Command
-	// change has flags for a change: without --if-match and one of the others it is a misuse.
+	// change is for a change, which needs one of the flags, and may have --if-match.
 	change bool
 	flags  []settingFlag
 	match  *string
@@ -30,16 +32,12 @@ type settingFlag struct {
 	value reflect.Value // of a pointer
 }
 
-// settingFlags adds the flags of the settings of T to cmd, but of those with other names.
+// settingFlags adds the flags of the settings of T to cmd, except for those named in others.
 func settingFlags[T any](cmd *cobra.Command, change bool, others ...string) *given[T] {
 	g := &given[T]{cmd: cmd, change: change}
-	left := map[string]bool{}
-	for _, name := range others {
-		left[name] = true
-	}
 	f := cmd.Flags()
 	for i, s := range settings.Fields[T]() {
-		if left[s.Name] {
+		if slices.Contains(others, s.Name) {
 			continue
 		}
 		name, help := cmp.Or(s.Flag, strings.Join(s.Words(), "-")), s.Help
@@ -117,10 +115,11 @@ func galleryPairs(g client.Gallery) []string {
 		case s.Name == "name" || s.Name == "size":
 		case s.Name == "retentionDays":
 			label, value = "kept", kept(g.RetentionDays)
-		case v.Kind() == reflect.Bool && v.Bool():
+		case v.IsZero():
+		case v.Kind() == reflect.Bool:
 			value = "on"
-		case v.Kind() == reflect.String:
-			value = v.String()
+		default:
+			value = fmt.Sprint(v)
 		}
 		pairs = append(pairs, label, value) // an empty value is not printed
 	}

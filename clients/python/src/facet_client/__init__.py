@@ -37,6 +37,7 @@ from ._errors import (
     UnreadableImage,
 )
 from ._models import (
+    ApplicationEntry,
     Attributes,
     AuditCandidate,
     AuditPage,
@@ -83,7 +84,6 @@ from ._receipts import ReceiptError
 from ._settings import (
     Application,
     ApplicationChange,
-    ApplicationEntry,
     ApplicationSettings,
     Gallery,
     GalleryChange,
@@ -122,8 +122,8 @@ __all__ = [
     "Gallery",
     "GalleryChange",
     "GalleryFull",
-    "GallerySettings",
     "GalleryRoom",
+    "GallerySettings",
     "IgnoredFace",
     "InvalidRequest",
     "Job",

@@ -13,6 +13,7 @@ from typing import Any, Literal, Unpack
 
 from ._errors import FacetError
 from ._models import (
+    ApplicationEntry,
     Attributes,
     AuditPage,
     BulkItem,
@@ -45,7 +46,6 @@ from ._receipts import Receipts
 from ._settings import (
     Application,
     ApplicationChange,
-    ApplicationEntry,
     ApplicationSettings,
     Gallery,
     GalleryChange,
@@ -580,7 +580,8 @@ class Client:
         **settings: Unpack[GallerySettings],
     ) -> Gallery:
         """Creates a gallery and an application for it. The answer contains its API key."""
-        body = _settings(name=name, size=size, face_minimum_quality_score=face_minimum_quality_score, **settings)
+        own = {"name": name, "size": size, "faceMinimumQualityScore": face_minimum_quality_score}
+        body = own | _settings(GallerySettings, settings)
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
     def update_gallery(
@@ -593,7 +594,7 @@ class Client:
     ) -> Gallery:
         """Changes the settings that are not None. if_match is the ETag that the gallery must have: with another one
         OtherSettings is raised."""
-        body = _settings(**settings)
+        body = _settings(GalleryChange, settings)
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key, if_match=if_match))
 
     def delete_gallery(self, gallery_id: str) -> None:
@@ -609,10 +610,17 @@ class Client:
         return read(Application, self._portal("GET", "applications", application_id))
 
     def create_application(
-        self, gallery_id: str, name: str, *, idempotency_key: str | None = None, **settings: Unpack[ApplicationSettings]
+        self,
+        gallery_id: str,
+        name: str,
+        *,
+        face_minimum_quality_score: float = _QUALITY,
+        idempotency_key: str | None = None,
+        **settings: Unpack[ApplicationSettings],
     ) -> Application:
         """Creates an application of a gallery."""
-        body = _settings(gallery_id=gallery_id, name=name, **{"face_minimum_quality_score": _QUALITY, **settings})
+        own = {"galleryId": gallery_id, "name": name, "faceMinimumQualityScore": face_minimum_quality_score}
+        body = own | _settings(ApplicationSettings, settings)
         return read(Application, self._portal("POST", "applications", body=body, key=idempotency_key))
 
     def update_application(
@@ -624,7 +632,7 @@ class Client:
         **settings: Unpack[ApplicationChange],
     ) -> Application:
         """Changes the settings that are not None. if_match is that of update_gallery."""
-        body = _settings(**settings)
+        body = _settings(ApplicationChange, settings)
         answer = self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key, if_match=if_match)
         return read(Application, answer)
 
@@ -736,7 +744,10 @@ def _time(at: datetime) -> str:
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds")
 
 
-def _settings(**settings: Any) -> dict[str, Any]:
+def _settings(kind: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings that are given. Raises a TypeError for one that the kind does not have."""
+    if unknown := settings.keys() - kind.__optional_keys__:
+        raise TypeError(f"there is no setting {min(unknown)}")
     return _given(**{camel(name): value for name, value in settings.items()})
 
 

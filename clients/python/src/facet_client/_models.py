@@ -508,6 +508,15 @@ class AuditPage:
     next: int | None = None
 
 
+@dataclass(frozen=True)
+class ApplicationEntry:
+    """An application in a list."""
+
+    id: str
+    name: str
+    api_key: str
+
+
 def camel(name: str) -> str:
     """Returns the interface's spelling of a field."""
     first, *rest = name.split("_")

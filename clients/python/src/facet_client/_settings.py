@@ -4,16 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Literal, TypedDict
 
-
-@dataclass(frozen=True)
-class ApplicationEntry:
-    """An application in a list."""
-
-    id: str
-    name: str
-    api_key: str
+from ._models import ApplicationEntry
 
 
 class GallerySettings(TypedDict, total=False):
@@ -22,7 +15,7 @@ class GallerySettings(TypedDict, total=False):
     description: str | None
     retention_days: int | None
     """Days after its last update at which an event of the gallery expires; 0 is never. A change counts for the events
-    that exist."""
+    that exist. From 0 to 36500."""
     subject_templates: bool | None
     """Whether a subject with two or more events is also compared by a template of its own, the mean of theirs. A
     change counts for the subjects that exist."""
@@ -52,34 +45,35 @@ class ApplicationSettings(TypedDict, total=False):
     """What a new application may have, and a change may change."""
 
     description: str | None
-    face_minimum_quality_score: float | None
-    """Lowest faceQualityScore of a photo to register."""
     verify_threshold: int | None
-    """Lowest score that verifies."""
+    """Lowest score that verifies. From 0 to 9999."""
     enrolment_guard: bool | None
     """Refuse to register a face that the gallery knows."""
     enrolment_guard_threshold: int | None
-    """Lowest score that the guard takes for a known face."""
-    multiple_faces: str | None
+    """Lowest score that the guard takes for a known face. From 0 to 9999."""
+    multiple_faces: Literal["refuse", "dominant"] | None
     """What happens to a photo with several faces where one is wanted: refuse answers MultipleFaces; dominant takes
     the face that is clearly the one meant, if there is one."""
     review_threshold: int | None
     """Lowest score of the review band, which ends below the threshold: such a score is no match, and people review
-    it. 0 is no band. Costs searches as a lower threshold does."""
+    it. 0 is no band. Costs searches as a lower threshold does. From 0 to 9999."""
     review_verdicts: int | None
-    """How many verdicts close a case."""
+    """How many verdicts close a case. From 1 to 2."""
     review_days: int | None
-    """How long a case stays open."""
+    """How long a case stays open. From 1 to 365."""
     search_threshold_min: int | None
-    """Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound."""
+    """Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound.
+    From 0 to 9999."""
     search_limit_max: int | None
-    """Largest limit of a search. A search without a limit has this one, a larger one is 400. 0 is no bound."""
+    """Largest limit of a search. A search without a limit has this one, a larger one is 400. 0 is no bound. From 0 to
+    50."""
 
 
 class ApplicationChange(ApplicationSettings, total=False):
     """What a change of an application may change."""
 
     name: str | None
+    face_minimum_quality_score: float | None
 
 
 @dataclass(frozen=True)
@@ -95,17 +89,17 @@ class Gallery:
     applications: list[ApplicationEntry] = field(default_factory=list)
     api_key: str = ""
     retention_days: int = 0
-    """Days after its last update at which an event of the gallery expires. Absent if never."""
+    """Days after its last update at which an event of the gallery expires. 0 if never."""
     subject_templates: bool = False
-    """A subject with two or more events is also compared by the mean of their templates. Absent if not."""
+    """A subject with two or more events is also compared by the mean of their templates. False if not."""
     photo_link: str = ""
-    """Where people see the photo of a subject: a URL with {externalId}. Absent if there is none."""
+    """Where people see the photo of a subject: a URL with {externalId}. Empty if there is none."""
     purpose: str = ""
-    """What the faces of the gallery are processed for. Absent if there is none."""
+    """What the faces of the gallery are processed for. Empty if there is none."""
     legal_ground: str = ""
-    """What permits the processing. Absent if there is none."""
+    """What permits the processing. Empty if there is none."""
     recipients: str = ""
-    """Who else gets results of the gallery. Absent if there is none."""
+    """Who else gets results of the gallery. Empty if there is none."""
     etag: str = ""
     """Of the settings, for the if_match of a change. Lists don't have it."""
 
@@ -127,17 +121,16 @@ class Application:
     enrolment_guard_threshold: int = 7000
     """Lowest score that the guard takes for a known face."""
     multiple_faces: str = "refuse"
-    """Absent for refuse."""
+    """With dominant a photo of several faces shows the one that is clearly meant. "refuse" for refuse."""
     review_threshold: int = 0
-    """Lowest score of the review band, which ends below the threshold: such a score is no match, and people review
-    it. 0 is no band. Costs searches as a lower threshold does."""
+    """Lowest score of the review band, which ends below the threshold. 0 without a band."""
     review_verdicts: int = 1
-    """How many verdicts close a case."""
+    """How many verdicts close a case. 1 without a band."""
     review_days: int = 7
-    """This and the two before are there with a review band only."""
+    """How long a case stays open. 7 without a band."""
     search_threshold_min: int = 0
-    """Lowest threshold of a search. A search without a threshold has this one, a lower one is 400. 0 is no bound."""
+    """Lowest threshold of a search. 0 without a bound."""
     search_limit_max: int = 0
-    """This and the one before are absent without a bound."""
+    """Largest limit of a search. 0 without a bound."""
     etag: str = ""
     """Of the settings, for the if_match of a change."""

@@ -133,7 +133,7 @@ function Change({ application: a, onDone, onClose }) {
   const [opened] = useState(a)
   const [form, setForm] = useState(opened)
   const { run, busy, error } = useAction(async (signal) => {
-    const change = /** @type {import('../client/client.js').ApplicationSettings | undefined} */ (edited(opened, form))
+    const change = /** @type {import('../client/client.js').ApplicationChange | undefined} */ (edited(opened, form))
     if (change) await client.value?.updateApplication(a.id, { ...change, signal })
     onDone()
   })
