@@ -30,8 +30,12 @@ func described[T any](t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"`+f.Name+`":`+f.Example+`}`), &one); err != nil || reflect.ValueOf(one).Field(i).IsZero() {
 			t.Errorf("%v.%s: the example %s sets nothing: %v", of, of.Field(i).Name, f.Example, err)
 		}
-		if kind := of.Field(i).Type.Kind(); (kind == reflect.String) != (f.Check != nil) || kind != reflect.Bool && f.Choices == nil && f.Max == 0 || f.Default != 0 && f.Min == 0 && strings.Contains(of.Field(i).Tag.Get("json"), "omitzero") {
-			t.Errorf("%v.%s: the description lacks a bound or a check, or clients would read a 0 as the default", of, of.Field(i).Name)
+		kind := of.Field(i).Type.Kind()
+		if (kind == reflect.String) != (f.Check != nil) || kind != reflect.Bool && f.Choices == nil && f.Max == 0 {
+			t.Errorf("%v.%s: the description lacks a bound or a check", of, of.Field(i).Name)
+		}
+		if f.Default != 0 && f.Min == 0 && strings.Contains(of.Field(i).Tag.Get("json"), "omitzero") {
+			t.Errorf("%v.%s: clients would read a 0 as the default", of, of.Field(i).Name)
 		}
 	}
 }

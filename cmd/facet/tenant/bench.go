@@ -16,11 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/photos"
 	"facet/internal/settings"
-
-	"facet.internal/client"
 )
 
 // serviceRates are the rates of persons who send their first photograph to be enrolled and search
@@ -102,7 +101,7 @@ func NewBench() *cobra.Command {
 	}
 	images := cmd.Flags().String("images", "", "folder with a folder of photographs for each person; needed")
 	faces := cmd.Flags().String("multiple-faces", client.FacesRefuse, settings.Named[settings.Application]("multipleFaces").Help)
-	quality := cmd.Flags().Float64("min-quality", QualityDefault, "the lowest quality of a face that is enrolled, 0.45 to 1")
+	quality := cmd.Flags().Float64("min-quality", QualityDefault, settings.Named[settings.Application]("faceMinimumQualityScore").Help)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *images == "" {
 			return cli.Misuse(errors.New("--images is needed: a folder with a folder of photographs for each person"))

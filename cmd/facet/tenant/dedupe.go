@@ -11,11 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/printable"
 	"facet/cmd/facet/process"
-
-	"facet.internal/client"
 )
 
 const (

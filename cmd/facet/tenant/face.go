@@ -12,10 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/table"
-
-	"facet.internal/client"
 )
 
 // tagFlag adds --tag to cmd.

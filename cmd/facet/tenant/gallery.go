@@ -11,11 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/table"
 	"facet/internal/settings"
-
-	"facet.internal/client"
 )
 
 // Defaults of new galleries and applications.

@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"facet/cmd/facet/cli"
-
 	"facet.internal/client"
+	"facet/cmd/facet/cli"
 )
 
 // failuresMax is the most failures of a job that are printed for people.

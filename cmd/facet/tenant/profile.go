@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"facet/cmd/facet/cli"
-
 	"facet.internal/client"
+	"facet/cmd/facet/cli"
 )
 
 const (

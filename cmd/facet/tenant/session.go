@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/table"
-
-	"facet.internal/client"
 )
 
 // Commands returns the commands of a tenant.

@@ -10,10 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/internal/settings"
-
-	"facet.internal/client"
 )
 
 // given are the flags of the settings of T, Gallery or Application.

@@ -13,10 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"facet.internal/client"
 	"facet/cmd/facet/cli"
 	"facet/cmd/facet/table"
-
-	"facet.internal/client"
 )
 
 // subjectsDefault is how many subjects facet subject list prints if nobody says another number.

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"facet/cmd/facet/cli"
-
 	"facet.internal/client"
+	"facet/cmd/facet/cli"
 )
 
 func newTag() *cobra.Command {
