@@ -127,36 +127,34 @@ func TestImportSurvivesAKilledNode(t *testing.T) {
 	victim := c.leader(t, 1)
 	witness := (victim + 1) % len(c.info.Nodes)
 	type run struct {
+		*launch.Process
 		k      *client
 		folder string
-		done   <-chan ended
 	}
 	var runs []run
-	for _, more := range [][]string{{"--bucket", address}, nil} {
+	for _, more := range [][]string{nil, {"--bucket", address}} {
 		r := run{k: c.client(t, 2*importFiles), folder: crowd(t, importFiles)}
-		r.done = started(append([]string{"import", "--dir", c.dir, "--api-key", r.k.APIKey, r.folder}, more...)...)
+		args := append([]string{"import", "--dir", c.dir, "--api-key", r.k.APIKey, r.folder}, more...)
+		var err error
+		r.Process, err = launch.Start(exec.Command(program(), args...), starter.Start)
+		must.Do(t, err)
+		r.k.waitActive(t, witness, 1)
+		if more == nil {
+			r.Signal(syscall.SIGSTOP) // until the other one registers photos, too
+		}
 		runs = append(runs, r)
 	}
-	within(t, "both imports register photos", func() error {
-		for i, r := range runs {
-			if n := len(r.k.active(t, witness)); n == 0 {
-				return fmt.Errorf("import %d has registered none", i)
-			}
-		}
-		return nil
-	})
+	runs[0].Signal(syscall.SIGCONT)
 	c.kill(t, victim)
 	for i, r := range runs {
-		select {
-		case got := <-r.done:
-			t.Fatalf("import %d was at its end before the kill: %v\n%s", i, got.err, got.out)
-		default:
+		if r.Ended() {
+			t.Fatalf("import %d was at its end before the kill\n%s", i, &r.Out)
 		}
 	}
 	for i, r := range runs {
-		got := <-r.done
-		if want := strconv.Itoa(importFiles) + " registered, "; got.err != nil || !strings.Contains(got.out, want) {
-			t.Errorf("import %d: %v\n%s", i, got.err, got.out)
+		code := r.Wait()
+		if want := strconv.Itoa(importFiles) + " registered, "; code != 0 || !strings.Contains(r.Out.String(), want) {
+			t.Errorf("import %d: %d\n%s", i, code, &r.Out)
 		}
 		if n := len(r.k.active(t, witness)); n != importFiles {
 			t.Errorf("import %d: %d subjects after %d photos", i, n, importFiles)
