@@ -268,7 +268,7 @@ BUILD := ./scripts/packages build $(if $(KEY),-key $(KEY)) $(if $(BASE),-base $(
 PACKAGE_TOOLS := $(TOOLS)/packing/.complete
 
 .PHONY: describe version packages image chart digest
-describe: ## write what follows from internal/settings: schemas of openapi.json, types of the clients
+describe: ## write what follows from internal/settings and internal/answers: schemas of openapi.json, types of the clients
 	@$(GO) run ./scripts/describe
 
 version: ## write the version of CHANGELOG.md into the files that repeat it

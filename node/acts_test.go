@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/answers"
 	"facet/internal/must"
 	"facet/internal/testkit"
 	"facet/node/audit/entry"
@@ -58,7 +59,7 @@ func TestClusterRecordsItsActs(t *testing.T) {
 		for _, m := range c.Nodes {
 			looks = append(looks, m.Node.Rounds())
 		}
-		named := func(operation string) (list []entry.Shown) {
+		named := func(operation string) (list []answers.AuditRecord) {
 			for _, r := range c.Nodes[2].Node.ClusterRecords(t) {
 				if r.Kind == entry.Act.String() && r.Operation == operation {
 					list = append(list, r)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/internal/tiles"
@@ -194,15 +195,7 @@ func TestEachAnswerHasOneRecord(t *testing.T) {
 		if search == nil || len(search.List()) != 1 || search.Threshold == 0 || search.Limit == 0 || search.Probe == (entry.Name{}) || search.Gallery.IsZero() {
 			t.Errorf("the record of a search is %+v", search)
 		}
-		type record struct {
-			entry.Shown
-			Content []byte
-		}
-		var page struct {
-			Size      uint64
-			Recording bool
-			Records   []record
-		}
+		var page answers.AuditPage
 		expect(t, a.auditor, http.StatusOK, a.url(2), http.MethodGet, "/api/audit?operation=search&status=200&length=5", nil).Decode(t, &page)
 		if len(page.Records) != 5 || page.Size < uint64(len(records)) || page.Records[0].Number < page.Records[4].Number || page.Records[0].Status != 200 {
 			t.Errorf("a filtered page is %+v", page)
@@ -210,11 +203,14 @@ func TestEachAnswerHasOneRecord(t *testing.T) {
 		if !page.Recording || page.Records[0].Content != nil {
 			t.Errorf("a page without contents is %+v", page)
 		}
-		page.Records = nil
+		page = answers.AuditPage{}
 		expect(t, a.auditor, http.StatusOK, a.url(1), http.MethodGet, "/api/audit?content=true&reads=false&length=200", nil).Decode(t, &page)
 		for _, r := range page.Records {
-			if got, err := entry.Decode(r.Content); err != nil || !reflect.DeepEqual(got.Show(r.Number), r.Shown) || strings.Contains(r.Operation, "/api/audit") {
-				t.Errorf("the content of record %d is %+v, %v, want that of %+v", r.Number, got, err, r.Shown)
+			got, err := entry.Decode(r.Content)
+			must.Do(t, err)
+			want := got.Show(r.Number)
+			if want.Content = r.Content; !reflect.DeepEqual(r, want) || strings.Contains(r.Operation, "/api/audit") {
+				t.Errorf("record %d is %+v, its content shows %+v", r.Number, r, want)
 			}
 		}
 		if text, err := json.Marshal(page); err != nil || strings.Contains(string(text), "person") {

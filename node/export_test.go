@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/internal/must"
-	"facet/node/audit/entry"
 	"facet/node/audit/reading"
 	"facet/node/replicas"
 	"facet/node/wire"
@@ -286,17 +286,13 @@ func (n *Node) ClaimsHere() (count int) {
 }
 
 // ClusterRecords returns the records of the cluster's own log.
-func (n *Node) ClusterRecords(t *testing.T) []entry.Shown {
+func (n *Node) ClusterRecords(t *testing.T) []answers.AuditRecord {
 	t.Helper()
 	q, err := reading.ParseQuery(map[string]string{"length": "200"})
 	must.Do(t, err)
 	page, err := reading.Log{Service: n.router, Tenant: id.ClusterLog}.Page(context.WithoutCancel(t.Context()), q)
 	must.Do(t, err)
-	var list []entry.Shown
-	for _, r := range page.Records {
-		list = append(list, r.Shown)
-	}
-	return list
+	return page.Records
 }
 
 // ClusterFile returns a file of the cluster's own log by its path.

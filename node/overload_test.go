@@ -46,10 +46,10 @@ func (e slowEngine) ExtractLarge(ctx context.Context, image []byte, _ float32) (
 	return e.Extract(ctx, image)
 }
 
-// answers counts what clients got.
-type answers struct{ good, refused, other atomic.Int64 }
+// outcomes counts what clients got.
+type outcomes struct{ good, refused, other atomic.Int64 }
 
-func (n *answers) count(a nodetest.Answer) {
+func (n *outcomes) count(a nodetest.Answer) {
 	retry := a.Header.Get("Retry-After") != ""
 	switch {
 	case a.Status < 300:
@@ -86,7 +86,7 @@ func TestOverloadedNodeShedsLoad(t *testing.T) {
 			return nodetest.Answer{}
 		}
 		const clients, lasts = 50, 2 * time.Second
-		var flood, others answers
+		var flood, others outcomes
 		var work sync.WaitGroup
 		ctx, cancel := context.WithTimeout(t.Context(), lasts)
 		defer cancel()

@@ -6,41 +6,6 @@ import (
 	"strconv"
 )
 
-// Attributes describe a face. Positions are in pixels of the upright image, angles
-// in degrees. Right and left are the person's own.
-type Attributes struct {
-	FaceArea         Rectangle `json:"faceArea"`
-	HeadArea         Rectangle `json:"headArea"`
-	RightEyeCenter   Point     `json:"rightEyeCenter"`
-	LeftEyeCenter    Point     `json:"leftEyeCenter"`
-	FaceScore        Number    `json:"faceScore"`        // likeness to a face
-	FrontalFaceScore Number    `json:"frontalFaceScore"` // how much from the front
-	FaceQualityScore Number    `json:"faceQualityScore"` // how well it will compare
-	FaceRoll         Number    `json:"faceRoll"`
-	FacePan          Number    `json:"facePan"`
-	FaceTilt         Number    `json:"faceTilt"`
-}
-
-// IgnoredFace is a face on a photo beside the one that was taken.
-type IgnoredFace struct {
-	FaceArea         Rectangle `json:"faceArea"`
-	FaceQualityScore Number    `json:"faceQualityScore"`
-}
-
-// Rectangle is a part of an image.
-type Rectangle struct {
-	Left   Pixel `json:"left"`
-	Top    Pixel `json:"top"`
-	Right  Pixel `json:"right"`
-	Bottom Pixel `json:"bottom"`
-}
-
-// Point is a place in an image.
-type Point struct {
-	X Pixel `json:"x"`
-	Y Pixel `json:"y"`
-}
-
 // Number is a decimal number. The interface writes it as a string.
 type Number float64
 

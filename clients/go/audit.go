@@ -34,35 +34,6 @@ type AuditQuery struct {
 	Length int
 }
 
-// AuditPage is a page of records, the newest first.
-type AuditPage struct {
-	// Size is the number of records in the log.
-	Size    uint64        `json:"size"`
-	Records []AuditRecord `json:"records"`
-	// Next is the Before of the next page, or nil after the last one.
-	Next *uint64 `json:"next"`
-	// Recording reports whether the tenant's requests have records now.
-	Recording bool `json:"recording"`
-}
-
-// AuditRecord is a record of one request. Subjects and probes are named by MACs.
-type AuditRecord struct {
-	Number    uint64    `json:"number"`
-	Time      time.Time `json:"time"`
-	Kind      string    `json:"kind"`
-	Operation string    `json:"operation"`
-	Status    int       `json:"status"`
-	Holder    string    `json:"holder"`
-	Key       string    `json:"key"`
-	Source    string    `json:"source"`
-	RequestID string    `json:"requestId"`
-	Purpose   string    `json:"purpose"`
-	// Reason is that of a refusal. Of an operator's order it is what the order was about.
-	Reason string `json:"reason"`
-	// Text is the whole record as the server sent it.
-	Text json.RawMessage `json:"-"`
-}
-
 // UnmarshalJSON reads a record and keeps its text.
 func (r *AuditRecord) UnmarshalJSON(b []byte) error {
 	type plain AuditRecord

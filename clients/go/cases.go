@@ -17,36 +17,6 @@ const (
 	CaseErased    = "erased"    // the subject is gone
 )
 
-// Case is a verification with a score in the review band of its application.
-type Case struct {
-	ID            string `json:"id"`
-	State         string `json:"state"`
-	ApplicationID string `json:"applicationId"`
-	SubjectID     string `json:"subjectId,omitzero"`
-	ExternalID    string `json:"externalId,omitzero"`
-	Score         int    `json:"score,omitzero"`
-	Threshold     int    `json:"threshold,omitzero"`
-	// Reference is the name of the probe (Cases.Verify).
-	Reference string `json:"reference,omitzero"`
-	Created   string `json:"created"`
-	Expires   string `json:"expires,omitzero"` // of an open case
-	Closed    string `json:"closed,omitzero"`
-	// VerdictsNeeded is how many verdicts close the case. Verdicts are those of an open case that the
-	// caller gave.
-	VerdictsNeeded int       `json:"verdictsNeeded,omitzero"`
-	VerdictsGiven  int       `json:"verdictsGiven"`
-	Verdicts       []Verdict `json:"verdicts"`
-	// PhotoLink is that of the gallery. It is not set in a list.
-	PhotoLink string `json:"photoLink,omitzero"`
-}
-
-// Verdict is the opinion of a case that the holder of an access key has given.
-type Verdict struct {
-	Verdict string `json:"verdict"`
-	Holder  string `json:"holder,omitzero"`
-	Time    string `json:"time"`
-}
-
 // CaseQuery asks for a page of cases.
 type CaseQuery struct {
 	// State is "open" or "closed"; "" means all.
@@ -55,14 +25,6 @@ type CaseQuery struct {
 	Length int
 	// After is the Next of the page before.
 	After string
-}
-
-// CasePage is a page of cases, the oldest first. Total counts all that the query's State selects.
-type CasePage struct {
-	Total     int    `json:"total"`
-	Cases     []Case `json:"cases"`
-	PhotoLink string `json:"photoLink,omitzero"`
-	Next      string `json:"next,omitzero"`
 }
 
 // Cases are the cases of a gallery. Its methods but Verify need the role admin or reviewer.

@@ -5,35 +5,6 @@ import (
 	"net/http"
 )
 
-// Check is a check of a list. It reports what registrations would do, and enrols nothing. One
-// node keeps it in memory, until EndCheck, until ten minutes without a row, or until the node
-// stops.
-type Check struct {
-	ID string `json:"id"`
-	// RowsMax is the most rows with a face.
-	RowsMax int `json:"rowsMax"`
-}
-
-// CheckedRow is what the registration of a row would do.
-type CheckedRow struct {
-	Row int `json:"row"`
-	// Rows are other rows so far that show the same person, best first.
-	Rows []ScoredRow `json:"rows"`
-	// Candidates are enrolled subjects that show the same person, best first.
-	Candidates []Candidate `json:"candidates"`
-	// Known is the subject that has the external id, or empty.
-	Known      string     `json:"known"`
-	Attributes Attributes `json:"attributes"`
-	// IgnoredFaces are as in Registered.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
-}
-
-// ScoredRow is a row of a check and its similarity to another one.
-type ScoredRow struct {
-	Row   int `json:"row"`
-	Score int `json:"score"`
-}
-
 // BeginCheck starts a check and returns it. If the answer to a try is lost, a check without rows may stay
 // until it expires.
 func (c *Client) BeginCheck(ctx context.Context) (Check, error) {

@@ -315,7 +315,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 		func() (any, error) { return none(c.Different().Set(ctx, s, "externalId:staff/4711")) },
 		func() (any, error) { return none(c.Different().Unset(ctx, s, "b")) },
 		func() (any, error) {
-			pairs := []client.Pair{}
+			pairs := []client.DifferentPair{}
 			for p, err := range c.Different().All(ctx) {
 				if err != nil {
 					return nil, err
@@ -377,14 +377,7 @@ func filled[T any](schema string) (t T) {
 // auditCalls contains the operations on the audit log.
 func auditCalls(ctx context.Context, c *client.Client) []func() (any, error) {
 	return []func() (any, error){
-		func() (any, error) {
-			p, err := c.AuditRecords(ctx, client.AuditQuery{Operation: "search", Length: 7})
-			texts := []json.RawMessage{}
-			for _, r := range p.Records {
-				texts = append(texts, r.Text)
-			}
-			return map[string]any{"size": p.Size, "records": texts, "next": p.Next, "recording": p.Recording}, err
-		},
+		func() (any, error) { return c.AuditRecords(ctx, client.AuditQuery{Operation: "search", Length: 7}) },
 		func() (any, error) { _, err := c.AuditFile(ctx, "key"); return nil, err },
 		func() (any, error) { _, err := c.AuditFile(ctx, "checkpoint"); return nil, err },
 		func() (any, error) { _, err := c.AuditFile(ctx, "tile/000"); return nil, err },

@@ -2,48 +2,11 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// Pair is two subjects that may show one person. Everybody who is in a pair with somebody is in one Group.
-type Pair struct {
-	Group    int           `json:"group,omitzero"`
-	Score    int           `json:"score,omitzero"`
-	Subjects []PairSubject `json:"subjects"` // two
-}
-
-// PairSubject is a subject of a pair.
-type PairSubject struct {
-	ID         string          `json:"id"`
-	ExternalID string          `json:"externalId,omitzero"`
-	UserData   json.RawMessage `json:"userData,omitzero"`
-}
-
-// Duplicates is how far the comparison of a gallery with itself is: Done of Total parts were compared.
-// After the end it has a page of the pairs.
-type Duplicates struct {
-	BatchID string `json:"batchId"`
-	// Status is "Running" or "Done".
-	Status      string    `json:"status"`
-	Threshold   int       `json:"threshold"`
-	Total       int       `json:"total"`
-	Done        int       `json:"done"`
-	LastUpdated time.Time `json:"lastUpdated"`
-	Found       int       `json:"found"`
-	// Incomplete reports that pairs are missing: there are too many, or Reason says why.
-	Incomplete bool   `json:"incomplete"`
-	Reason     string `json:"reason,omitzero"`
-	// Different is how many pairs are left out because of Different.Set.
-	Different int    `json:"different,omitzero"`
-	Groups    int    `json:"groups"`
-	Pairs     []Pair `json:"pairs"`
-	Next      string `json:"next,omitzero"`
-}
 
 // BeginDuplicates starts a job that looks for pairs of subjects with at least this score, nil for 9000,
 // and returns the job's id. The gallery's former report is dropped. It needs the role admin.
@@ -113,13 +76,13 @@ func (d Different) Unset(ctx context.Context, a, b string) error {
 	return run(ctx, d.c, request{method: http.MethodDelete, path: join("v1.1", "jobs", "duplicates", "different", a, b), repeat: repeatGone})
 }
 
-// All iterates over the pairs, which have no group and no score. It ends after an error.
-func (d Different) All(ctx context.Context) iter.Seq2[Pair, error] {
-	return func(yield func(Pair, error) bool) {
+// All iterates over the pairs. It ends after an error.
+func (d Different) All(ctx context.Context) iter.Seq2[DifferentPair, error] {
+	return func(yield func(DifferentPair, error) bool) {
 		for query := ""; ; {
-			page, err := call[Duplicates](ctx, d.c, request{method: http.MethodGet, path: "/v1.1/jobs/duplicates/different", query: query})
+			page, err := call[DifferentPairs](ctx, d.c, request{method: http.MethodGet, path: "/v1.1/jobs/duplicates/different", query: query})
 			if err != nil {
-				yield(Pair{}, err)
+				yield(DifferentPair{}, err)
 				return
 			}
 			for _, p := range page.Pairs {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 )
@@ -18,22 +17,6 @@ func (c *Client) Extract(ctx context.Context, image []byte, limit int) ([]Attrib
 		Faces []byte `json:"faces"`
 		Limit int    `json:"limit,omitzero"`
 	}{notNil(image), limit})
-}
-
-// SeenFace is a face of a photo with what ExtractMeasured asks for.
-type SeenFace struct {
-	Attributes Attributes `json:"attributes"`
-	// Measures say how the face was photographed, by the components of ISO/IEC 29794-5, for example
-	// "sharpness".
-	Measures map[string]Measure `json:"measures"`
-	// Defects are the reasons for which an enrolment would refuse the face, for example "FaceCut".
-	Defects []string `json:"defects"`
-}
-
-// Measure is a native measure, and the quality component made of it, 0 (bad) to 100.
-type Measure struct {
-	Native    Number `json:"native"`
-	Component Number `json:"component"`
 }
 
 // ExtractMeasured is Extract with measures and defects of each face.
@@ -93,25 +76,6 @@ func (c *Client) VerifySubject(ctx context.Context, subjectID string, probe []by
 	return got.Score, err
 }
 
-// Verified is a subject that a probe shows.
-type Verified struct {
-	ID         string          `json:"id"`
-	Score      int             `json:"score"`
-	ExternalID string          `json:"externalId"`
-	UserData   json.RawMessage `json:"userData"`
-	// IgnoredFaces are as in Registered.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
-	// Probes has the attributes of each photo of several probes.
-	Probes []Probed `json:"probes,omitzero"`
-}
-
-// Probed is a photo of several probes.
-type Probed struct {
-	Attributes Attributes `json:"attributes"`
-	// IgnoredFaces are as in Registered.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
-}
-
 // VerifyProbes does what Verify does, with 2 to 10 photos of one person instead of one. Each
 // counts as a request. The error has the reason ProbesDisagree if two of them don't show the same
 // person.
@@ -165,40 +129,6 @@ type searchBody struct {
 	Receipt   bool     `json:"receipt,omitzero"`
 }
 
-// Scored is an event and its similarity to the probe.
-type Scored struct {
-	ID    string `json:"id"`
-	Score int    `json:"score"`
-}
-
-// Candidate is a subject that a probe may show. Score is the larger of SubjectScore
-// and the score of its best event. Version 1 has no events.
-type Candidate struct {
-	ID    string `json:"id"`
-	Score int    `json:"score"`
-	// SubjectScore is that of the subject's own template, or 0 if the search used none.
-	SubjectScore int      `json:"subjectScore,omitzero"`
-	Events       []Scored `json:"events"`
-	// ExternalID and UserData are the subject's. Version 1 has none.
-	ExternalID string          `json:"externalId"`
-	UserData   json.RawMessage `json:"userData"`
-}
-
-// SearchResult contains the candidates, best first, and the attributes of the
-// probe.
-type SearchResult struct {
-	Candidates []Candidate `json:"candidates"`
-	Attributes Attributes  `json:"attributes"`
-	// IgnoredFaces are as in Registered.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
-	// Probes has the attributes of each of several probes. Attributes are the first one's then.
-	Probes []Probed `json:"probes,omitzero"`
-	// Receipt is nil unless the query asks for one.
-	Receipt *Receipt `json:"receipt,omitzero"`
-	// Doubtful are candidates whose scores are in the application's review band, below the threshold.
-	Doubtful []Candidate `json:"doubtful,omitzero"`
-}
-
 // MatchQuery asks for a page of all subjects that a photo may show.
 type MatchQuery struct {
 	// Probe is an image file with one face.
@@ -216,22 +146,6 @@ type matchBody struct {
 	Threshold *int   `json:"threshold,omitzero"`
 	Length    int    `json:"length,omitzero"`
 	After     string `json:"after,omitzero"`
-}
-
-// Match is a subject with its best 50 events at or above the threshold. EventCount counts all
-// of them.
-type Match struct {
-	Candidate
-	EventCount int `json:"eventCount"`
-}
-
-// MatchPage is a page of matches in the order of ids. Next is empty on the last page. A page may
-// be empty and have a Next.
-type MatchPage struct {
-	Matches []Match `json:"candidates"`
-	Next    string  `json:"next,omitzero"`
-	// IgnoredFaces are as in Registered.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
 }
 
 // MatchPage returns a page of the gallery's subjects at or above a threshold. A run of pages

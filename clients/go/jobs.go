@@ -21,28 +21,6 @@ type BulkItem struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-// BulkRecord is the state of one photo of a job.
-type BulkRecord struct {
-	ID       string `json:"id"` // of the record, not of a subject
-	Filename string `json:"filename"`
-	Attempts string `json:"attempts"` // a number
-	// SubjectID and EventID are set on success.
-	SubjectID string `json:"subjectId"`
-	EventID   string `json:"eventId"`
-	// Status is "New" or "Processed". When it is "Processed", RegisterStatus is
-	// "Success" or "Failed", and Reason explains a failure.
-	Status         string `json:"status"`
-	RegisterStatus string `json:"registerStatus"`
-	Reason         string `json:"reason"`
-	// AttributesJSON is a JSON text, or empty without a face. See Attributes.
-	AttributesJSON string `json:"attributesJson"`
-	// IgnoredFaces are as in Registered.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
-	// ExternalID and UserData are those of the request.
-	ExternalID string          `json:"externalId"`
-	UserData   json.RawMessage `json:"userData"`
-}
-
 // Attributes parses AttributesJSON. ok is false when it is empty.
 func (r BulkRecord) Attributes() (a Attributes, ok bool, err error) {
 	if r.AttributesJSON == "" {
@@ -54,14 +32,6 @@ func (r BulkRecord) Attributes() (a Attributes, ok bool, err error) {
 	return a, true, nil
 }
 
-// BulkPage is a page of a job's records. LastEvaluatedKey is the paging id of the
-// next page, or empty on the last one.
-type BulkPage struct {
-	BatchID          string       `json:"batchId"`
-	Records          []BulkRecord `json:"processed"`
-	LastEvaluatedKey string       `json:"lastEvaluatedKey"`
-}
-
 // BulkRegister starts a job that registers up to 100,000 photos.
 func (c *Client) BulkRegister(ctx context.Context, items []BulkItem) (batchID string, err error) {
 	body := struct {
@@ -71,14 +41,6 @@ func (c *Client) BulkRegister(ctx context.Context, items []BulkItem) (batchID st
 		BatchID string `json:"batchId"`
 	}](ctx, c, request{method: http.MethodPost, path: "/v1.1/jobs/bulkregister", body: body, repeat: repeatKeyed})
 	return got.BatchID, err
-}
-
-// Job is how far a job is: Done of Total photos were registered or have failed.
-type Job struct {
-	BatchID     string    `json:"batchId"`
-	Total       int       `json:"total"`
-	Done        int       `json:"done"`
-	LastUpdated time.Time `json:"lastUpdated"`
 }
 
 // Jobs returns the gallery's newest jobs, at most 1000, the one that changed last first.

@@ -7,13 +7,6 @@ import (
 
 func (g *Gallery) setETag(tag string) { g.ETag = tag }
 
-// ApplicationEntry is an application in a list.
-type ApplicationEntry struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	APIKey string `json:"apiKey"`
-}
-
 func (a *Application) setETag(tag string) { a.ETag = tag }
 
 // The values of MultipleFaces: what happens to a photo with several faces where one is

@@ -16,27 +16,6 @@ var ErrReceipt = errors.New("the receipt of the search does not hold")
 // leftOutByTags is the reason for which a search with tags leaves events out.
 const leftOutByTags = "tags"
 
-// Receipt says what a search went through.
-type Receipt struct {
-	// Epoch numbers the gallery's lists of shards, and List is that list.
-	Epoch int   `json:"epoch"`
-	List  []int `json:"list"`
-	// Shards has the statement of each shard.
-	Shards []ShardReceipt `json:"shards"`
-}
-
-// ShardReceipt is the statement of one shard.
-type ShardReceipt struct {
-	Shard int `json:"shard"`
-	// Index is the place in the shard's log at which it was searched, and Active the number of active events there.
-	Index  uint64 `json:"index"`
-	Active int    `json:"active"`
-	// Searched of these were searched. LeftOut counts the others by reason. The only reason is "tags": events without a
-	// tag of the search.
-	Searched int            `json:"searched"`
-	LeftOut  map[string]int `json:"leftOut"`
-}
-
 // check returns an error that wraps ErrReceipt unless the numbers of the statement agree. Only a search with tags leaves
 // events out.
 func (s ShardReceipt) check(tagged bool) error {

@@ -2,33 +2,6 @@
 
 package client
 
-// Gallery is a gallery. Lists and details set Count, details set Applications, and
-// CreateGallery sets APIKey.
-type Gallery struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	// Capacity in events.
-	Size int `json:"size"`
-	// Days after its last update at which an event of the gallery expires. 0 if never.
-	RetentionDays int `json:"retentionDays,omitzero"`
-	// A subject with two or more events is also compared by the mean of their templates. false if not.
-	SubjectTemplates bool `json:"subjectTemplates,omitzero"`
-	// Where people see the photo of a subject: a URL with {externalId}. Empty if there is none.
-	PhotoLink string `json:"photoLink,omitzero"`
-	// What the faces of the gallery are processed for. Empty if there is none.
-	Purpose string `json:"purpose,omitzero"`
-	// What permits the processing. Empty if there is none.
-	LegalGround string `json:"legalGround,omitzero"`
-	// Who else gets results of the gallery. Empty if there is none.
-	Recipients   string             `json:"recipients,omitzero"`
-	Count        int                `json:"count"` // active events
-	Applications []ApplicationEntry `json:"applications,omitzero"`
-	APIKey       string             `json:"apiKey,omitzero"`
-	// ETag is of the settings, for the IfMatch of a change. Lists don't have it.
-	ETag string `json:"etag,omitzero"`
-}
-
 // NewGallery describes a gallery to create, with its first application.
 type NewGallery struct {
 	Name        string `json:"name"`
@@ -71,36 +44,6 @@ type GalleryChange struct {
 	// IfMatch is the ETag that the gallery must have, or empty. With another one the error is
 	// ErrOtherSettings, and nothing changes.
 	IfMatch string `json:"-"`
-}
-
-// Application is an API key for a gallery, with the settings of its use.
-type Application struct {
-	ID          string `json:"id"`
-	APIKey      string `json:"apiKey"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	// Lowest faceQualityScore of a photo to register.
-	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"`
-	// Lowest score that verifies.
-	VerifyThreshold int `json:"verifyThreshold"`
-	// Refuse to register a face that the gallery knows.
-	EnrolmentGuard bool `json:"enrolmentGuard"`
-	// Lowest score that the guard takes for a known face.
-	EnrolmentGuardThreshold int `json:"enrolmentGuardThreshold"`
-	// With dominant a photo of several faces shows the one that is clearly meant. "" for refuse.
-	MultipleFaces string `json:"multipleFaces,omitzero"`
-	// Lowest score of the review band, which ends below the threshold. 0 without a band.
-	ReviewThreshold int `json:"reviewThreshold,omitzero"`
-	// How many verdicts close a case. 0 without a band.
-	ReviewVerdicts int `json:"reviewVerdicts,omitzero"`
-	// How long a case stays open. 0 without a band.
-	ReviewDays int `json:"reviewDays,omitzero"`
-	// Lowest threshold of a search. 0 without a bound.
-	SearchThresholdMin int `json:"searchThresholdMin,omitzero"`
-	// Largest limit of a search. 0 without a bound.
-	SearchLimitMax int `json:"searchLimitMax,omitzero"`
-	// ETag is of the settings, for the IfMatch of a change.
-	ETag string `json:"etag,omitzero"`
 }
 
 // NewApplication describes an application to create. A nil field takes the default.

@@ -58,17 +58,6 @@ func wireTime(t time.Time) *string {
 	return &text
 }
 
-// Registered is the answer to a registration or an update. EventID is empty in
-// version 1.
-type Registered struct {
-	ID         string     `json:"id"`
-	EventID    string     `json:"eventId"`
-	Attributes Attributes `json:"attributes"`
-	// IgnoredFaces are other faces on the photo. Only an application with FacesDominant
-	// ignores some.
-	IgnoredFaces []IgnoredFace `json:"ignoredFaces,omitzero"`
-}
-
 // Register creates a subject with one event.
 func (c *Client) Register(ctx context.Context, p Photo) (Registered, error) {
 	return call[Registered](ctx, c, request{method: http.MethodPost, path: "/v1.1/subjects", body: p.body(), repeat: repeatKeyed})
@@ -106,11 +95,6 @@ func (c *Client) Erase(ctx context.Context, subjectID string) (Erased, error) {
 	return Erased{a.header.Get("X-Request-Id"), a.header.Get("Facet-Commit"), a.status == http.StatusNotFound}, nil
 }
 
-// Merged is the answer to a merge: the subject that stays.
-type Merged struct {
-	ID string `json:"id"`
-}
-
 // Merge moves the events of the subject source, with new ids, to another subject of the
 // gallery, and removes source. It takes about five seconds.
 func (c *Client) Merge(ctx context.Context, subjectID, source string) (Merged, error) {
@@ -118,22 +102,6 @@ func (c *Client) Merge(ctx context.Context, subjectID, source string) (Merged, e
 		Source string `json:"source"`
 	}{source}
 	return call[Merged](ctx, c, request{method: http.MethodPost, path: join("v1.1", "subjects", subjectID, "merge"), body: body, repeat: repeatKeyed})
-}
-
-// Event is an event of a subject.
-type Event struct {
-	ID string `json:"id"`
-	// Expires is as in Entry.
-	Expires time.Time `json:"expires,omitzero"`
-}
-
-// Subject is a subject with its active events, in order of registration.
-type Subject struct {
-	ID     string  `json:"id"`
-	Events []Event `json:"events"`
-	// ExternalID and UserData are as in Entry.
-	ExternalID string          `json:"externalId,omitzero"`
-	UserData   json.RawMessage `json:"userData,omitzero"`
 }
 
 // Subject returns a subject.
@@ -185,20 +153,6 @@ const (
 	Deleted Status = "D" // deleted or replaced; removed when its slot is used again
 )
 
-// Entry is one line of the subject list. It is one event.
-type Entry struct {
-	ID          string    `json:"id"`
-	EventID     string    `json:"eventId"`
-	Status      Status    `json:"status"`
-	LastUpdated time.Time `json:"lastUpdated"`
-	// ExternalID and UserData are the subject's. A deleted entry has none.
-	ExternalID string          `json:"externalId"`
-	UserData   json.RawMessage `json:"userData"`
-	// Expires is when the event expires, of itself or by its gallery's retention. It is zero
-	// for never.
-	Expires time.Time `json:"expires,omitzero"`
-}
-
 // Order is the order of the subject list by the time of the last update.
 type Order string
 
@@ -218,15 +172,6 @@ type Page struct {
 	Order         Order
 	// After is the Next of an earlier page. It has the order, and excludes Start.
 	After string
-}
-
-// SubjectList is a part of the subject list. Total counts the whole list.
-type SubjectList struct {
-	Subjects []Entry `json:"subjects"`
-	Total    int     `json:"total"`
-	// Next is the cursor of the page that follows, or empty if none does. Every node of
-	// the service takes it.
-	Next string `json:"next"`
 }
 
 // Subjects returns a part of the subject list. An empty one is no error.
@@ -307,25 +252,6 @@ func (c *Client) Health(ctx context.Context) error {
 		err = errors.New("health: " + got.Status)
 	}
 	return err
-}
-
-// Whoami says what an access key may do.
-type Whoami struct {
-	Role   string `json:"role"`
-	Holder string `json:"holder,omitzero"`
-	// Galleries are the only ones that the key may use. None means all of the tenant.
-	Galleries []string `json:"galleries,omitzero"`
-	Ends      string   `json:"ends,omitzero"` // "" means never
-	// Gallery is that of the client's API key, or nil.
-	Gallery *GalleryRoom `json:"gallery,omitzero"`
-}
-
-// GalleryRoom says how full a gallery is.
-type GalleryRoom struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Size  int    `json:"size"`
-	Count int    `json:"count"` // active events
 }
 
 // WhoamiOf returns what the access key of c may do. The error is ErrForbidden if it can't use the API key of c.

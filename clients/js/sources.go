@@ -5,5 +5,5 @@ import "embed"
 
 // Sources are the modules, in the folder src.
 //
-//go:embed src
+//go:embed src/*.js src/operations
 var Sources embed.FS

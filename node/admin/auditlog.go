@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/node/audit"
 	"facet/node/audit/entry"
@@ -32,7 +33,7 @@ func (p clusterLog) serveAudit(w http.ResponseWriter, r *http.Request) {
 	for name, values := range r.URL.Query() {
 		all[name] = values[0]
 	}
-	var page reading.Page
+	var page answers.AuditPage
 	q, err := reading.ParseQuery(all)
 	if err == nil {
 		err = p.read(r, func(l reading.Log) (err error) {

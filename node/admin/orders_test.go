@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/internal/must"
-	"facet/node/audit/entry"
 	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/receipt"
@@ -56,11 +56,11 @@ func (o operator) call(t *testing.T, i int, method, path string, in any) (status
 
 // find returns the records of the cluster's log that a query asks for, when there are as many as wanted, or
 // after ten seconds.
-func (o operator) find(t *testing.T, query string, want int) []entry.Shown {
+func (o operator) find(t *testing.T, query string, want int) []answers.AuditRecord {
 	t.Helper()
 	for late := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		status, body := o.call(t, 1, http.MethodGet, wire.PathAudit+"?reads=false&length=200&"+query, nil)
-		var page struct{ Records []entry.Shown }
+		var page struct{ Records []answers.AuditRecord }
 		if err := json.Unmarshal(body, &page); err != nil || status != http.StatusOK {
 			t.Fatalf("the cluster's log answers %d %s, %v", status, body, err)
 		}
@@ -135,7 +135,7 @@ func TestEachOrderHasOneRecord(t *testing.T) {
 		for pattern := range all {
 			t.Errorf("%s has a row and no handler", pattern)
 		}
-		records := map[string][]entry.Shown{}
+		records := map[string][]answers.AuditRecord{}
 		for _, kind := range []string{"intent", "command"} {
 			for _, r := range o.find(t, "kind="+kind, len(answered)) {
 				records[kind+" "+r.Operation] = append(records[kind+" "+r.Operation], r)
@@ -151,7 +151,7 @@ func TestEachOrderHasOneRecord(t *testing.T) {
 			if outcome.Status != answered[order.operation] || intent.RequestID != outcome.RequestID || intent.Number > outcome.Number {
 				t.Errorf("%s was answered %d, its records are %+v and %+v", order.operation, answered[order.operation], intent, outcome)
 			}
-			for _, r := range []entry.Shown{intent, outcome} {
+			for _, r := range []answers.AuditRecord{intent, outcome} {
 				if r.Holder != "ada" || r.Source != c.Nodes[0].Host || r.Reason != order.about {
 					t.Errorf("%s: the record is %+v, want about %q", order.operation, r, order.about)
 				}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/node/audit/entry"
+	"facet/internal/answers"
 	"facet/node/nodetest"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
@@ -105,7 +105,7 @@ func TestTenantLogHasOutcomes(t *testing.T) {
 				t.Errorf("%s %s %+v: %d %s, want %d", s.method, s.path, s.in, status, body, s.status)
 			}
 		}
-		list := func(kind string, want int) []entry.Shown {
+		list := func(kind string, want int) []answers.AuditRecord {
 			t.Helper()
 			r := o.find(t, "tenant=bank&kind="+kind, want)
 			slices.Reverse(r)
@@ -119,7 +119,7 @@ func TestTenantLogHasOutcomes(t *testing.T) {
 			if r := commands[i]; r.Operation != s.operation || r.Status != s.status || r.Reason != s.then || r.Holder != "ada" || r.Source != c.Nodes[0].Host {
 				t.Errorf("outcome %d is %+v, want %+v", i, r, s)
 			}
-			k := slices.IndexFunc(intents, func(r entry.Shown) bool { return r.RequestID == commands[i].RequestID })
+			k := slices.IndexFunc(intents, func(r answers.AuditRecord) bool { return r.RequestID == commands[i].RequestID })
 			if (k < 0) != (s.before == "") || k >= 0 && (intents[k].Reason != s.before || intents[k].Operation != s.operation || intents[k].Number > commands[i].Number) {
 				t.Errorf("the intents are %+v, want one of %+v", intents, s)
 			}
@@ -160,7 +160,7 @@ func TestOperatorReadsTenantLog(t *testing.T) {
 				t.Errorf("%s: %d %s", path, status, body)
 			}
 		}
-		var page struct{ Records []entry.Shown }
+		var page struct{ Records []answers.AuditRecord }
 		o.ask(t, 0, http.MethodGet, wire.PathAudit+at+"&operation=GET", nil, &page)
 		var read []string
 		for _, r := range page.Records {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/internal/must"
 	"facet/internal/tiles"
@@ -45,8 +46,8 @@ type proofVector struct {
 }
 
 type recordPair struct {
-	Content []byte      `json:"content"`
-	Shown   entry.Shown `json:"shown"`
+	Content []byte              `json:"content"`
+	Shown   answers.AuditRecord `json:"shown"`
 }
 
 // memory is a log in memory.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/node/audit/reading"
 )
 
@@ -22,11 +23,11 @@ var getAudit = reads(func(_ context.Context, c *call) (reading.Query, error) {
 		return reading.Query{}, err
 	}
 	return reading.ParseQuery(all)
-}, func(ctx context.Context, c *call, r Reader, q reading.Query) (reading.Page, error) {
+}, func(ctx context.Context, c *call, r Reader, q reading.Query) (answers.AuditPage, error) {
 	page, err := c.auditLog(r).Page(ctx, q)
 	page.Recording = c.recorded()
 	return page, err
-}, showsItself, says[reading.Query, reading.Page]{})
+}, showsItself, says[reading.Query, answers.AuditPage]{})
 
 // getAuditFile serves GET audit/key, audit/checkpoint and audit/tile/….
 var getAuditFile = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) (rawBody, error) {

@@ -9,45 +9,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/node/audit/entry"
 	"facet/router"
 	"facet/shard/job"
 )
-
-// caseBody is a doubtful verification that people review. An open one shows the caller's own verdict only, so
-// that the second person decides alone.
-type caseBody struct {
-	ID          string        `json:"id"`
-	State       string        `json:"state"`
-	Application string        `json:"applicationId"`
-	Subject     string        `json:"subjectId,omitzero"`
-	ExternalID  string        `json:"externalId,omitzero"`
-	Score       int           `json:"score,omitzero"`
-	Threshold   int           `json:"threshold,omitzero"`
-	Reference   string        `json:"reference,omitzero"`
-	Created     string        `json:"created"`
-	Expires     string        `json:"expires,omitzero"`
-	Closed      string        `json:"closed,omitzero"`
-	Needed      int           `json:"verdictsNeeded,omitzero"`
-	Given       int           `json:"verdictsGiven"`
-	Verdicts    []verdictBody `json:"verdicts"`
-	PhotoLink   string        `json:"photoLink,omitzero"` // not in a list
-}
-
-type verdictBody struct {
-	Verdict string `json:"verdict"`
-	Holder  string `json:"holder,omitzero"`
-	Time    string `json:"time"`
-}
-
-// casesBody is a page of cases.
-type casesBody struct {
-	Total     int        `json:"total"`
-	Cases     []caseBody `json:"cases"`
-	PhotoLink string     `json:"photoLink,omitzero"`
-	Next      string     `json:"next,omitzero"`
-}
 
 // The verdicts.
 const (
@@ -70,14 +37,14 @@ func (t *trail) shows(k router.Case) {
 }
 
 // wireCase returns the wire form of a case for the caller.
-func (c *call) wireCase(k router.Case) caseBody {
-	body := caseBody{
-		ID: k.ID.String(), State: router.StateName(k.State), Application: k.Application.String(), Score: k.Score, Threshold: k.Threshold,
-		Reference: k.Reference, Created: wireTime(millis(k.Created)), Needed: k.Needed, Given: len(k.Verdicts), Verdicts: []verdictBody{},
+func (c *call) wireCase(k router.Case) answers.Case {
+	body := answers.Case{
+		ID: k.ID.String(), State: router.StateName(k.State), ApplicationID: k.Application.String(), Score: k.Score, Threshold: k.Threshold,
+		Reference: k.Reference, Created: wireTime(millis(k.Created)), VerdictsNeeded: k.Needed, VerdictsGiven: len(k.Verdicts), Verdicts: []answers.Verdict{},
 		PhotoLink: k.PhotoLink,
 	}
 	if !k.Subject.IsZero() {
-		body.Subject = k.Subject.String()
+		body.SubjectID = k.Subject.String()
 	}
 	if k.Note != nil {
 		body.ExternalID = k.Note.ExternalID
@@ -90,7 +57,7 @@ func (c *call) wireCase(k router.Case) caseBody {
 	}
 	for _, v := range k.Verdicts {
 		if !open || v.Holder == c.key.Holder {
-			body.Verdicts = append(body.Verdicts, verdictBody{verdictText(v.Same), v.Holder, wireTime(millis(v.Time))})
+			body.Verdicts = append(body.Verdicts, answers.Verdict{Verdict: verdictText(v.Same), Holder: v.Holder, Time: wireTime(millis(v.Time))})
 		}
 	}
 	return body
@@ -158,7 +125,7 @@ func readCases(_ context.Context, c *call) (q router.CaseQuery, err error) {
 }
 
 func showCases(c *call, _ router.CaseQuery, page router.CasePage) answer {
-	body := casesBody{Total: page.Total, Cases: make([]caseBody, len(page.Cases)), PhotoLink: page.PhotoLink, Next: page.Next}
+	body := answers.CasePage{Total: page.Total, Cases: make([]answers.Case, len(page.Cases)), PhotoLink: page.PhotoLink, Next: page.Next}
 	for i, k := range page.Cases {
 		k.PhotoLink = ""
 		body.Cases[i] = c.wireCase(k)

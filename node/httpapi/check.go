@@ -5,38 +5,16 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/router"
 )
-
-// checkBody is a new check.
-type checkBody struct {
-	ID      string `json:"id"`
-	RowsMax int    `json:"rowsMax"`
-}
-
-// checkedBody is what the registration of a row would do. Known is the subject that has the
-// external id.
-type checkedBody struct {
-	Row        int            `json:"row"`
-	Rows       []checkedRow   `json:"rows"`
-	Candidates []candidate    `json:"candidates"`
-	Known      string         `json:"known,omitzero"`
-	Attributes attributesBody `json:"attributes"`
-	Ignored    []ignoredBody  `json:"ignoredFaces,omitzero"`
-}
-
-// checkedRow is another row that shows the same person.
-type checkedRow struct {
-	Row   int `json:"row"`
-	Score int `json:"score"`
-}
 
 // postChecks serves POST face/checks.
 var postChecks = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) (id.UUID, error) {
 	return r.BeginCheck(ctx, c.access)
 }, func(_ *call, _ nothing, check id.UUID) answer {
-	return answer{fasthttp.StatusCreated, checkBody{check.String(), router.CheckRowsMax}}
+	return answer{fasthttp.StatusCreated, answers.Check{ID: check.String(), RowsMax: router.CheckRowsMax}}
 }, says[nothing, id.UUID]{})
 
 // postCheck serves POST face/checks/{checkId}: the body of a registration, and row.
@@ -75,12 +53,12 @@ func readCheckRow(_ context.Context, c *call) (router.CheckRow, error) {
 }
 
 func showChecked(c *call, r router.CheckRow, checked router.CheckedRow) answer {
-	text := checkedBody{
-		Row: r.Row, Rows: make([]checkedRow, len(checked.Rows)), Candidates: make([]candidate, len(checked.Candidates)),
-		Attributes: wireAttributes(checked.Attributes), Ignored: wireIgnored(checked.Ignored),
+	text := answers.CheckedRow{
+		Row: r.Row, Rows: make([]answers.ScoredRow, len(checked.Rows)), Candidates: make([]answers.Candidate, len(checked.Candidates)),
+		Attributes: wireAttributes(checked.Attributes), IgnoredFaces: wireIgnored(checked.Ignored),
 	}
 	for i, d := range checked.Rows {
-		text.Rows[i] = checkedRow{int(d.Row), d.Score}
+		text.Rows[i] = answers.ScoredRow{Row: int(d.Row), Score: d.Score}
 	}
 	for i, found := range checked.Candidates {
 		text.Candidates[i] = wireCandidate(found, c.version)

@@ -8,26 +8,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/router"
 	"facet/router/faces"
 )
 
 // scoreTextMax is the most bytes of a score and its comma.
 const scoreTextMax = 5
-
-// compareBody is the answer to a comparison.
-type compareBody struct {
-	Faces   []comparedBody `json:"faces"`
-	Scores  jsontext.Value `json:"scores,omitzero"`
-	Expires string         `json:"expires,omitzero"`
-}
-
-// comparedBody is a photo of a comparison. It is empty for a token.
-type comparedBody struct {
-	Attributes *attributesBody `json:"attributes,omitzero"`
-	Token      string          `json:"token,omitzero"`
-	Error      *errorBody      `json:"error,omitzero"`
-}
 
 // postCompare serves POST face/compare: body faces. Each photo beyond the first counts as a request
 // of its own.
@@ -133,16 +120,17 @@ func compareFace(i int, text jsontext.Value) (f router.CompareFace, err error) {
 }
 
 // wireComparison returns the wire form of the answer to a comparison.
-func (c *call) wireComparison(of router.Comparison) compareBody {
-	text := compareBody{Faces: make([]comparedBody, len(of.Faces))}
+func (c *call) wireComparison(of router.Comparison) answers.Comparison {
+	text := answers.Comparison{Faces: make([]answers.ComparedFace, len(of.Faces))}
 	for i, f := range of.Faces {
 		switch {
 		case f.Err != nil:
 			refusal, _ := failureOf(f.Err, c.version, c.requestID)
-			text.Faces[i].Error = &refusal.body
+			why := refusal.body
+			text.Faces[i].Error = &answers.FaceError{Message: why.Message, Code: why.ErrorCode, Type: why.ErrorType, Reason: why.Reason}
 		case f.Token != "":
 			attributes := wireAttributes(f.Attributes)
-			text.Faces[i] = comparedBody{Attributes: &attributes, Token: f.Token}
+			text.Faces[i] = answers.ComparedFace{Attributes: &attributes, Token: f.Token}
 		}
 	}
 	if of.Scores != nil {

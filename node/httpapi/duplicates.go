@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -14,34 +15,6 @@ const (
 	duplicatesRunning = "Running"
 	duplicatesDone    = "Done"
 )
-
-// duplicatesBody is how far the comparison of a gallery with itself is, and a page of its pairs.
-type duplicatesBody struct {
-	BatchID     string     `json:"batchId"`
-	Status      string     `json:"status"`
-	Threshold   int        `json:"threshold"`
-	Total       int        `json:"total"`
-	Done        int        `json:"done"`
-	LastUpdated string     `json:"lastUpdated"`
-	Found       int        `json:"found"`
-	Incomplete  bool       `json:"incomplete"`
-	Reason      string     `json:"reason,omitzero"`
-	Different   int        `json:"different,omitzero"`
-	Groups      int        `json:"groups"`
-	Pairs       []pairBody `json:"pairs"`
-	Next        string     `json:"next,omitzero"`
-}
-
-type pairBody struct {
-	Group    int               `json:"group,omitzero"` // not of different subjects
-	Score    int               `json:"score,omitzero"`
-	Subjects []pairSubjectBody `json:"subjects"`
-}
-
-type pairSubjectBody struct {
-	ID       string `json:"id"`
-	noteBody `json:",inline"`
-}
 
 // postDuplicates serves POST jobs/duplicates: body threshold.
 var postDuplicates = changes(func(_ context.Context, c *call) (q duplicatesRequest, err error) {
@@ -70,8 +43,8 @@ var getDuplicates = reads(readPairsPage, func(ctx context.Context, c *call, r Re
 	return r.Duplicates(ctx, c.access, p.after, p.length)
 }, shows[pairsPage](wireDuplicates), says[pairsPage, router.Duplicates]{})
 
-func wireDuplicates(d router.Duplicates) duplicatesBody {
-	body := duplicatesBody{
+func wireDuplicates(d router.Duplicates) answers.Duplicates {
+	body := answers.Duplicates{
 		BatchID: d.Batch.String(), Status: duplicatesRunning, Threshold: d.Threshold, Total: d.Blocks, Done: d.Compared,
 		LastUpdated: wireTime(d.LastUpdated), Found: d.Found, Incomplete: d.Incomplete, Reason: d.Reason,
 		Different: d.Different, Groups: d.Groups, Pairs: wirePairs(d.Pairs), Next: d.Next,
@@ -101,13 +74,17 @@ func readPairsPage(_ context.Context, c *call) (p pairsPage, err error) {
 	return p, err
 }
 
-func wirePairs(pairs []router.DuplicatePair) []pairBody {
-	list := make([]pairBody, len(pairs))
+func wirePairs(pairs []router.DuplicatePair) []answers.Pair {
+	list := make([]answers.Pair, len(pairs))
 	for i, p := range pairs {
-		list[i] = pairBody{Group: p.Group, Score: p.Score}
-		for _, s := range p.Subjects {
-			list[i].Subjects = append(list[i].Subjects, pairSubjectBody{s.Subject.String(), wireNote(s.Note)})
-		}
+		list[i] = answers.Pair{Group: p.Group, Score: p.Score, Subjects: wireSubjects(p)}
+	}
+	return list
+}
+
+func wireSubjects(p router.DuplicatePair) (list []answers.PairSubject) {
+	for _, s := range p.Subjects {
+		list = append(list, answers.PairSubject{ID: s.Subject.String(), Note: wireNote(s.Note)})
 	}
 	return list
 }
@@ -117,18 +94,15 @@ var deleteDuplicates = changes(readsNothing, func(ctx context.Context, c *call, 
 	return nothing{}, w.EndDuplicates(ctx, c.access)
 }, showsStatus[nothing](fasthttp.StatusNoContent), says[nothing, nothing]{})
 
-// differentBody is a page of the pairs of subjects that are different people.
-type differentBody struct {
-	Total int        `json:"total"`
-	Pairs []pairBody `json:"pairs"`
-	Next  string     `json:"next,omitzero"`
-}
-
 // getDifferent serves GET jobs/duplicates/different.
-var getDifferent = reads(readPairsPage, func(ctx context.Context, c *call, r Reader, p pairsPage) (differentBody, error) {
+var getDifferent = reads(readPairsPage, func(ctx context.Context, c *call, r Reader, p pairsPage) (answers.DifferentPairs, error) {
 	list, total, next, err := r.Different(ctx, c.access, p.after, p.length)
-	return differentBody{total, wirePairs(list), next}, err
-}, showsItself, says[pairsPage, differentBody]{})
+	body := answers.DifferentPairs{Total: total, Pairs: make([]answers.DifferentPair, len(list)), Next: next}
+	for i, p := range list {
+		body.Pairs[i].Subjects = wireSubjects(p)
+	}
+	return body, err
+}, showsItself, says[pairsPage, answers.DifferentPairs]{})
 
 // putDifferent serves PUT jobs/duplicates/different/{subjectId}/{otherId}.
 var putDifferent = changes(twoSubjects, func(ctx context.Context, c *call, w Writer, two [2]id.Subject) (nothing, error) {

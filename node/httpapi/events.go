@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -32,9 +33,9 @@ var getEvents = reads(subjectOfPath, func(ctx context.Context, c *call, r Reader
 }, showEvents, says[id.Subject, router.ActiveEvents]{asked: func(t *trail, subject id.Subject) { t.names(subject) }})
 
 func showEvents(c *call, subject id.Subject, events router.ActiveEvents) answer {
-	text := eventsBody{ID: subject.String(), Events: make([]eventBody, len(events.List)), noteBody: c.note(events.Note)}
+	text := answers.Subject{ID: subject.String(), Events: make([]answers.Event, len(events.List)), Note: c.note(events.Note)}
 	for i, e := range events.List {
-		text.Events[i] = eventBody{ID: e.ID.String()}
+		text.Events[i] = answers.Event{ID: e.ID.String()}
 		if !e.Expires.IsZero() {
 			text.Events[i].Expires = wireTime(e.Expires)
 		}
@@ -113,7 +114,7 @@ func readEnrolment(ctx context.Context, c *call) (router.Enrolment, error) {
 // showRegistered makes the last step of a registration or an update.
 func showRegistered[Q any](status int) func(*call, Q, router.Registered) answer {
 	return func(c *call, _ Q, r router.Registered) answer {
-		text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), Ignored: c.ignored(r.Ignored)}
+		text := answers.Registered{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes), IgnoredFaces: c.ignored(r.Ignored)}
 		if c.version != v1 {
 			text.EventID = r.Event.String()
 		}

@@ -8,12 +8,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/engine"
+	"facet/internal/answers"
 	"facet/router"
 )
 
 // getHealth serves GET health, whose answers are counted.
 func getHealth(context.Context, *call) (answer, error) {
-	return answer{fasthttp.StatusOK, healthBody{Status: "OK"}}, nil
+	return answer{fasthttp.StatusOK, answers.Health{Status: "OK"}}, nil
 }
 
 // facesQuery asks for the faces of a photo.
@@ -65,15 +66,18 @@ func extract(ctx context.Context, c *call, r Reader, q facesQuery) ([]router.See
 }
 
 func showFaces(_ *call, q facesQuery, found []router.Seen) answer {
-	faces := make([]faceBody, len(found))
+	faces := make([]answers.SeenFace, len(found))
 	for i := range found {
-		faces[i] = faceBody{Attributes: wireAttributes(found[i].Attributes)}
+		faces[i] = answers.SeenFace{Attributes: wireAttributes(found[i].Attributes)}
 		if q.measures {
 			faces[i].Measures = wireMeasures(&found[i].Measures)
-			faces[i].Defects = append([]engine.Defect{}, found[i].Defects...)
+			faces[i].Defects = []string{}
+			for _, d := range found[i].Defects {
+				faces[i].Defects = append(faces[i].Defects, string(d))
+			}
 		}
 	}
-	return answer{fasthttp.StatusOK, facesBody{faces}}
+	return answer{fasthttp.StatusOK, answers.Faces{Faces: faces}}
 }
 
 // verification asks whether a probe shows the person of a photo or of a subject.
@@ -190,7 +194,7 @@ func verify(ctx context.Context, c *call, r Reader, q verification) (v verdict, 
 }
 
 func showVerified(c *call, q verification, v verdict) answer {
-	text := verifiedBody{Score: v.Score, Probes: c.probed(v.Probes), noteBody: c.note(v.Note), Ignored: c.ignored(v.Ignored)}
+	text := answers.Verified{Score: v.Score, Probes: c.probed(v.Probes), Note: c.note(v.Note), IgnoredFaces: c.ignored(v.Ignored)}
 	if !q.Subject.IsZero() {
 		text.ID = q.Subject.String()
 	}
@@ -213,8 +217,8 @@ var postSearch = reads(parsed(readSearch), by(Reader.Search), showFound, says[ro
 })
 
 func showFound(c *call, q router.SearchQuery, result router.SearchResult) answer {
-	text := searchBody{
-		Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), Ignored: c.ignored(result.Ignored),
+	text := answers.SearchResult{
+		Candidates: make([]answers.Candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes), IgnoredFaces: c.ignored(result.Ignored),
 		Probes: c.probed(result.Probes),
 	}
 	if q.Receipt {
@@ -227,8 +231,7 @@ func showFound(c *call, q router.SearchQuery, result router.SearchResult) answer
 		text.Doubtful = append(text.Doubtful, wireCandidate(found, c.version))
 	}
 	if len(text.Candidates) == 0 {
-		text.Message = "Candidates not found."
-		return answer{fasthttp.StatusNotFound, text}
+		return answer{fasthttp.StatusNotFound, noCandidates{"Candidates not found.", text}}
 	}
 	return answer{fasthttp.StatusOK, text}
 }
@@ -288,9 +291,12 @@ func readMatches(_ context.Context, c *call) (router.MatchQuery, error) {
 }
 
 func showMatches(c *call, _ router.MatchQuery, page router.Matched) answer {
-	text := matchesBody{Candidates: make([]matchBody, len(page.Matches)), Next: page.Next, Ignored: wireIgnored(page.Ignored)}
+	text := answers.MatchPage{Matches: make([]answers.Match, len(page.Matches)), Next: page.Next, IgnoredFaces: wireIgnored(page.Ignored)}
 	for i, m := range page.Matches {
-		text.Candidates[i] = matchBody{wireCandidate(m.Candidate, c.version), m.EventCount}
+		found := wireCandidate(m.Candidate, c.version)
+		text.Matches[i] = answers.Match{
+			ID: found.ID, Score: found.Score, SubjectScore: found.SubjectScore, Events: found.Events, EventCount: m.EventCount, Note: found.Note,
+		}
 	}
 	return answer{fasthttp.StatusOK, text}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -23,33 +24,6 @@ const (
 	bulkFailed    = "Failed"
 )
 
-// batchBody is the answer to the creation of a job.
-type batchBody struct {
-	BatchID string `json:"batchId"`
-}
-
-// progressBody is the answer to a question for a job's progress.
-type progressBody struct {
-	BatchID          string           `json:"batchId"`
-	Processed        []bulkRecordBody `json:"processed"`
-	LastEvaluatedKey string           `json:"lastEvaluatedKey"`
-}
-
-// bulkRecordBody is a record of a job (interface, §2.8).
-type bulkRecordBody struct {
-	ID             string `json:"id"`
-	Filename       string `json:"filename"`
-	Attempts       string `json:"attempts"`
-	EventID        string `json:"eventId,omitzero"`
-	SubjectID      string `json:"subjectId,omitzero"`
-	RegisterStatus string `json:"registerStatus"`
-	Reason         string `json:"reason"`
-	Status         string `json:"status"`
-	AttributesJSON string `json:"attributesJson"`
-	noteBody       `json:",inline"`
-	Ignored        []ignoredBody `json:"ignoredFaces,omitzero"`
-}
-
 // postBulk serves POST jobs/bulkregister: body registrations.
 var postBulk = changes(func(_ context.Context, c *call) (router.BulkRegistration, error) {
 	b := router.BulkRegistration{Access: c.access}
@@ -60,29 +34,17 @@ var postBulk = changes(func(_ context.Context, c *call) (router.BulkRegistration
 	return b, err
 }, by(Writer.BulkRegister), shows[router.BulkRegistration](wireBatch), says[router.BulkRegistration, id.Batch]{})
 
-func wireBatch(batch id.Batch) batchBody { return batchBody{batch.String()} }
-
-// jobsBody is the answer to a question for the jobs of a gallery.
-type jobsBody struct {
-	Jobs []jobBody `json:"jobs"`
-}
-
-type jobBody struct {
-	BatchID     string `json:"batchId"`
-	Total       int    `json:"total"`
-	Done        int    `json:"done"`
-	LastUpdated string `json:"lastUpdated"`
-}
+func wireBatch(batch id.Batch) answers.Batch { return answers.Batch{BatchID: batch.String()} }
 
 // getJobs serves GET jobs/bulkregister.
 var getJobs = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) ([]router.Job, error) {
 	return r.Jobs(ctx, c.access)
 }, shows[nothing](wireJobs), says[nothing, []router.Job]{})
 
-func wireJobs(list []router.Job) jobsBody {
-	body := jobsBody{make([]jobBody, len(list))}
+func wireJobs(list []router.Job) answers.Jobs {
+	body := answers.Jobs{Jobs: make([]answers.Job, len(list))}
 	for i, j := range list {
-		body.Jobs[i] = jobBody{j.Batch.String(), j.Total, j.Done, wireTime(j.LastUpdated)}
+		body.Jobs[i] = answers.Job{BatchID: j.Batch.String(), Total: j.Total, Done: j.Done, LastUpdated: wireTime(j.LastUpdated)}
 	}
 	return body
 }
@@ -95,7 +57,7 @@ type recordsPage struct {
 
 // getBulk serves GET jobs/bulkregister/{batchId} with the paging id in the path or
 // in the query (D34).
-var getBulk = reads(readRecordsPage, progress, showsItself, says[recordsPage, progressBody]{})
+var getBulk = reads(readRecordsPage, progress, showsItself, says[recordsPage, answers.BulkPage]{})
 
 func readRecordsPage(_ context.Context, c *call) (q recordsPage, err error) {
 	all, err := parameters(c.query)
@@ -113,14 +75,14 @@ func readRecordsPage(_ context.Context, c *call) (q recordsPage, err error) {
 	return q, err
 }
 
-func progress(ctx context.Context, c *call, r Reader, q recordsPage) (body progressBody, err error) {
+func progress(ctx context.Context, c *call, r Reader, q recordsPage) (body answers.BulkPage, err error) {
 	p, err := r.BulkProgress(ctx, c.access, q.batch, q.name)
 	if err != nil {
 		return body, err
 	}
-	body = progressBody{BatchID: q.batch.String(), Processed: make([]bulkRecordBody, len(p.Records)), LastEvaluatedKey: p.Next}
+	body = answers.BulkPage{BatchID: q.batch.String(), Records: make([]answers.BulkRecord, len(p.Records)), LastEvaluatedKey: p.Next}
 	for i, r := range p.Records {
-		if body.Processed[i], err = wireBulkRecord(r); err != nil {
+		if body.Records[i], err = wireBulkRecord(r); err != nil {
 			return body, err
 		}
 	}
@@ -128,10 +90,10 @@ func progress(ctx context.Context, c *call, r Reader, q recordsPage) (body progr
 }
 
 // wireBulkRecord returns the wire form of r.
-func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
-	b := bulkRecordBody{
+func wireBulkRecord(r router.BulkRecord) (answers.BulkRecord, error) {
+	b := answers.BulkRecord{
 		ID: r.ID.String(), Filename: r.Filename, Attempts: strconv.Itoa(r.Attempts), Reason: r.Reason, Status: bulkNew,
-		noteBody: wireNote(&r.Note),
+		Note: wireNote(&r.Note),
 	}
 	if r.Processed {
 		b.Status, b.RegisterStatus = bulkProcessed, bulkFailed
@@ -144,7 +106,7 @@ func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
 		if err != nil {
 			return b, fmt.Errorf("encode attributes: %w", err)
 		}
-		b.AttributesJSON, b.Ignored = string(text), wireIgnored(r.Ignored)
+		b.AttributesJSON, b.IgnoredFaces = string(text), wireIgnored(r.Ignored)
 	}
 	return b, nil
 }

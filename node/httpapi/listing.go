@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/router"
 )
 
@@ -111,13 +112,12 @@ func readExpiring(all map[string]string) (q listing, err error) {
 
 // showListing is the last step of a list of subjects.
 func showListing(_ *call, _ listing, list router.Listing) answer {
-	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total, Next: list.Next}
+	text := answers.SubjectList{Subjects: make([]answers.Entry, len(list.Entries)), Total: list.Total, Next: list.Next}
 	for i, e := range list.Entries {
 		text.Subjects[i] = wireEntry(e)
 	}
 	if len(text.Subjects) == 0 {
-		text.Message = "Subjects not found."
-		return answer{fasthttp.StatusNotFound, text}
+		return answer{fasthttp.StatusNotFound, noSubjects{"Subjects not found.", text}}
 	}
 	return answer{fasthttp.StatusOK, text}
 }

@@ -1,36 +1,16 @@
 package httpapi
 
-import "facet/engine"
+import (
+	"facet/engine"
+	"facet/internal/answers"
+)
 
-// measureBody is one measure of a face.
-type measureBody struct {
-	Native    string `json:"native"`
-	Component string `json:"component"`
-}
-
-// measuresBody has the measures of a face, by the names of ISO/IEC 29794-5.
-type measuresBody struct {
-	LuminanceMean     measureBody `json:"luminanceMean"`
-	LuminanceVariance measureBody `json:"luminanceVariance"`
-	UnderExposure     measureBody `json:"underExposurePrevention"`
-	OverExposure      measureBody `json:"overExposurePrevention"`
-	DynamicRange      measureBody `json:"dynamicRange"`
-	Evenness          measureBody `json:"illuminationUniformity"`
-	Sharpness         measureBody `json:"sharpness"`
-	EyeDistance       measureBody `json:"interEyeDistance"`
-	HeadSize          measureBody `json:"headSize"`
-	Left              measureBody `json:"leftwardCrop"`
-	Right             measureBody `json:"rightwardCrop"`
-	Above             measureBody `json:"marginAbove"`
-	Below             measureBody `json:"marginBelow"`
-	Yaw               measureBody `json:"headPoseYaw"`
-	Pitch             measureBody `json:"headPosePitch"`
-	Roll              measureBody `json:"headPoseRoll"`
-}
-
-func wireMeasures(m *engine.Measures) *measuresBody {
-	wire := func(m engine.Measure) measureBody { return measureBody{decimal(m.Native), decimal(m.Component)} }
-	return &measuresBody{
+// wireMeasures returns the wire form of m.
+func wireMeasures(m *engine.Measures) *answers.Measures {
+	wire := func(m engine.Measure) answers.Measure {
+		return answers.Measure{Native: decimal(m.Native), Component: decimal(m.Component)}
+	}
+	return &answers.Measures{
 		LuminanceMean:     wire(m.LuminanceMean),
 		LuminanceVariance: wire(m.LuminanceVariance),
 		UnderExposure:     wire(m.UnderExposure),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/router"
 )
@@ -15,7 +16,7 @@ import (
 var postMerge = changes(readMerge, func(ctx context.Context, _ *call, w Writer, m router.Merging) (nothing, error) {
 	return nothing{}, w.Merge(ctx, m)
 }, func(_ *call, m router.Merging, _ nothing) answer {
-	return answer{fasthttp.StatusOK, mergedBody{ID: m.Target.String()}}
+	return answer{fasthttp.StatusOK, answers.Merged{ID: m.Target.String()}}
 }, says[router.Merging, nothing]{asked: func(t *trail, m router.Merging) { t.names(m.Target, m.Source) }})
 
 func readMerge(ctx context.Context, c *call) (router.Merging, error) {

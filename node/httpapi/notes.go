@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/unicode/norm"
 
+	"facet/internal/answers"
 	"facet/router"
 )
 
@@ -89,24 +90,18 @@ func (o object) userData() (data []byte, ok bool, err error) {
 	return compact, true, nil
 }
 
-// noteBody is the part of an answer about a subject that shows its note.
-type noteBody struct {
-	ExternalID string         `json:"externalId,omitzero"`
-	UserData   jsontext.Value `json:"userData,omitzero"`
-}
-
 // wireNote returns the wire form of n, which may be nil.
-func wireNote(n *router.Note) noteBody {
+func wireNote(n *router.Note) answers.Note {
 	if n == nil {
-		return noteBody{}
+		return answers.Note{}
 	}
-	return noteBody{n.ExternalID, n.UserData}
+	return answers.Note{ExternalID: n.ExternalID, UserData: n.UserData}
 }
 
 // note returns the wire form of n, which may be nil. Version 1 has no notes.
-func (c *call) note(n *router.Note) noteBody {
+func (c *call) note(n *router.Note) answers.Note {
 	if c.version == v1 {
-		return noteBody{}
+		return answers.Note{}
 	}
 	return wireNote(n)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/internal/settings"
 	"facet/router"
@@ -56,8 +57,8 @@ var getGalleries = reads(readsNothing, func(ctx context.Context, c *call, r Read
 	return r.Galleries(ctx, c.key.Tenant)
 }, shows[nothing](wireGalleries), says[nothing, []router.Gallery]{})
 
-func wireGalleries(list []router.Gallery) galleriesBody {
-	text := galleriesBody{Galleries: make([]galleryBody, len(list))}
+func wireGalleries(list []router.Gallery) answers.Galleries {
+	text := answers.Galleries{Galleries: make([]answers.Gallery, len(list))}
 	for i, g := range list {
 		text.Galleries[i] = wireGallery(g)
 		text.Galleries[i].Count = &list[i].Count
@@ -147,7 +148,9 @@ func readNewApplication(_ context.Context, c *call) (q settingsRequest[router.Ne
 // getApplications serves GET applications.
 var getApplications = reads(readsNothing, func(ctx context.Context, c *call, r Reader, _ nothing) ([]router.Application, error) {
 	return r.Applications(ctx, c.key.Tenant)
-}, shows[nothing](func(list []router.Application) applicationsBody { return applicationsBody{wireLines(list)} }), says[nothing, []router.Application]{})
+}, shows[nothing](func(list []router.Application) answers.Applications {
+	return answers.Applications{Applications: wireLines(list)}
+}), says[nothing, []router.Application]{})
 
 // getApplication serves GET applications/{applicationId}.
 var getApplication = reads(applicationOfPath, func(ctx context.Context, c *call, r Reader, application id.Application) (router.Application, error) {

@@ -133,6 +133,14 @@ func (s setting) Given(language string) string {
 // number returns n with the digits that it needs.
 func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
+// comment returns a comment of TypeScript, in one line if it fits.
+func comment(prefix, text string) string {
+	if one := prefix + "/** " + text + " */"; len(one) <= 118 {
+		return one
+	}
+	return prefix + "/**\n" + wrapped(prefix+" * ", 118, text) + "\n" + prefix + " */"
+}
+
 // wrapped returns text in lines of at most wide characters, each with a prefix.
 func wrapped(prefix string, wide int, text string) string {
 	var lines []string
@@ -152,31 +160,58 @@ func wrapped(prefix string, wide int, text string) string {
 //go:embed clients.tmpl
 var clients string
 
+// files are those of the clients, and their templates.
+var files = map[string]string{
+	"clients/go/settings.go":                       "go settings",
+	"clients/go/answers.go":                        "go answers",
+	"clients/python/src/facet_client/_settings.py": "python settings",
+	"clients/python/src/facet_client/_answers.py":  "python answers",
+	"clients/js/src/settings.js":                   "js settings",
+	"clients/js/src/models.js":                     "js answers",
+	"clients/js/src/answers.d.ts":                  "ts answers",
+}
+
 // generated returns the files that follow, by name.
 func generated(root fs.FS) (map[string]string, error) {
 	old, err := fs.ReadFile(root, document)
 	if err != nil {
 		return nil, err
 	}
-	made := map[string]string{}
-	if made[document], err = described(string(old)); err != nil {
-		return nil, err
-	}
-	all, err := template.New("").Funcs(template.FuncMap{"wrapped": wrapped, "without": without}).Parse(clients)
+	all, err := readAnswers(root)
 	if err != nil {
 		return nil, err
 	}
-	data := map[string][]setting{"Gallery": settingsOf[settings.Gallery](), "Application": settingsOf[settings.Application]()}
-	for language, name := range map[string]string{
-		"go": "clients/go/settings.go", "python": "clients/python/src/facet_client/_settings.py", "js": "clients/js/src/settings.js",
-	} {
+	made := map[string]string{}
+	if made[document], err = described(string(old), all); err != nil {
+		return nil, err
+	}
+	templates := template.New("")
+	templates.Funcs(template.FuncMap{"comment": comment, "wrapped": wrapped, "without": without, "methods": func(language string, a answer) (string, error) {
+		var text strings.Builder
+		t := templates.Lookup(language + " " + a.Name)
+		if t == nil {
+			return "", nil
+		}
+		err := t.Execute(&text, nil)
+		return text.String(), err
+	}})
+	if _, err := templates.Parse(clients); err != nil {
+		return nil, err
+	}
+	data := map[string]any{"Gallery": settingsOf[settings.Gallery](), "Application": settingsOf[settings.Application](), "Answers": slices.DeleteFunc(all, isMap)}
+	for name, of := range files {
 		var text bytes.Buffer
-		if err := all.ExecuteTemplate(&text, language, data); err != nil {
+		if err := templates.ExecuteTemplate(&text, of, data); err != nil {
 			return nil, err
 		}
 		made[name] = text.String()
+		if strings.HasSuffix(name, ".go") {
+			source, err := format.Source(text.Bytes())
+			if err != nil {
+				return nil, err
+			}
+			made[name] = string(source)
+		}
 	}
-	source, err := format.Source([]byte(made["clients/go/settings.go"]))
-	made["clients/go/settings.go"] = string(source)
-	return made, err
+	return made, nil
 }

@@ -1,5 +1,6 @@
-// Command describe writes what follows from the settings of galleries and applications (package settings): their
-// schemas in the description of the interface, and their types in the clients. "make describe" runs it.
+// Command describe writes what follows from the settings of galleries and applications (package settings) and from the
+// bodies of answers (package answers): their schemas in the description of the interface, and their types in the
+// clients. "make describe" runs it.
 package main
 
 import (

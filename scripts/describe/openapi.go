@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,21 +57,121 @@ func schemas() []schema {
 	}
 }
 
+// schemasHead begins the schemas of the document, which are its end.
+const schemasHead = "\n    \"schemas\": {"
+
 // described returns the document with the schemas rebuilt.
-func described(document string) (string, error) {
+func described(document string, all []answer) (string, error) {
+	texts := map[string]string{}
 	for _, s := range schemas() {
-		head := fmt.Sprintf("\n      %q: {\n", s.name)
+		texts[s.name] = s.text()
+	}
+	for _, a := range all {
+		if a.Schema != "-" {
+			texts[a.Schema] = a.schema()
+		}
+		if a.None != "" {
+			texts[a.None] = a.ofNone().schema()
+		}
+	}
+	others, document, ok := strings.Cut(document, schemasHead)
+	if !ok {
+		return "", errors.New("the document has no schemas")
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		head := fmt.Sprintf("\n      %q: {\n", name)
 		before, rest, ok := strings.Cut(document, head)
 		if !ok {
-			return "", fmt.Errorf("the document has no schema %s", s.name)
+			document = head + texts[name] + "\n      }," + document
+			continue
 		}
 		_, after, ok := strings.Cut(rest, "\n      }")
 		if !ok {
-			return "", fmt.Errorf("the schema %s does not end", s.name)
+			return "", fmt.Errorf("the schema %s does not end", name)
 		}
-		document = before + head + s.text() + "\n      }" + after
+		document = before + head + texts[name] + "\n      }" + after
 	}
-	return document, nil
+	return others + schemasHead + document, nil
+}
+
+// schema returns the schema of an answer.
+func (a answer) schema() string {
+	text := "        "
+	if a.Ext {
+		text += `"x-facet-extension": true, `
+	}
+	text += `"type": "object", "description": ` + quoted(a.Text("json"))
+	if isMap(a) {
+		text += `, "additionalProperties": {` + a.Fields[0].value() + "}"
+	}
+	var required, properties []string
+	for _, f := range a.Fields {
+		if !f.Omitted || f.v11 {
+			required = append(required, f.JSON)
+		}
+		if !f.clientOnly {
+			properties = append(properties, a.property(f))
+		}
+	}
+	if required != nil {
+		text += `, "required": ["` + strings.Join(required, `", "`) + `"]`
+	}
+	return text + ",\n        \"properties\": {\n          " + strings.Join(properties, ",\n          ") + "\n        }"
+}
+
+// ofNone returns the answer that found nothing: a message, an empty list without a cursor, and what extends it.
+func (a answer) ofNone() answer {
+	fields := []field{{Name: "Message", JSON: "message", schema: kinds["string"].schema}}
+	for i, f := range a.Fields {
+		f.ext = true
+		if i == 0 {
+			f.min, f.max = "", "0"
+		}
+		if f.Of != "Cursor" {
+			fields = append(fields, f)
+		}
+	}
+	a.Doc, a.Fields = a.NoneDoc, fields
+	return a
+}
+
+// property returns the property of a field of an answer.
+func (a answer) property(f field) string {
+	text := f.value()
+	if f.ext && !a.Ext {
+		text = `"x-facet-extension": true, ` + text
+	}
+	if words := a.TextOf(f, "json"); words != "" {
+		text += `, "description": ` + quoted(words)
+	}
+	return fmt.Sprintf("%q: {%s}", f.JSON, text)
+}
+
+// value returns the schema of a field's value.
+func (f field) value() string {
+	of := f.schema
+	switch {
+	case len(f.enum) == 1:
+		of = `"const": "` + f.enum[0] + `"`
+	case f.enum != nil:
+		of = `"enum": ["` + strings.Join(f.enum, `", "`) + `"]`
+	}
+	text, bounds := of, [2]string{"minimum", "maximum"}
+	switch {
+	case f.List:
+		text, bounds = `"type": "array"`, [2]string{"minItems", "maxItems"}
+	case f.Of == "string":
+		bounds = [2]string{"minLength", "maxLength"}
+	}
+	for i, bound := range []string{f.min, f.max} {
+		if bound != "" {
+			text += fmt.Sprintf(", %q: %s", bounds[i], bound)
+		}
+	}
+	if f.List {
+		text += `, "items": {` + of + `}`
+	}
+	return text
 }
 
 func (s schema) text() string {

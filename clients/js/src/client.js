@@ -56,7 +56,7 @@ export class Client extends GalleryOperations {
    * @param {Options} [options]
    */
   async galleries(options) {
-    return read(models.galleries, await this.manage('GET', ['galleries'], options)).galleries
+    return read(models.Galleries, await this.manage('GET', ['galleries'], options)).galleries
   }
 
   /**
@@ -65,7 +65,7 @@ export class Client extends GalleryOperations {
    * @param {Options} [options]
    */
   async gallery(galleryId, options) {
-    return read(models.gallery, await this.manage('GET', ['galleries', galleryId], options))
+    return read(models.Gallery, await this.manage('GET', ['galleries', galleryId], options))
   }
 
   /**
@@ -74,7 +74,7 @@ export class Client extends GalleryOperations {
    */
   async createGallery(gallery) {
     const body = { faceMinimumQualityScore: gallery.faceMinimumQualityScore ?? QUALITY, ...those(gallerySettings, gallery) }
-    return read(models.gallery, await this.manage('POST', ['galleries'], gallery, body))
+    return read(models.Gallery, await this.manage('POST', ['galleries'], gallery, body))
   }
 
   /**
@@ -83,7 +83,7 @@ export class Client extends GalleryOperations {
    * @param {GalleryChange & ChangeOptions} change
    */
   async updateGallery(galleryId, change) {
-    return read(models.gallery, await this.manage('PATCH', ['galleries', galleryId], change, those(gallerySettings, change)))
+    return read(models.Gallery, await this.manage('PATCH', ['galleries', galleryId], change, those(gallerySettings, change)))
   }
 
   /**
@@ -100,7 +100,7 @@ export class Client extends GalleryOperations {
    * @param {Options} [options]
    */
   async applications(options) {
-    return read(models.applications, await this.manage('GET', ['applications'], options)).applications
+    return read(models.Applications, await this.manage('GET', ['applications'], options)).applications
   }
 
   /**
@@ -109,7 +109,7 @@ export class Client extends GalleryOperations {
    * @param {Options} [options]
    */
   async application(applicationId, options) {
-    return read(models.application, await this.manage('GET', ['applications', applicationId], options))
+    return read(models.Application, await this.manage('GET', ['applications', applicationId], options))
   }
 
   /**
@@ -119,7 +119,7 @@ export class Client extends GalleryOperations {
   async createApplication(application) {
     const { galleryId, faceMinimumQualityScore = QUALITY } = application
     const body = { galleryId, ...those(applicationSettings, { ...application, faceMinimumQualityScore }) }
-    return read(models.application, await this.manage('POST', ['applications'], application, body))
+    return read(models.Application, await this.manage('POST', ['applications'], application, body))
   }
 
   /**
@@ -129,7 +129,7 @@ export class Client extends GalleryOperations {
    */
   async updateApplication(applicationId, change) {
     const answer = await this.manage('PATCH', ['applications', applicationId], change, those(applicationSettings, change))
-    return read(models.application, answer)
+    return read(models.Application, answer)
   }
 
   /**
@@ -150,7 +150,7 @@ export class Client extends GalleryOperations {
       .flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${escape(value instanceof Date ? value.toISOString() : String(value))}`]))
       .sort()
       .join('&')
-    return read(models.auditPage, await this.call({ method: 'GET', path: '/api/audit', query, portal: true, options: { signal } }))
+    return read(models.AuditPage, await this.call({ method: 'GET', path: '/api/audit', query, portal: true, options: { signal } }))
   }
 
   /**

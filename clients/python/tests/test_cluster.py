@@ -70,7 +70,7 @@ def test_refusals_have_classes(client: Client, dev: dict[str, Any]) -> None:
 
 
 def test_list_is_read_by_page(client: Client) -> None:
-    assert client.subjects() == facet_client.SubjectList([], 0)
+    assert client.subjects() == facet_client.SubjectList(subjects=[], total=0)
     a, b, c = (client.register(photo(name)).id for name in (OBAMA, BIDEN, ANOTHER_OBAMA))
     client.unregister(b)
     with pytest.raises(facet_client.NotFound):
@@ -93,7 +93,7 @@ def test_galleries_and_applications_are_managed(tenant: Client) -> None:
         g.id, "door", face_minimum_quality_score=0.6, verify_threshold=8000, multiple_faces="dominant"
     )
     assert tenant.application(made.id) == made and made.verify_threshold == 8000
-    assert ApplicationEntry(made.id, "door", made.api_key) in tenant.applications()
+    assert ApplicationEntry(id=made.id, name="door", api_key=made.api_key) in tenant.applications()
     assert g.id in [x.id for x in tenant.galleries()]
     subject = tenant.with_api_key(made.api_key).register(photo(OBAMA)).id
     assert tenant.gallery(g.id).count == 1 and len(tenant.gallery(g.id).applications) == 2
@@ -172,7 +172,7 @@ def test_expiry(tenant: Client) -> None:
     made = client.register(photo(OBAMA), expires=at)
     would_go = client.expiring(at + timedelta(milliseconds=1))
     assert (would_go.total, [(e.id, e.expires) for e in would_go.subjects]) == (1, [(made.id, at)])
-    assert client.list_events(made.id) == [facet_client.Event(made.event_id, at)]
+    assert client.list_events(made.id) == [facet_client.Event(id=made.event_id, expires=at)]
     event = client.register_event(made.id, photo(ANOTHER_OBAMA), expires=at)
     client.update_event(made.id, event.event_id, photo(ANOTHER_OBAMA), expires=at - timedelta(days=1))
     assert [e.expires for e in client.list_events(made.id)] == [at, at - timedelta(days=1)]

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT
 
 import facet_client
-from facet_client import Client
+from facet_client import Client, _answers
 
 Answer = tuple[int, str, dict[str, str]] | None  # None hangs up
 FAILED = '{"message":"No leader.","errorCode":5000,"errorType":"ServerError"}'
@@ -345,6 +345,11 @@ def example(op: dict[str, Any]) -> Answer:
     return say(int(status), json.dumps(value))
 
 
+def test_answers_are_exported() -> None:
+    answers = {name for name, kind in vars(_answers).items() if is_dataclass(kind)}
+    assert answers - {"DifferentPairs", "Merged"} <= set(facet_client.__all__)  # which no method returns
+
+
 def test_operations_match_the_document(workplace: Path) -> None:
     called: set[str] = set()
 
@@ -360,7 +365,8 @@ def test_operations_match_the_document(workplace: Path) -> None:
     with server(workplace / "dev" / "certificates" / "n1", answer) as s, s.client() as c:
         c.health()
         key = c.whoami()
-        assert key.role == "search-only" and key.ends and key.gallery == facet_client.GalleryRoom(key.galleries[0], "staff", 1000, 412)
+        room = facet_client.GalleryRoom(id=key.galleries[0], name="staff", size=1000, count=412)
+        assert key.role == "search-only" and key.ends and key.gallery == room
         assert [e.status for e in c.subjects(1, 2, "desc").subjects] == ["A"]
         made = c.register(b"x", ["t"])
         assert made.event_id and made.attributes.face_area.right == 618 and made.attributes.face_roll == -0.818455
@@ -384,7 +390,7 @@ def test_operations_match_the_document(workplace: Path) -> None:
         assert [compared.score(i, j) for i, j in pairs] == [8731, 8731, None, None]
         begun = c.begin_check()
         checked = c.check_row(begun.id, 17, b"x", ["t"], external_id="a", user_data={"b": 1})
-        assert begun.rows_max == 100_000 and checked.rows == [facet_client.ScoredRow(3, 9037)]
+        assert begun.rows_max == 100_000 and checked.rows == [facet_client.ScoredRow(row=3, score=9037)]
         assert checked.known and checked.candidates[0].external_id == "staff/4711"
         c.end_check(begun.id)
         assert c.v1.search(b"x", threshold=1, limit=2).candidates[0].events == []

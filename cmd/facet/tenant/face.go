@@ -120,7 +120,10 @@ func newSearch() *cobra.Command {
 		}
 		list := make([]client.Match, len(got.Candidates))
 		for i, c := range got.Candidates {
-			list[i] = client.Match{Candidate: c, EventCount: len(c.Events)}
+			list[i] = client.Match{
+				ID: c.ID, Score: c.Score, SubjectScore: c.SubjectScore, Events: c.Events, EventCount: len(c.Events),
+				ExternalID: c.ExternalID, UserData: c.UserData,
+			}
 		}
 		return s.found(got, list, *threshold)
 	})

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"facet/internal/answers"
 	"facet/internal/codec"
 	"facet/internal/id"
 )
@@ -212,59 +213,13 @@ func Decode(b []byte) (*Record, error) {
 	return r, nil
 }
 
-// Shown is a record as JSON shows it.
-type Shown struct {
-	// Number is the place in the log, from 0.
-	Number      uint64           `json:"number"`
-	Time        time.Time        `json:"time"`
-	Kind        string           `json:"kind"`
-	Operation   string           `json:"operation,omitzero"`
-	Status      int              `json:"status,omitzero"`
-	Reason      string           `json:"reason,omitzero"`
-	Holder      string           `json:"holder,omitzero"`
-	Key         string           `json:"key,omitzero"`
-	Source      string           `json:"source,omitzero"`
-	RequestID   string           `json:"requestId,omitzero"`
-	Application string           `json:"application,omitzero"`
-	Gallery     string           `json:"gallery,omitzero"`
-	Generation  uint32           `json:"generation,omitzero"`
-	Purpose     string           `json:"purpose,omitzero"`
-	Threshold   *int             `json:"threshold,omitzero"`
-	Limit       uint32           `json:"limit,omitzero"`
-	Pack        string           `json:"pack,omitzero"`
-	Quality     float64          `json:"quality,omitzero"`
-	Probe       string           `json:"probe,omitzero"`
-	Searched    []ShownIndex     `json:"searched,omitzero"`
-	Candidates  []ShownCandidate `json:"candidates,omitzero"`
-	Subjects    []string         `json:"subjects,omitzero"`
-	Case        string           `json:"case,omitzero"`
-	Verdict     string           `json:"verdict,omitzero"`
-	Count       uint64           `json:"count,omitzero"`
-	Millis      float64          `json:"ms,omitzero"`
-	Former      string           `json:"former,omitzero"`
-	// Expired reports that the content is gone: the retention has passed.
-	Expired bool `json:"expired,omitzero"`
-}
-
-// ShownIndex is the commit index at which a shard was searched.
-type ShownIndex struct {
-	Shard uint64 `json:"shard"`
-	Index uint64 `json:"index"`
-}
-
-// ShownCandidate is a candidate of an answer.
-type ShownCandidate struct {
-	Subject string `json:"subject"`
-	Score   uint16 `json:"score"`
-}
-
 func text(n []byte) string { return base64.RawURLEncoding.EncodeToString(n) }
 
 // Show returns the record with its number in the log as JSON shows it.
-func (r *Record) Show(number uint64) Shown {
-	s := Shown{
+func (r *Record) Show(number uint64) answers.AuditRecord {
+	s := answers.AuditRecord{
 		Number: number, Time: time.UnixMilli(r.Time).UTC(), Kind: r.Kind.String(), Operation: r.Operation, Status: r.Status, Reason: r.Reason,
-		Holder: r.Holder, Key: r.Key, Generation: r.Generation, Purpose: r.Purpose, Limit: r.Limit, Pack: r.Pack,
+		Holder: r.Holder, Key: r.Key, Generation: int(r.Generation), Purpose: r.Purpose, Limit: int(r.Limit), Pack: r.Pack,
 		Quality: float64(r.Quality) / 1000, Verdict: r.Verdict.String(), Count: r.Count, Millis: float64(r.Micros) / 1000,
 		Former: r.Former,
 	}
@@ -291,10 +246,10 @@ func (r *Record) Show(number uint64) Shown {
 		s.Probe = text(r.Probe[:])
 	}
 	for i := 0; i+1 < len(r.Searched); i += 2 {
-		s.Searched = append(s.Searched, ShownIndex{r.Searched[i], r.Searched[i+1]})
+		s.Searched = append(s.Searched, answers.AuditIndex{Shard: r.Searched[i], Index: r.Searched[i+1]})
 	}
 	for _, c := range r.List() {
-		s.Candidates = append(s.Candidates, ShownCandidate{text(c.Subject[:]), c.Score})
+		s.Candidates = append(s.Candidates, answers.AuditCandidate{Subject: text(c.Subject[:]), Score: int(c.Score)})
 	}
 	for b := r.Subjects; len(b) >= NameBytes; b = b[NameBytes:] {
 		s.Subjects = append(s.Subjects, text(b[:NameBytes]))

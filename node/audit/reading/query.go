@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"facet/node/audit/entry"
+	"facet/internal/answers"
 	"facet/node/wire"
 	"facet/router"
 )
@@ -31,7 +31,7 @@ type Query struct {
 	before                       *uint64
 }
 
-func (q Query) takes(s entry.Shown) bool {
+func (q Query) takes(s answers.AuditRecord) bool {
 	return (q.operation == "" || strings.Contains(s.Operation, q.operation)) && (q.holder == "" || s.Holder == q.holder) &&
 		(q.key == "" || s.Key == q.key) && (q.kind == "" || s.Kind == q.kind) && (q.status == 0 || s.Status == q.status) &&
 		(q.since.IsZero() || !s.Time.Before(q.since)) && (q.until.IsZero() || s.Time.Before(q.until)) &&

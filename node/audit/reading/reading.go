@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"facet/internal/answers"
 	"facet/internal/id"
 	"facet/internal/tiles"
 	"facet/node/audit/entry"
@@ -49,25 +50,8 @@ type Log struct {
 	Tenant  id.Tenant
 }
 
-// Page is a page of records, the newest first.
-type Page struct {
-	// Size is the number of records in the log.
-	Size uint64 `json:"size"`
-	// Recording reports whether requests of the tenant have records now. The caller sets it.
-	Recording bool     `json:"recording"`
-	Records   []Record `json:"records"`
-	// Next is the value of before for the next page, or absent after the last one.
-	Next *uint64 `json:"next,omitzero"`
-}
-
-// Record is a record of a page, with its bytes if they were asked for.
-type Record struct {
-	entry.Shown
-	Content []byte `json:"content,omitzero"`
-}
-
 // Page returns a page of the records that a query asks for.
-func (l Log) Page(ctx context.Context, q Query) (page Page, err error) {
+func (l Log) Page(ctx context.Context, q Query) (page answers.AuditPage, err error) {
 	head, err := l.Service.AuditHead(ctx, l.Tenant)
 	if err != nil {
 		return page, err
@@ -76,7 +60,7 @@ func (l Log) Page(ctx context.Context, q Query) (page Page, err error) {
 	if q.before != nil {
 		before = min(*q.before, head.Size)
 	}
-	page = Page{Size: head.Size, Records: []Record{}}
+	page = answers.AuditPage{Size: head.Size, Records: []answers.AuditRecord{}}
 	for scanned := 0; before > 0 && len(page.Records) < q.length && scanned < scanMax; scanned += router.AuditReadMax {
 		first := before - min(before, router.AuditReadMax)
 		shown, err := l.shown(ctx, first, int(before-first))
@@ -86,7 +70,7 @@ func (l Log) Page(ctx context.Context, q Query) (page Page, err error) {
 		for len(shown) > 0 && len(page.Records) < q.length {
 			last := shown[len(shown)-1]
 			shown, before = shown[:len(shown)-1], last.Number
-			if !q.takes(last.Shown) {
+			if !q.takes(last) {
 				continue
 			}
 			if !q.content {
@@ -102,22 +86,23 @@ func (l Log) Page(ctx context.Context, q Query) (page Page, err error) {
 }
 
 // shown returns records as JSON shows them, with their bytes.
-func (l Log) shown(ctx context.Context, first uint64, most int) ([]Record, error) {
+func (l Log) shown(ctx context.Context, first uint64, most int) ([]answers.AuditRecord, error) {
 	contents, err := l.contents(ctx, first, most)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Record, len(contents))
+	list := make([]answers.AuditRecord, len(contents))
 	for i, content := range contents {
 		if content == nil {
-			list[i].Shown = entry.Shown{Number: first + uint64(i), Expired: true}
+			list[i] = answers.AuditRecord{Number: first + uint64(i), Expired: true}
 			continue
 		}
 		r, err := entry.Decode(content)
 		if err != nil {
 			return nil, err
 		}
-		list[i] = Record{r.Show(first + uint64(i)), content}
+		list[i] = r.Show(first + uint64(i))
+		list[i].Content = content
 	}
 	return list, nil
 }

@@ -32,7 +32,7 @@ export class FaceOperations extends SubjectOperations {
   async extract(image, { limit, ...options } = {}) {
     const body = { faces: await photoBytes(image), limit }
     const answer = await this.call({ method: 'POST', path: '/v1.1/face/extract', body, options })
-    return read(models.faces, answer).faces.map((face) => face.attributes)
+    return read(models.Faces, answer).faces.map((face) => face.attributes)
   }
 
   /**
@@ -42,7 +42,7 @@ export class FaceOperations extends SubjectOperations {
    */
   async extractMeasured(image, { limit, ...options } = {}) {
     const body = { faces: await photoBytes(image), limit, measures: true }
-    return read(models.seenFaces, await this.call({ method: 'POST', path: '/v1.1/face/extract', body, options })).faces
+    return read(models.Faces, await this.call({ method: 'POST', path: '/v1.1/face/extract', body, options })).faces
   }
 
   /**
@@ -65,7 +65,7 @@ export class FaceOperations extends SubjectOperations {
    */
   async verify(subjectId, probe, options) {
     const body = { id: subjectId, ...(await probeMember(probe)), reference: options?.reference }
-    return read(models.verified, await this.call({ method: 'POST', path: '/v1.1/face/verify', body, options }))
+    return read(models.Verified, await this.call({ method: 'POST', path: '/v1.1/face/verify', body, options }))
   }
 
   /**
@@ -78,7 +78,7 @@ export class FaceOperations extends SubjectOperations {
   async verifyFaces(face, probe, options) {
     const body = { face: await photoBytes(face), ...(await probeMember(probe)) }
     const answer = await this.call({ method: 'POST', path: '/v1.1/face/verify', body, options })
-    return read(models.verification, answer).score
+    return read(models.Verified, answer).score
   }
 
   /**
@@ -93,7 +93,7 @@ export class FaceOperations extends SubjectOperations {
       typeof face === 'string' ? { token: face } : { face: await photoBytes(face) }
     const body = { faces: await Promise.all(faces.map(each)) }
     const answer = await this.call({ method: 'POST', path: '/v1.1/face/compare', body, options })
-    return read(models.comparison, answer)
+    return read(models.Comparison, answer)
   }
 
   /**
@@ -104,7 +104,7 @@ export class FaceOperations extends SubjectOperations {
   async search(probe, { threshold, limit, tags, ...options } = {}) {
     const body = { ...(await probeMember(probe)), threshold, limit, tags }
     const answer = await this.call({ method: 'POST', path: '/v1.1/face/search', body, empty: 'candidates', options })
-    return read(models.searchResult, answer)
+    return read(models.SearchResult, answer)
   }
 
   /**
@@ -115,7 +115,7 @@ export class FaceOperations extends SubjectOperations {
    */
   async matchPage(probe, { threshold, length, after, ...options } = {}) {
     const body = { probe: await photoBytes(probe), threshold, length, after }
-    return read(models.matchPage, await this.call({ method: 'POST', path: '/v1.1/face/matches', body, options }))
+    return read(models.MatchPage, await this.call({ method: 'POST', path: '/v1.1/face/matches', body, options }))
   }
 
   /**
@@ -139,7 +139,7 @@ export class FaceOperations extends SubjectOperations {
    * @param {Options} [options]
    */
   async beginCheck(options) {
-    return read(models.check, await this.call({ method: 'POST', path: '/v1.1/face/checks', options }))
+    return read(models.Check, await this.call({ method: 'POST', path: '/v1.1/face/checks', options }))
   }
 
   /**
@@ -154,7 +154,7 @@ export class FaceOperations extends SubjectOperations {
   async checkRow(checkId, row, image, options = {}) {
     const body = { row, face: await photoBytes(image), ...enrolmentFields(options) }
     const answer = await this.call({ method: 'POST', path: path('v1.1', 'face', 'checks', checkId), body, options })
-    return read(models.checkedRow, answer)
+    return read(models.CheckedRow, answer)
   }
 
   /**

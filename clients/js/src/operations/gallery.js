@@ -1,6 +1,6 @@
 import { path } from '../caller.js'
 import * as models from '../models.js'
-import { read } from '../read.js'
+import { list, read, string } from '../read.js'
 import { FaceOperations } from './faces.js'
 import { enrolmentFields } from './subjects.js'
 
@@ -21,7 +21,7 @@ export class GalleryOperations extends FaceOperations {
    * @param {Options} [options]
    */
   async tags(options) {
-    return read(models.tags, await this.call({ method: 'GET', path: '/v1.1/tags', options }))
+    return read(list(string), await this.call({ method: 'GET', path: '/v1.1/tags', options }))
   }
 
   /**
@@ -63,7 +63,7 @@ export class GalleryOperations extends FaceOperations {
     const registrations = items.map((item) => ({ filename: item.filename, ...enrolmentFields(item) }))
     const at = '/v1.1/jobs/bulkregister'
     const answer = await this.call({ method: 'POST', path: at, body: { registrations }, repeat: 'keyed', options })
-    return read(models.batch, answer).batchId
+    return read(models.Batch, answer).batchId
   }
 
   /**
@@ -73,7 +73,7 @@ export class GalleryOperations extends FaceOperations {
    */
   async beginDuplicates({ threshold, ...options } = {}) {
     const at = '/v1.1/jobs/duplicates'
-    return read(models.batch, await this.call({ method: 'POST', path: at, body: { threshold }, repeat: 'keyed', options })).batchId
+    return read(models.Batch, await this.call({ method: 'POST', path: at, body: { threshold }, repeat: 'keyed', options })).batchId
   }
 
   /**
@@ -83,7 +83,7 @@ export class GalleryOperations extends FaceOperations {
    */
   async duplicates({ after, length, ...options } = {}) {
     const query = [after && `after=${encodeURIComponent(after)}`, length && `length=${length}`].filter(Boolean).join('&')
-    return read(models.duplicates, await this.call({ method: 'GET', path: '/v1.1/jobs/duplicates', query, options }))
+    return read(models.Duplicates, await this.call({ method: 'GET', path: '/v1.1/jobs/duplicates', query, options }))
   }
 
   /**
@@ -132,11 +132,11 @@ export class GalleryOperations extends FaceOperations {
    * @param {Options} [options]
    */
   async *different(options) {
-    let page = read(models.differentPairs, await this.call({ method: 'GET', path: DIFFERENT, options }))
+    let page = read(models.DifferentPairs, await this.call({ method: 'GET', path: DIFFERENT, options }))
     yield* page.pairs
     while (page.next !== undefined) {
       const query = `after=${encodeURIComponent(page.next)}`
-      page = read(models.differentPairs, await this.call({ method: 'GET', path: DIFFERENT, query, options }))
+      page = read(models.DifferentPairs, await this.call({ method: 'GET', path: DIFFERENT, query, options }))
       yield* page.pairs
     }
   }
@@ -150,7 +150,7 @@ export class GalleryOperations extends FaceOperations {
     const { state, after, length } = options
     const parts = Object.entries({ after, length, state }).filter(([, value]) => value !== undefined)
     const query = parts.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&')
-    return read(models.casePage, await this.call({ method: 'GET', path: '/v1.1/cases', query, options }))
+    return read(models.CasePage, await this.call({ method: 'GET', path: '/v1.1/cases', query, options }))
   }
 
   /**
@@ -172,7 +172,7 @@ export class GalleryOperations extends FaceOperations {
    * @param {Options} [options]
    */
   async case(caseId, options) {
-    return read(models.reviewCase, await this.call({ method: 'GET', path: path('v1.1', 'cases', caseId), options }))
+    return read(models.Case, await this.call({ method: 'GET', path: path('v1.1', 'cases', caseId), options }))
   }
 
   /**
@@ -184,7 +184,7 @@ export class GalleryOperations extends FaceOperations {
   async decide(caseId, verdict, options) {
     const body = { verdict }
     const answer = await this.call({ method: 'PUT', path: path('v1.1', 'cases', caseId, 'verdict'), body, repeat: 'freely', options })
-    return read(models.reviewCase, answer)
+    return read(models.Case, answer)
   }
 
   /**
@@ -192,7 +192,7 @@ export class GalleryOperations extends FaceOperations {
    * @param {Options} [options]
    */
   async jobs(options) {
-    return read(models.jobs, await this.call({ method: 'GET', path: '/v1.1/jobs/bulkregister', options })).jobs
+    return read(models.Jobs, await this.call({ method: 'GET', path: '/v1.1/jobs/bulkregister', options })).jobs
   }
 
   /**
@@ -202,7 +202,7 @@ export class GalleryOperations extends FaceOperations {
    */
   async bulkProgress(batchId, { pagingId, ...options } = {}) {
     const at = path('v1.1', 'jobs', 'bulkregister', batchId, ...(pagingId ? [pagingId] : []))
-    return read(models.bulkPage, await this.call({ method: 'GET', path: at, options }))
+    return read(models.BulkPage, await this.call({ method: 'GET', path: at, options }))
   }
 
   /**
@@ -225,5 +225,5 @@ export class GalleryOperations extends FaceOperations {
  * @param {import('../models.js').BulkRecord} record
  */
 export function recordAttributes({ attributesJson }) {
-  return attributesJson ? read(models.attributes, JSON.parse(attributesJson)) : undefined
+  return attributesJson ? read(models.Attributes, JSON.parse(attributesJson)) : undefined
 }

@@ -46,7 +46,7 @@ export class SubjectOperations extends Caller {
    * @param {Options} [options]
    */
   async health(options) {
-    const { status } = read(models.health, await this.call({ method: 'GET', path: '/v1.1/health', options }))
+    const { status } = read(models.Health, await this.call({ method: 'GET', path: '/v1.1/health', options }))
     if (status !== 'OK') throw new FacetError(`health: ${status}`)
   }
 
@@ -55,7 +55,7 @@ export class SubjectOperations extends Caller {
    * @param {Options} [options]
    */
   async whoami(options) {
-    return read(models.whoami, await this.call({ method: 'GET', path: '/v1.1/whoami', options }))
+    return read(models.Whoami, await this.call({ method: 'GET', path: '/v1.1/whoami', options }))
   }
 
   /**
@@ -111,7 +111,7 @@ export class SubjectOperations extends Caller {
    */
   async subject(subjectId, options) {
     const answer = await this.call({ method: 'GET', path: path('v1.1', 'subjects', subjectId, 'events'), options })
-    return read(models.subject, answer)
+    return read(models.Subject, answer)
   }
 
   /**
@@ -215,7 +215,7 @@ export class SubjectOperations extends Caller {
       .map(([name, value]) => `${name}=${escape(String(value))}`)
       .join('&')
     const answer = await this.call({ method: 'GET', path: '/v1.1/subjects', query, empty: 'subjects', options })
-    return read(models.subjectList, answer)
+    return read(models.SubjectList, answer)
   }
 
   /**
@@ -229,7 +229,7 @@ export class SubjectOperations extends Caller {
    */
   async enrol(method, at, image, options = {}) {
     const body = { face: await photoBytes(image), ...enrolmentFields(options) }
-    return read(models.registered, await this.call({ method, path: at, body, repeat: 'keyed', options }))
+    return read(models.Registered, await this.call({ method, path: at, body, repeat: 'keyed', options }))
   }
 }
 

@@ -50,7 +50,7 @@ export class V1 {
   async extract(image, options) {
     const body = { faces: await photoBytes(image) }
     const answer = await this.caller.call({ method: 'POST', path: '/v1/face/extract', body, options })
-    return read(models.faces, answer).faces.map((face) => face.attributes)
+    return read(models.Faces, answer).faces.map((face) => face.attributes)
   }
 
   /**
@@ -61,7 +61,7 @@ export class V1 {
   async search(probe, { threshold, limit, ...options } = {}) {
     const body = { probe: await photoBytes(probe), threshold, limit }
     const answer = await this.caller.call({ method: 'POST', path: '/v1/face/search', body, empty: 'candidates', options })
-    return read(models.searchResult, answer)
+    return read(models.SearchResult, answer)
   }
 
   /**
@@ -73,7 +73,7 @@ export class V1 {
   async verify(subjectId, probe, options) {
     const body = { id: subjectId, probe: await photoBytes(probe) }
     const answer = await this.caller.call({ method: 'POST', path: '/v1/face/verify', body, options })
-    return read(models.verification, answer).score
+    return read(models.Verified, answer).score
   }
 
   /**
@@ -84,6 +84,6 @@ export class V1 {
    */
   async enrol(method, at, image, options) {
     const body = { face: await photoBytes(image) }
-    return read(models.registered, await this.caller.call({ method, path: at, body, repeat: 'keyed', options }))
+    return read(models.Registered, await this.caller.call({ method, path: at, body, repeat: 'keyed', options }))
   }
 }

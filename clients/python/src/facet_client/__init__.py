@@ -14,35 +14,14 @@ A search that finds nobody returns an empty list. A verification that fails rais
 `NotVerified`, so code that forgets to check never takes it for a match.
 """
 
-from ._client import V1, Client, external
-from ._errors import (
-    Busy,
-    Duplicate,
-    FacetError,
-    Forbidden,
-    GalleryFull,
-    InvalidRequest,
-    MultipleFaces,
-    NoAnswer,
-    NoFace,
-    NotFound,
-    NotVerified,
-    OtherSettings,
-    PoorQuality,
-    Refusal,
-    ServerFault,
-    ServiceTimeout,
-    SubjectMerged,
-    UnknownTag,
-    UnreadableImage,
-)
-from ._models import (
+from ._answers import (
+    Application,
     ApplicationEntry,
     Attributes,
     AuditCandidate,
+    AuditIndex,
     AuditPage,
     AuditRecord,
-    BulkItem,
     BulkPage,
     BulkRecord,
     Candidate,
@@ -52,10 +31,12 @@ from ._models import (
     CheckedRow,
     ComparedFace,
     Comparison,
+    DifferentPair,
     Duplicates,
     Entry,
     Event,
     FaceError,
+    Gallery,
     GalleryRoom,
     IgnoredFace,
     Job,
@@ -80,15 +61,31 @@ from ._models import (
     Verified,
     Whoami,
 )
-from ._receipts import ReceiptError
-from ._settings import (
-    Application,
-    ApplicationChange,
-    ApplicationSettings,
-    Gallery,
-    GalleryChange,
-    GallerySettings,
+from ._client import V1, Client, external
+from ._errors import (
+    Busy,
+    Duplicate,
+    FacetError,
+    Forbidden,
+    GalleryFull,
+    InvalidRequest,
+    MultipleFaces,
+    NoAnswer,
+    NoFace,
+    NotFound,
+    NotVerified,
+    OtherSettings,
+    PoorQuality,
+    Refusal,
+    ServerFault,
+    ServiceTimeout,
+    SubjectMerged,
+    UnknownTag,
+    UnreadableImage,
 )
+from ._models import BulkItem
+from ._receipts import ReceiptError
+from ._settings import ApplicationChange, ApplicationSettings, GalleryChange, GallerySettings
 
 __all__ = [
     "V1",
@@ -98,6 +95,7 @@ __all__ = [
     "ApplicationSettings",
     "Attributes",
     "AuditCandidate",
+    "AuditIndex",
     "AuditPage",
     "AuditRecord",
     "BulkItem",
@@ -112,6 +110,7 @@ __all__ = [
     "Client",
     "ComparedFace",
     "Comparison",
+    "DifferentPair",
     "Duplicate",
     "Duplicates",
     "Entry",

@@ -11,12 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
-from ._errors import FacetError
-from ._models import (
+from ._answers import (
+    Application,
     ApplicationEntry,
     Attributes,
     AuditPage,
-    BulkItem,
     BulkPage,
     BulkRecord,
     Case,
@@ -24,10 +23,12 @@ from ._models import (
     Check,
     CheckedRow,
     Comparison,
+    DifferentPair,
     DifferentPairs,
     Duplicates,
     Entry,
     Event,
+    Gallery,
     Job,
     Match,
     MatchPage,
@@ -39,18 +40,11 @@ from ._models import (
     SubjectList,
     Verified,
     Whoami,
-    camel,
-    read,
 )
+from ._errors import FacetError
+from ._models import BulkItem, camel, read
 from ._receipts import Receipts
-from ._settings import (
-    Application,
-    ApplicationChange,
-    ApplicationSettings,
-    Gallery,
-    GalleryChange,
-    GallerySettings,
-)
+from ._settings import ApplicationChange, ApplicationSettings, GalleryChange, GallerySettings
 from ._sign import Signer, escape
 from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Operation, Transport, checked, path
 
@@ -524,7 +518,7 @@ class Client:
         """Takes back that two subjects are different people."""
         self._call(Operation("DELETE", path("v1.1", "jobs", "duplicates", "different", subject_id, other_id), repeat=GONE))
 
-    def different(self) -> Iterator[Pair]:
+    def different(self) -> Iterator[DifferentPair]:
         """Iterates over the pairs of different subjects."""
         page = read(DifferentPairs, self._call(Operation("GET", _DIFFERENT)))
         yield from page.pairs

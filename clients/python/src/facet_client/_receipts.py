@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from ._answers import Receipt, ShardReceipt
 from ._errors import FacetError
-from ._models import Receipt, ShardReceipt
 
 _TAGS = "tags"  # the reason for which a search with tags leaves events out
 

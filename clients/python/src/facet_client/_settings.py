@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal, TypedDict
-
-from ._models import ApplicationEntry
 
 
 class GallerySettings(TypedDict, total=False):
@@ -75,62 +72,3 @@ class ApplicationChange(ApplicationSettings, total=False):
     name: str | None
     face_minimum_quality_score: float | None
 
-
-@dataclass(frozen=True)
-class Gallery:
-    """A gallery. Lists and details set count, details set applications, and
-    create_gallery sets api_key."""
-
-    id: str
-    name: str
-    description: str
-    size: int
-    count: int | None = None
-    applications: list[ApplicationEntry] = field(default_factory=list)
-    api_key: str = ""
-    retention_days: int = 0
-    """Days after its last update at which an event of the gallery expires. 0 if never."""
-    subject_templates: bool = False
-    """A subject with two or more events is also compared by the mean of their templates. False if not."""
-    photo_link: str = ""
-    """Where people see the photo of a subject: a URL with {externalId}. Empty if there is none."""
-    purpose: str = ""
-    """What the faces of the gallery are processed for. Empty if there is none."""
-    legal_ground: str = ""
-    """What permits the processing. Empty if there is none."""
-    recipients: str = ""
-    """Who else gets results of the gallery. Empty if there is none."""
-    etag: str = ""
-    """Of the settings, for the if_match of a change. Lists don't have it."""
-
-
-@dataclass(frozen=True)
-class Application:
-    """An API key for a gallery, with the settings of its use."""
-
-    id: str
-    name: str
-    description: str
-    api_key: str
-    face_minimum_quality_score: float
-    """Lowest faceQualityScore of a photo to register."""
-    verify_threshold: int = 7000
-    """Lowest score that verifies."""
-    enrolment_guard: bool = False
-    """Refuse to register a face that the gallery knows."""
-    enrolment_guard_threshold: int = 7000
-    """Lowest score that the guard takes for a known face."""
-    multiple_faces: str = "refuse"
-    """With dominant a photo of several faces shows the one that is clearly meant. "refuse" for refuse."""
-    review_threshold: int = 0
-    """Lowest score of the review band, which ends below the threshold. 0 without a band."""
-    review_verdicts: int = 1
-    """How many verdicts close a case. 1 without a band."""
-    review_days: int = 7
-    """How long a case stays open. 7 without a band."""
-    search_threshold_min: int = 0
-    """Lowest threshold of a search. 0 without a bound."""
-    search_limit_max: int = 0
-    """Largest limit of a search. 0 without a bound."""
-    etag: str = ""
-    """Of the settings, for the if_match of a change."""

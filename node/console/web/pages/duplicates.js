@@ -148,7 +148,7 @@ function Found({ report: first, place }) {
   const shown = value?.pairs.slice(at * PAGE, (at + 1) * PAGE) ?? []
   return html`<section class="card" aria-labelledby="found">
     <h2 id="found">${t.found(report.found, report.groups)}</h2>
-    <p class="faint">${t.caution(report.threshold)}${report.different > 0 && ` ${t.leftOut(report.different)}`}</p>
+    <p class="faint">${t.caution(report.threshold)}${report.different && ` ${t.leftOut(report.different)}`}</p>
     ${report.incomplete && html`<${Notice} kind="warn"><p>${report.reason || t.incomplete}</p><//>`}
     ${!place.photoLink && html`<${Notice}><p>${t.noLink}</p><pre tabindex="0">${t.setLink(place.name)}</pre><//>`}
     ${restarted && html`<${Notice} kind="warn"><p>${t.restarted}</p><//>`}
