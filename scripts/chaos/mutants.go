@@ -68,7 +68,7 @@ var plantedBugs = []planted{
 	{"ack_before_commit", hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,isolate -attack-faults 60"}},
 	{"follower_read", world},
 	{"no_sync", hunter{faults: "power all", rest: 6 * time.Second}},
-	{"sync_failure_ignored", hunter{faults: "bad disk"}},
+	{"sync_failure_ignored", hunter{tests: "./raftfsm", run: "FailedWrite"}},
 	{"removed_stays", hunter{tests: "./node", run: "JoinsAndLeaves"}},
 	{"relay_for_all", hunter{tests: "./node", run: "UnrecordedNode"}},
 	{"cut_unnoticed", hunter{tests: "./scripts/sim", run: "CutLinkIsBridged"}},
