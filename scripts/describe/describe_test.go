@@ -31,20 +31,20 @@ func doors(doc, field string) ([]answer, error) {
 // Comments name fields as each language does, and say what it has for an absent one.
 func TestCommentsAreSpelledAsLanguagesDo(t *testing.T) {
 	t.Parallel()
-	all, err := doors("// Door is a door, which LastKey opens with photoLink.", "\t// Who came. Absent if LastKey is new.\n\tLastKey string `json:\"lastKey,omitzero\" schema:\"enum=a|b\"`")
+	all, err := doors("// Door is a door, which LastKey opens with photoLink.", "\t// Who came. Absent if LastKey is new.\n\tLastKey string `json:\"lastKey,omitzero\" schema:\"enum=LastKey|b\"`")
 	must.Do(t, err)
 	door := all[0]
 	for language, want := range map[string]string{
-		"go":     "Door is a door, which LastKey opens with PhotoLink. Who came. Empty if LastKey is new. One of \"a\", \"b\".",
-		"python": "A door, which last_key opens with photo_link. Who came. Empty if last_key is new. One of \"a\", \"b\".",
-		"js":     "A door, which lastKey opens with photoLink. Who came. Absent if lastKey is new. One of \"a\", \"b\".",
+		"go":     "Door is a door, which LastKey opens with PhotoLink. Who came. Empty if LastKey is new. One of \"LastKey\", \"b\".",
+		"python": "A door, which last_key opens with photo_link. Who came. Empty if last_key is new. One of \"LastKey\", \"b\".",
+		"js":     "A door, which lastKey opens with photoLink. Who came. Absent if lastKey is new. One of \"LastKey\", \"b\".",
 		"json":   "A door, which lastKey opens with photoLink. Who came. Absent if lastKey is new.",
 	} {
 		if got := door.Text(language) + " " + door.TextOf(door.Fields[0], language); got != want {
 			t.Errorf("%s: %s\nwant %s", language, got, want)
 		}
 	}
-	const want = `"lastKey": {"enum": ["a", "b"], "description": "Who came. Absent if lastKey is new."}`
+	const want = `"lastKey": {"enum": ["LastKey", "b"], "description": "Who came. Absent if lastKey is new."}`
 	if got := door.property(door.Fields[0]); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -99,10 +99,11 @@ func (a answer) TextOf(f field, language string) string {
 	if language == "json" && f.v11 {
 		text = strings.TrimSuffix(text, " Absent in version 1.") // which has schemas of its own
 	}
+	text = a.in(language, strings.Replace(text, "Absent ", f.absent(language)+" ", 1))
 	if f.enum != nil && language != "json" {
 		text += ` One of "` + strings.Join(f.enum, `", "`) + `".`
 	}
-	return a.in(language, strings.TrimSpace(strings.Replace(text, "Absent ", f.absent(language)+" ", 1)))
+	return strings.TrimSpace(text)
 }
 
 // absent returns what a client of a language has for an absent field, in a sentence. Schemas say Absent.

@@ -403,7 +403,7 @@ export interface DifferentPairs {
 /** How far the comparison of a gallery with itself is. After the end it has a page of the pairs. */
 export interface Duplicates {
   batchId: string
-  /** One of "Running", "done". */
+  /** One of "Running", "Done". */
   status: string
   threshold: number
   /** Parts of the gallery. */

@@ -444,7 +444,7 @@ class Duplicates:
 
     batch_id: str
     status: str
-    """One of "Running", "done"."""
+    """One of "Running", "Done"."""
     threshold: int
     total: int
     """Parts of the gallery."""
