@@ -578,9 +578,9 @@ type Gallery struct {
 // Application is an API key for a gallery, with the settings of its use.
 type Application struct {
 	ID          string `json:"id"`
-	APIKey      string `json:"apiKey"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	APIKey      string `json:"apiKey"`
 	// Lowest faceQualityScore of a photo to register.
 	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"`
 	// Lowest score that verifies.

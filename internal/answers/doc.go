@@ -16,7 +16,8 @@
 //
 // Directives above a type:
 //
-//	facet:schema NAME  the schema's name, if it is not the type's; - if there are several
+//	facet:schema NAME  the schema's name, if it is not the type's; - if openapi.json has it
+//	facet:view NAME …  a schema that always has these fields, which those beside it lack
 //	facet:none NAME …  the schema of an answer that found nothing, and what it is
 //	facet:ext          extends the interface
 //	facet:frame        clients show its only field

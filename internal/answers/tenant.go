@@ -19,7 +19,9 @@ type Applications struct {
 
 // Gallery is a gallery.
 //
-//facet:schema -
+//facet:view GalleryEntry count
+//facet:view GalleryDetail count applications
+//facet:view GalleryCreated apiKey
 type Gallery struct {
 	ID               ID `json:"id"`
 	settings.Gallery `json:",inline"`
@@ -42,8 +44,6 @@ type Galleries struct {
 }
 
 // Application is an API key for a gallery, with the settings of its use.
-//
-//facet:schema -
 type Application struct {
 	ID                   ID     `json:"id"`
 	Name                 string `json:"name"`

@@ -23,6 +23,8 @@ type answer struct {
 	Name, Doc string
 	// Schema is its name in the document, or "-". None is the schema of an answer that found nothing.
 	Schema, None, NoneDoc string
+	// Views are schemas of their own: a name and the fields that it has always and others have not.
+	Views [][]string
 	// Ext marks an extension. A frame is a body of which clients show the only field.
 	Ext, Frame bool
 	Fields     []field
@@ -116,9 +118,13 @@ func ordered(all map[string]*answer, names []string) (list []answer, err error) 
 				of.embedded = true
 			}
 		}
-		a.Fields = slices.DeleteFunc(fields, func(f field) bool { // which a setting hides
-			return f.setting == nil && slices.ContainsFunc(fields, func(g field) bool { return g.setting != nil && g.JSON == f.JSON })
-		})
+		for i := 0; i < len(fields); i++ { // a setting takes the place of a field with its name
+			if j := slices.IndexFunc(fields[i+1:], func(f field) bool { return f.JSON == fields[i].JSON }) + i + 1; j > i {
+				fields[i] = fields[j]
+				fields = slices.Delete(fields, j, j+1)
+			}
+		}
+		a.Fields = fields
 		list = append(list, *a)
 	}
 	for _, name := range names {
@@ -148,6 +154,8 @@ func newAnswer(name string, doc *ast.CommentGroup) (*answer, error) {
 		switch word, rest, _ := strings.Cut(directive, " "); word {
 		case "schema":
 			a.Schema = rest
+		case "view":
+			a.Views = append(a.Views, strings.Fields(rest))
 		case "none":
 			a.None, a.NoneDoc, _ = strings.Cut(rest, " ")
 		case "ext":

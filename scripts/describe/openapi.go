@@ -12,13 +12,13 @@ import (
 	"facet/internal/settings"
 )
 
-// A schema of the document has the settings that its use asks for, and other properties.
-type schema struct {
+// request is a schema of a body that creates something with settings, or changes them.
+type request struct {
 	name, words string
 	use         use
 	settings    []setting
-	// first and last are properties before and after the settings.
-	first, last []string
+	// first is the property before the settings, or "".
+	first string
 	// required names those that are always there. An extension is never among them.
 	required string
 }
@@ -31,29 +31,15 @@ const (
 	shows
 )
 
-// The properties that are no settings.
-const (
-	idProperty           = `"id": {"$ref": "#/components/schemas/ID"}`
-	keyProperty          = `"apiKey": {"$ref": "#/components/schemas/APIKey"}`
-	countProperty        = `"count": {"type": "integer", "minimum": 0, "description": "Active events."}`
-	applicationsProperty = `"applications": {"type": "array", "items": {"$ref": "#/components/schemas/ApplicationEntry"}}`
-	galleryProperty      = `"galleryId": {"type": "string", "maxLength": 128}`
-)
-
-func schemas() []schema {
+func requests() []request {
 	gallery, application := settingsOf[settings.Gallery](), settingsOf[settings.Application]()
 	quality := application[slices.IndexFunc(application, func(s setting) bool { return s.Name == "faceMinimumQualityScore" })].property(creates)
-	id := []string{idProperty}
-	return []schema{
-		{"GalleryCreate", "A gallery and its first application. The name is unique within the tenant.", creates, gallery, []string{quality}, nil, "name faceMinimumQualityScore size"},
-		{"GalleryUpdate", "What is absent stays.", changes, gallery, nil, nil, ""},
-		{"ApplicationCreate", "", creates, application, []string{galleryProperty}, nil, "name faceMinimumQualityScore galleryId"},
-		{"ApplicationUpdate", "What is absent stays.", changes, application, nil, nil, ""},
-		{"Gallery", "", shows, gallery, id, nil, "id name description size"},
-		{"GalleryEntry", "", shows, gallery, id, []string{countProperty}, "id name description size count"},
-		{"GalleryDetail", "", shows, gallery, id, []string{countProperty, applicationsProperty}, "id name description size count applications"},
-		{"GalleryCreated", "", shows, gallery, id, []string{keyProperty}, "id name description size apiKey"},
-		{"Application", "", shows, application, id, []string{keyProperty}, "id name description apiKey faceMinimumQualityScore"},
+	const galleryID = `"galleryId": {"type": "string", "maxLength": 128}`
+	return []request{
+		{"GalleryCreate", "A gallery and its first application. The name is unique within the tenant.", creates, gallery, quality, "name faceMinimumQualityScore size"},
+		{"GalleryUpdate", "What is absent stays.", changes, gallery, "", ""},
+		{"ApplicationCreate", "", creates, application, galleryID, "name faceMinimumQualityScore galleryId"},
+		{"ApplicationUpdate", "What is absent stays.", changes, application, "", ""},
 	}
 }
 
@@ -63,12 +49,15 @@ const schemasHead = "\n    \"schemas\": {"
 // described returns the document with the schemas rebuilt.
 func described(document string, all []answer) (string, error) {
 	texts := map[string]string{}
-	for _, s := range schemas() {
-		texts[s.name] = s.text()
+	for _, r := range requests() {
+		texts[r.name] = r.schema()
 	}
 	for _, a := range all {
 		if a.Schema != "-" {
-			texts[a.Schema] = a.schema()
+			texts[a.Schema] = a.view(nil).schema()
+		}
+		for _, fields := range a.Views {
+			texts[fields[0]] = a.view(fields[1:]).schema()
 		}
 		if a.None != "" {
 			texts[a.None] = a.ofNone().schema()
@@ -96,27 +85,40 @@ func described(document string, all []answer) (string, error) {
 
 // schema returns the schema of an answer.
 func (a answer) schema() string {
-	text := "        "
+	head := `"type": "object"`
 	if a.Ext {
-		text += `"x-facet-extension": true, `
+		head = `"x-facet-extension": true, ` + head
 	}
-	text += `"type": "object", "description": ` + quoted(a.Text("json"))
 	if isMap(a) {
-		text += `, "additionalProperties": {` + a.Fields[0].value() + "}"
+		head += `, "additionalProperties": {` + a.Fields[0].value() + "}"
 	}
 	var required, properties []string
 	for _, f := range a.Fields {
-		if !f.Omitted || f.v11 {
+		if s := f.setting; s != nil && s.Core || s == nil && (!f.Omitted || f.v11) {
 			required = append(required, f.JSON)
 		}
 		if !f.clientOnly {
 			properties = append(properties, a.property(f))
 		}
 	}
-	if required != nil {
-		text += `, "required": ["` + strings.Join(required, `", "`) + `"]`
+	return object(head, a.Text("json"), required, properties)
+}
+
+// view returns the answer with fields that are always there, and without those of other views.
+func (a answer) view(names []string) answer {
+	var fields []field
+	for _, f := range a.Fields {
+		has := func(names []string) bool { return slices.Contains(names, f.JSON) }
+		switch {
+		case has(names):
+			f.Omitted = false
+		case slices.ContainsFunc(a.Views, has):
+			continue
+		}
+		fields = append(fields, f)
 	}
-	return text + ",\n        \"properties\": {\n          " + strings.Join(properties, ",\n          ") + "\n        }"
+	a.Fields = fields
+	return a
 }
 
 // ofNone returns the answer that found nothing: a message, an empty list without a cursor, and what extends it.
@@ -137,6 +139,9 @@ func (a answer) ofNone() answer {
 
 // property returns the property of a field of an answer.
 func (a answer) property(f field) string {
+	if f.setting != nil {
+		return f.setting.property(shows)
+	}
 	text := f.value()
 	if f.ext && !a.Ext {
 		text = `"x-facet-extension": true, ` + text
@@ -174,19 +179,26 @@ func (f field) value() string {
 	return text
 }
 
-func (s schema) text() string {
-	properties := slices.Clone(s.first)
-	for _, one := range s.settings {
-		properties = append(properties, one.property(s.use))
+func (r request) schema() string {
+	var properties []string
+	if r.first != "" {
+		properties = []string{r.first}
 	}
-	text := `        "type": "object"`
-	if s.words != "" {
-		text += `, "description": ` + quoted(s.words)
+	for _, s := range r.settings {
+		properties = append(properties, s.property(r.use))
 	}
-	if s.required != "" {
-		text += `, "required": ["` + strings.ReplaceAll(s.required, " ", `", "`) + `"]`
+	return object(`"type": "object"`, r.words, strings.Fields(r.required), properties)
+}
+
+// object returns the schema of an object that begins with head.
+func object(head, words string, required, properties []string) string {
+	if words != "" {
+		head += `, "description": ` + quoted(words)
 	}
-	return text + ",\n        \"properties\": {\n          " + strings.Join(append(properties, s.last...), ",\n          ") + "\n        }"
+	if len(required) > 0 {
+		head += `, "required": ["` + strings.Join(required, `", "`) + `"]`
+	}
+	return "        " + head + ",\n        \"properties\": {\n          " + strings.Join(properties, ",\n          ") + "\n        }"
 }
 
 // property returns the property of a setting.

@@ -656,9 +656,9 @@ export interface Galleries {
 /** An API key for a gallery, with the settings of its use. */
 export interface Application {
   id: string
-  apiKey: string
   name: string
   description: string
+  apiKey: string
   /** Lowest faceQualityScore of a photo to register. */
   faceMinimumQualityScore: number
   /** Lowest score that verifies. */

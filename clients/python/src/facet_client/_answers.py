@@ -690,9 +690,9 @@ class Application:
     """An API key for a gallery, with the settings of its use."""
 
     id: str
-    api_key: str
     name: str
     description: str
+    api_key: str
     face_minimum_quality_score: float
     """Lowest faceQualityScore of a photo to register."""
     verify_threshold: int = 7000
