@@ -589,7 +589,7 @@ type Application struct {
 	EnrolmentGuard bool `json:"enrolmentGuard"`
 	// Lowest score that the guard takes for a known face.
 	EnrolmentGuardThreshold int `json:"enrolmentGuardThreshold"`
-	// With dominant a photo of several faces shows the one that is clearly meant. "" for refuse.
+	// With dominant a photo of several faces shows the one that is clearly meant. "" if it is refused.
 	MultipleFaces string `json:"multipleFaces,omitzero"`
 	// Lowest score of the review band, which ends below the threshold. 0 without a band.
 	ReviewThreshold int `json:"reviewThreshold,omitzero"`

@@ -65,7 +65,7 @@ var applicationFields = []Field{
 	{
 		Name: "multipleFaces", Choices: faceRules, Example: `"dominant"`,
 		Doc:   "What happens to a photo with several faces where one is wanted: refuse answers MultipleFaces; dominant takes the face that is clearly the one meant, if there is one.",
-		Shown: "With dominant a photo of several faces shows the one that is clearly meant. Absent for refuse.",
+		Shown: "With dominant a photo of several faces shows the one that is clearly meant. Absent if it is refused.",
 		Help:  "a photo of several faces: refuse it, or take the dominant one, if one is clearly meant",
 	},
 	{

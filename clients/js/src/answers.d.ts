@@ -667,7 +667,7 @@ export interface Application {
   enrolmentGuard: boolean
   /** Lowest score that the guard takes for a known face. */
   enrolmentGuardThreshold: number
-  /** With dominant a photo of several faces shows the one that is clearly meant. 'refuse' for refuse. */
+  /** With dominant a photo of several faces shows the one that is clearly meant. 'refuse' if it is refused. */
   multipleFaces: string
   /** Lowest score of the review band, which ends below the threshold. 0 without a band. */
   reviewThreshold: number

@@ -702,7 +702,7 @@ class Application:
     enrolment_guard_threshold: int = 7000
     """Lowest score that the guard takes for a known face."""
     multiple_faces: str = "refuse"
-    """With dominant a photo of several faces shows the one that is clearly meant. "refuse" for refuse."""
+    """With dominant a photo of several faces shows the one that is clearly meant. "refuse" if it is refused."""
     review_threshold: int = 0
     """Lowest score of the review band, which ends below the threshold. 0 without a band."""
     review_verdicts: int = 1
