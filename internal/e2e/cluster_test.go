@@ -64,13 +64,20 @@ func (c *cluster) start(t *testing.T, args ...string) {
 	var err error
 	c.Process, err = launch.Start(exec.Command(program(), append([]string{"dev", "--dir", c.dir}, args...)...), starter.Start)
 	must.Do(t, err)
+	serves := false
+	defer func() {
+		if !serves {
+			c.logFailure(t)
+		}
+	}()
 	within(t, "facet dev serves", func() (err error) {
 		if c.Ended() {
-			t.Fatalf("facet dev ended (%d):\n%s", c.Wait(), &c.Out)
+			t.Fatalf("facet dev ended (%d)", c.Wait())
 		}
 		c.info, err = dev.ReadInfo(c.dir)
 		return err
 	})
+	serves = true
 }
 
 // own starts a cluster for one test, which may break it.
@@ -91,8 +98,10 @@ func (c *cluster) logFailure(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
 		t.Logf("facet dev said:\n%s", &c.Out)
-		for _, n := range c.info.Nodes {
-			t.Logf("end of the log of %s:\n%s", n.Name, launch.Tail(n.Log))
+		logs, err := filepath.Glob(filepath.Join(c.dir, "n*.log"))
+		must.Do(t, err)
+		for _, log := range logs {
+			t.Logf("end of %s:\n%s", log, launch.Tail(log))
 		}
 	}
 }

@@ -33,8 +33,11 @@ function start(args, wanted) {
     await ended;
   };
   return new Promise((resolve, reject) => {
-    const fail = (/** @type {string} */ why) => reject(new Error(`facet ${args.join(" ")} ${why}:\n${output}`));
-    const late = setTimeout(() => stop().then(() => fail("did not start")), startTimeout);
+    let why = "ended";
+    const late = setTimeout(() => {
+      why = `did not start in ${startTimeout / 1000} seconds`;
+      child.kill("SIGINT");
+    }, startTimeout);
     const take = (/** @type {Buffer} */ piece) => {
       output += piece;
       if (!wanted.test(output)) return;
@@ -45,7 +48,7 @@ function start(args, wanted) {
     child.stderr.on("data", take);
     child.once("exit", () => {
       clearTimeout(late);
-      fail("ended");
+      reject(new Error(`facet ${args.join(" ")} ${why}:\n${output}`));
     });
   });
 }
@@ -71,8 +74,10 @@ export async function startCluster() {
     const { stop, ...cluster } = await startDev(join(dir, "dev"));
     return { ...cluster, stop: () => stop().finally(remove) };
   } catch (e) {
+    const logs = ["n1", "n2", "n3"].map((name) => join(dir, "dev", `${name}.log`)).filter((log) => existsSync(log));
+    const ends = logs.map((log) => `end of ${log}:\n${readFileSync(log, "utf8").slice(-4000)}`);
     remove();
-    throw e;
+    throw new Error(ends.join("\n"), { cause: e });
   }
 }
 

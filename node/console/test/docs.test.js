@@ -18,7 +18,8 @@ let cluster;
 let browser;
 
 before(async () => {
-  [cluster, browser] = await Promise.all([startCluster(), launch()]);
+  browser = await launch();
+  cluster = await startCluster();
 });
 after(async () => {
   await browser?.close();
