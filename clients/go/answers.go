@@ -178,7 +178,7 @@ type SeenFace struct {
 	// How the face was photographed, by the components of ISO/IEC 29794-5, for example "sharpness". Empty if not asked
 	// for.
 	Measures map[string]Measure `json:"measures,omitzero"`
-	// Why an enrolment would refuse the face. Empty if the measures were not asked for. One of "FaceUpsideDown",
+	// Why an enrolment would refuse the face. Empty if the measures were not asked for. Each is one of "FaceUpsideDown",
 	// "FaceCut", "FaceTooDark", "EyesCovered", "MouthCovered", "FaceMoved".
 	Defects []string `json:"defects,omitzero"`
 }

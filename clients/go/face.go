@@ -21,27 +21,27 @@ func (c *Client) Extract(ctx context.Context, image []byte, limit int) ([]Attrib
 
 // ExtractMeasured is Extract with measures and defects of each face.
 func (c *Client) ExtractMeasured(ctx context.Context, image []byte, limit int) ([]SeenFace, error) {
-	got, err := call[struct {
-		Faces []SeenFace `json:"faces"`
-	}](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/extract", body: struct {
+	return seen(ctx, c, "/v1.1/face/extract", struct {
 		Faces    []byte `json:"faces"`
 		Limit    int    `json:"limit,omitzero"`
 		Measures bool   `json:"measures"`
-	}{notNil(image), limit, true}})
+	}{notNil(image), limit, true})
+}
+
+func seen(ctx context.Context, c *Client, path string, body any) ([]SeenFace, error) {
+	got, err := call[struct {
+		Faces []SeenFace `json:"faces"`
+	}](ctx, c, request{method: http.MethodPost, path: path, body: body})
 	return got.Faces, err
 }
 
 func extract(ctx context.Context, c *Client, path string, body any) ([]Attributes, error) {
-	got, err := call[struct {
-		Faces []struct {
-			Attributes Attributes `json:"attributes"`
-		} `json:"faces"`
-	}](ctx, c, request{method: http.MethodPost, path: path, body: body})
+	list, err := seen(ctx, c, path, body)
 	if err != nil {
 		return nil, err
 	}
-	faces := make([]Attributes, len(got.Faces))
-	for i, f := range got.Faces {
+	faces := make([]Attributes, len(list))
+	for i, f := range list {
 		faces[i] = f.Attributes
 	}
 	return faces, nil
@@ -64,15 +64,11 @@ type verifyBody struct {
 	Reference string `json:"reference,omitzero"`
 }
 
-type scored struct {
-	Score int `json:"score"`
-}
-
 // VerifySubject returns the best score of a probe against the subject's events. The
 // error is ErrNotVerified below the application's threshold. Its *Error contains
 // the score.
 func (c *Client) VerifySubject(ctx context.Context, subjectID string, probe []byte) (score int, err error) {
-	got, err := call[scored](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{ID: subjectID, Probe: notNil(probe)}})
+	got, err := c.Verify(ctx, subjectID, probe)
 	return got.Score, err
 }
 
@@ -97,7 +93,7 @@ func (c *Client) Verify(ctx context.Context, subjectID string, probe []byte) (Ve
 // ErrNotVerified below ThresholdDefault. Its *Error contains the score. The call
 // needs no API key.
 func (c *Client) VerifyFaces(ctx context.Context, face, probe []byte) (score int, err error) {
-	got, err := call[scored](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{Face: notNil(face), Probe: notNil(probe)}})
+	got, err := call[Verified](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{Face: notNil(face), Probe: notNil(probe)}})
 	return got.Score, err
 }
 

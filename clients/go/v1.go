@@ -44,6 +44,6 @@ func (v V1) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 
 // Verify is Client.VerifySubject.
 func (v V1) Verify(ctx context.Context, subjectID string, probe []byte) (score int, err error) {
-	got, err := call[scored](ctx, v.c, request{method: http.MethodPost, path: "/v1/face/verify", body: verifyBody{ID: subjectID, Probe: notNil(probe)}})
+	got, err := call[Verified](ctx, v.c, request{method: http.MethodPost, path: "/v1/face/verify", body: verifyBody{ID: subjectID, Probe: notNil(probe)}})
 	return got.Score, err
 }

@@ -64,25 +64,38 @@ func readAnswers(root fs.FS) ([]answer, error) {
 			return nil, err
 		}
 		for _, d := range parsed.Decls {
-			general, ok := d.(*ast.GenDecl)
-			if !ok || general.Tok != token.TYPE {
-				continue
+			a, err := structOf(d)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
 			}
-			for _, spec := range general.Specs {
-				if s, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType); ok {
-					name := spec.(*ast.TypeSpec).Name.Name
-					names = append(names, name)
-					if all[name], err = newAnswer(name, general.Doc); err == nil {
-						all[name].Fields, err = fieldsOf(s)
-					}
-					if err != nil {
-						return nil, fmt.Errorf("%s: %s: %w", file, name, err)
-					}
-				}
+			if a != nil {
+				all[a.Name] = a
+				names = append(names, a.Name)
 			}
 		}
 	}
 	return ordered(all, names)
+}
+
+// structOf returns the struct that a declaration has, or nil.
+func structOf(d ast.Decl) (*answer, error) {
+	general, ok := d.(*ast.GenDecl)
+	if !ok || general.Tok != token.TYPE {
+		return nil, nil
+	}
+	spec := general.Specs[0].(*ast.TypeSpec)
+	s, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return nil, nil
+	}
+	a, err := newAnswer(spec.Name.Name, general.Doc)
+	if err == nil {
+		a.Fields, err = fieldsOf(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", spec.Name.Name, err)
+	}
+	return a, nil
 }
 
 // ordered returns the answers with the fields of those that they embed, each after those that it has.

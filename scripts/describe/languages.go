@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"facet/internal/settings"
 )
@@ -101,7 +100,11 @@ func (a answer) TextOf(f field, language string) string {
 	}
 	text = a.in(language, strings.Replace(text, "Absent ", f.absent(language)+" ", 1))
 	if f.enum != nil && language != "json" {
-		text += ` One of "` + strings.Join(f.enum, `", "`) + `".`
+		among := " One of "
+		if f.List {
+			among = " Each is one of "
+		}
+		text += among + `"` + strings.Join(f.enum, `", "`) + `".`
 	}
 	return strings.TrimSpace(text)
 }
@@ -120,10 +123,10 @@ func (f field) absent(language string) string {
 		return "false"
 	case language == "js":
 		return "Absent"
-	case language == "python" && none == `""`, golang == "string" || golang == "Status":
-		return "Empty"
-	case language == "python":
+	case language == "python" && none != `""`:
 		return none
+	case language == "python", golang == "string" || golang == "Status":
+		return "Empty"
 	case strings.HasPrefix(golang, "*") || golang == "[]byte" || golang == "json.RawMessage" || golang == "[]*int":
 		return "nil"
 	case golang == "time.Time":
@@ -157,16 +160,7 @@ func (f field) Go() string {
 }
 
 // Snake returns the name in Python.
-func (f field) Snake() string {
-	var b strings.Builder
-	for i, r := range f.JSON {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
+func (f field) Snake() string { return strings.Join(settings.Field{Name: f.JSON}.Words(), "_") }
 
 // none returns Python's value of an absent field.
 func (f field) none() string {

@@ -183,8 +183,8 @@ export interface SeenFace {
    */
   measures: Record<string, Measure>
   /**
-   * Why an enrolment would refuse the face. Empty if the measures were not asked for. One of "FaceUpsideDown",
-   * "FaceCut", "FaceTooDark", "EyesCovered", "MouthCovered", "FaceMoved".
+   * Why an enrolment would refuse the face. Empty if the measures were not asked for. Each is one of
+   * "FaceUpsideDown", "FaceCut", "FaceTooDark", "EyesCovered", "MouthCovered", "FaceMoved".
    */
   defects: string[]
 }

@@ -209,8 +209,8 @@ class SeenFace:
     """How the face was photographed, by the components of ISO/IEC 29794-5, for example "sharpness". Empty if not
     asked for."""
     defects: list[str] = field(default_factory=list)
-    """Why an enrolment would refuse the face. Empty if the measures were not asked for. One of "FaceUpsideDown",
-    "FaceCut", "FaceTooDark", "EyesCovered", "MouthCovered", "FaceMoved"."""
+    """Why an enrolment would refuse the face. Empty if the measures were not asked for. Each is one of
+    "FaceUpsideDown", "FaceCut", "FaceTooDark", "EyesCovered", "MouthCovered", "FaceMoved"."""
 
 
 @dataclass(frozen=True, kw_only=True)
