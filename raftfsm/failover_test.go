@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -276,6 +277,29 @@ func TestLastMemberResignsAtOnce(t *testing.T) {
 				t.Errorf("%s needed %s to resign with %d others", m.name, took, len(c.members)-1)
 			}
 			c.stop(m.name)
+		}
+	})
+}
+
+// A cluster that stops as a whole has nobody to hand over to.
+func TestMembersResignTogether(t *testing.T) {
+	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
+		c.leader()
+		time.Sleep(3 * electionDefault)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		var resigning sync.WaitGroup
+		for _, m := range c.members {
+			resigning.Go(func() {
+				if err := m.Resign(ctx); err != nil && !errors.Is(err, ErrNotMember) && !errors.As(err, new(*NotLeaderError)) {
+					t.Errorf("%s resigns: %v", m.name, err)
+				}
+			})
+		}
+		resigning.Wait()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("resigned within %s", took)
 		}
 	})
 }

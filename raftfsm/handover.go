@@ -54,19 +54,23 @@ const (
 // Resign makes this member give up the leadership for good: it hands the leadership that
 // it has to a voter that answers and has caught up, and never takes it again. Resign
 // returns when another member leads, or at once if this member did not lead. It returns
-// an error when ctx ends or no other voter answers. Call Resign before Close, so that a
-// stop costs no election.
+// an error when ctx ends, and ErrNotMember when no other voter answers or those that
+// answer have resigned, too. Call Resign before Close, so that a stop costs no election.
 func (g *Group) Resign(ctx context.Context) error {
 	g.transport.Resign()
-	var failed []id.Member
+	var failed, resigned []id.Member
 	for g.raft.State() == raft.Leader {
 		changed := g.LeaderChanged()
-		to, err := handover{g}.successor(ctx, failed)
+		to, err := handover{g}.successor(ctx, slices.Concat(failed, resigned))
 		if err == nil {
 			if err = (handover{g}).transfer(ctx, to); err == nil {
 				return handover{g}.followed(ctx, changed)
 			}
-			failed = append(failed, to) // it was too slow, or has just died, or stops as well
+			if transport.Resigned(err) {
+				resigned = append(resigned, to)
+				continue
+			}
+			failed = append(failed, to) // it was too slow, or has just died
 		}
 		if errors.Is(err, ErrClosed) || ctx.Err() != nil || to == "" && len(failed) == 0 {
 			return err

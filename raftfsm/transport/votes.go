@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/hashicorp/raft"
 )
@@ -51,6 +52,12 @@ var (
 	// leader would write nothing until Timing.Election has passed.
 	errCandidate = errors.New("raftfsm: the member stands for election already")
 )
+
+// Resigned reports whether err is that of a transfer to a member that has resigned. The
+// member's answer comes as text.
+func Resigned(err error) bool {
+	return err != nil && strings.Contains(err.Error(), errResigned.Error())
+}
 
 // mayLead returns the reason why this member must not become the leader, or nil.
 func (t *Transport) mayLead() error {
