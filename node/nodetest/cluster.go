@@ -54,7 +54,7 @@ type Options struct {
 	Timing    raftfsm.Timing
 	// Off returns how far the clock of the i-th node is from the right time; default never.
 	Off func(i int) time.Duration
-	Log *slog.Logger // default: discarded
+	Log *slog.Logger // default: warnings go to the test's output, which is shown when the test fails
 	// Bucket is the URL of the object store of bulk registrations; default none.
 	Bucket string
 	// ClusterKeyFile is the key file of another cluster; default a new key.
@@ -97,7 +97,7 @@ type Member struct {
 // Start founds a cluster and waits until all founders are ready.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
-	o.defaults()
+	o.defaults(t)
 	c := Prepare(t, o)
 	for i := range o.Founders {
 		c.Restart(i)
@@ -109,7 +109,7 @@ func Start(t testing.TB, o Options) *Cluster {
 // Prepare returns a cluster without a running node. Restart starts its nodes.
 func Prepare(t testing.TB, o Options) *Cluster {
 	t.Helper()
-	o.defaults()
+	o.defaults(t)
 	c := &Cluster{t: t}
 	if network, virtual := networks.Load(t); virtual {
 		c.Network = network.(*memnet.Network)
@@ -119,7 +119,7 @@ func Prepare(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-func (o *Options) defaults() {
+func (o *Options) defaults(t testing.TB) {
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}
@@ -139,7 +139,7 @@ func (o *Options) defaults() {
 		o.Off = func(int) time.Duration { return 0 }
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 }
 
