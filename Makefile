@@ -22,7 +22,7 @@ KERNEL_TESTS := KernelGivesPortableBits|KernelGivesSameDeferred|FastestKernel|De
 SEARCH_TESTS := $(KERNEL_TESTS)|KernelGives|CoderGives|Hostile|Waiting
 
 ##@ First minutes
-.PHONY: help setup build demo demo-office
+.PHONY: help setup build cluster demo demo-office
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -35,6 +35,9 @@ build: ## build bin/facet
 .PHONY: build-slim
 build-slim: ## build bin/facet without Google's and Azure's object stores: files and S3 only
 	@GOWORK=off $(GO) build $(GOFLAGS_BUILD) -tags hashicorpmetrics,slim -o bin/facet ./cmd/facet
+
+cluster: setup build ## a cluster of processes on this machine, to try and break; ARGS='start 3', 'kill 2', 'partition 2', 'heal', 'stop'
+	@scripts/cluster.sh $(or $(ARGS),-h)
 
 demo: setup build ## a three-node cluster that matches real faces, told as a story
 	@scripts/demo.sh
