@@ -90,5 +90,10 @@ func newBuilder(args []string, out io.Writer) (*builder, error) {
 			return nil, fmt.Errorf("-only: there is no %q, only %s", kind, strings.Join(kinds, ", "))
 		}
 	}
+	if b.key != "" {
+		if err := b.named(); err != nil {
+			return nil, err
+		}
+	}
 	return b, b.complete()
 }

@@ -70,6 +70,23 @@ func TestSignedSumsGuardFiles(t *testing.T) {
 	}
 }
 
+func TestSignedReleaseNeedsContact(t *testing.T) {
+	t.Parallel()
+	b := &builder{root: t.TempDir()}
+	for text, ok := range map[string]bool{
+		"":                                       false,
+		"security: nobody yet\nsupport: a@b.c\n": false,
+		"security: a@b.c\nsupport:\n":            false,
+		"security: a@b.c\n":                      false,
+		"Whom\n\nsecurity: a@b.c\nsupport: https://b.c": true,
+	} {
+		must.Do(t, os.WriteFile(filepath.Join(b.root, "CONTACT"), []byte(text), 0o600))
+		if err := b.named(); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestUnpermittedLicenceStopsRelease(t *testing.T) {
 	t.Parallel()
 	component := func(name, licence string) cdx.Component {

@@ -18,6 +18,22 @@ const (
 	signatureSpace = "facet-release"
 )
 
+// named checks that CONTACT names whom to write to about security and support.
+func (b *builder) named() error {
+	text, err := os.ReadFile(filepath.Join(b.root, "CONTACT"))
+	if err != nil {
+		return err
+	}
+	for _, subject := range []string{"security", "support"} {
+		_, rest, _ := strings.Cut("\n"+string(text), "\n"+subject+":")
+		who, _, _ := strings.Cut(rest, "\n")
+		if who = strings.TrimSpace(who); who == "" || who == "nobody yet" {
+			return fmt.Errorf("CONTACT names nobody for %s: write an address into it, or build without KEY, for a trial", subject)
+		}
+	}
+	return nil
+}
+
 // sums writes the checksums of the files and, with a key, their signature.
 func (b *builder) sums(ctx context.Context, files []string) error {
 	slices.Sort(files)
