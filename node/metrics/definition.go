@@ -114,11 +114,17 @@ func Find(name string) (d *Definition, ok bool) {
 
 const pageHead = `# Metrics
 
-Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus, without a certificate. Sum or compare the nodes
-in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group of a healthy cluster. No label holds a tenant, a gallery, a
-subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. A value read
-from the disk is at most 15 seconds old; all others are present values. [deploy/prometheus](../deploy/prometheus) has alert
-rules, [deploy/grafana](../deploy/grafana) two dashboards ([how to install them](operations.md#prometheus-and-grafana)).
+For people who write alerts and dashboards. Every node serves its own metrics for Prometheus at ` + "`/metrics`" + ` of its admin port, without a
+certificate. [Alerts](../deploy/prometheus) and two [dashboards](../deploy/grafana) are
+[ready to install](operations.md#prometheus-and-grafana).
+
+- Values are of one node; sum or compare nodes in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group of a
+  healthy cluster.
+- Under [Cluster](#cluster), each node counts all nodes, shards and replicas: take ` + "`max`" + `.
+- ` + "`group`" + ` is 0 for [meta](glossary.md#meta), else the [shard](glossary.md#shard)'s number.
+- ` + "`…_timestamp_seconds`" + ` count from 1970; 0 is none.
+- Values read from the disk are at most 15 seconds old.
+- No label holds a tenant, gallery, subject or address.
 
 ` + "`go test ./node/metrics -run Page -rewrite`" + ` writes this page.
 `
