@@ -33,7 +33,7 @@ from facet_client import Client, external  # noqa: E402
 ASKED = 4711  # the external id that Tuesday asks for, in the middle of every list
 TIMEOUT = 600  # seconds for the cluster to serve, for half of the import, and for a node to catch up
 VISIT = 20  # seconds that the visitor stays
-GONE = 5  # seconds after its time that an event may match (docs/interface.md)
+GONE = 5  # seconds after its time that an event may match (docs/interface/subjects.md)
 SHOWN = 50  # most photos in the answer of a search
 LINES, COLUMNS = 7, 96  # shown of a command's output
 MARK = ".demo-office"  # a file in the folders that this program makes

@@ -168,7 +168,7 @@ func newClusterReplicas() *cobra.Command {
 		Use: "replicas NUMBER", Short: "change the number of replicas of each shard: 1, 3 or 5",
 		Long: "Change the number of replicas of each shard to 1, 3 or 5, while the cluster serves. Shards change a few at a\n" +
 			"time; facet status shows how many have the new number. With fewer nodes than replicas each node gets one, and\n" +
-			"nodes that join get the rest. Each node needs memory and disk for its share: see docs/sizing.md.\n\n" +
+			"nodes that join get the rest. Each node needs memory and disk for its share: see docs/capacity.md.\n\n" +
 			"Three replicas survive the death of any node, five that of any two. One survives none: a shard stops with its\n" +
 			"node, and is lost with its disk. That needs --force.",
 		Args: cli.Args(cobra.ExactArgs(1)),

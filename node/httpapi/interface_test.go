@@ -21,7 +21,7 @@ import (
 //
 // What shows it is a step of a transcript or tests. Rows that are about no single
 // operation have words in the first cell.
-const documentOfAnswers = "testdata/answers.md"
+const documentOfAnswers = "testdata/answers.table"
 
 // sharedAnswers are the statuses that every operation shares: they have rows of
 // their own.

@@ -57,7 +57,7 @@ func (n tenant) galleryID(t *testing.T, name string) id.Gallery {
 var inBraces = regexp.MustCompile(`\{[^}]*\}`)
 
 // TestRolesDoTheirPart sends each operation with a key of each role, and compares who may with
-// testdata/roles.md. "yes": any answer but 403.
+// testdata/roles.table. "yes": any answer but 403.
 func TestRolesDoTheirPart(t *testing.T) {
 	nodetest.Virtual(t, func(t *testing.T) {
 		s := startFaces(t)
@@ -88,7 +88,7 @@ func TestRolesDoTheirPart(t *testing.T) {
 			}
 			b.WriteString("\n")
 		}
-		name := filepath.Join("testdata", "roles.md")
+		name := filepath.Join("testdata", "roles.table")
 		if *rewrite {
 			must.Do(t, os.WriteFile(name, []byte(b.String()), 0o600))
 		}

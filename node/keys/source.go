@@ -124,4 +124,4 @@ func (b *bounded) Write(p []byte) (int, error) {
 // errFixed is returned when a rotation would have to give a new key to a node that only
 // reads its keys.
 var errFixed = errors.New("a rotation can't write it there: add the new key there as the last line, start the node again, and repeat the command " +
-	"(docs/operations.md: Keys that come from systemd or a command)")
+	"(docs/keys.md: Keys that come from systemd or a command)")

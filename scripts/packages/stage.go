@@ -36,11 +36,15 @@ func (b *builder) stage(ctx context.Context, t target) error {
 			return fmt.Errorf("%w: \"make setup\" fetches the models and libraries", err)
 		}
 	}
-	if err := copyMatches(filepath.Join(b.root, "docs"), filepath.Join(to, "docs"), "*.md"); err != nil {
-		return err
+	for _, pages := range []string{"docs", "docs/interface"} {
+		if err := copyMatches(filepath.Join(b.root, pages), filepath.Join(to, pages), "*.md"); err != nil {
+			return err
+		}
 	}
-	if err := copyMatches(b.root, to, "LICENSE"); err != nil {
-		return err
+	for _, file := range []string{"LICENSE", "CONTACT"} {
+		if err := copyMatches(b.root, to, file); err != nil {
+			return err
+		}
 	}
 	if err := b.thirdParties(ctx, t, filepath.Join(to, "THIRD-PARTY.txt")); err != nil {
 		return err

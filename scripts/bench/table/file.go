@@ -20,7 +20,7 @@ var folder = filepath.Join("docs", "benchmarks")
 // head: the command and the machine. The tables follow.
 func Create(part string, args []string) (*os.File, error) {
 	now, processor := time.Now(), machine.Processor()
-	f, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%s-%s.md", part, slug(processor), now.Format(time.DateOnly))))
+	f, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%s-%s.txt", part, slug(processor), now.Format(time.DateOnly))))
 	if err != nil {
 		return nil, err
 	}
