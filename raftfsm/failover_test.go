@@ -304,6 +304,40 @@ func TestMembersResignTogether(t *testing.T) {
 	})
 }
 
+// A second transfer would wait in raft for good when the leadership is lost meanwhile, in one of two cases.
+func TestBusyMemberIsOfferedTheLeadOnce(t *testing.T) {
+	inGroup(t, nodeNames(3), func(cfg *Config) { cfg.TrailingLogs = 5 }, func(t *testing.T, c *cluster) {
+		old := c.leader()
+		time.Sleep(3 * electionDefault)
+		busy, free := c.others(old)[0], c.others(old)[1]
+		c.wires.part(1, busy)
+		for range 40 {
+			c.propose("x", old.name, free)
+		}
+		must.Do(t, old.Snapshot())
+		c.members[busy].disk.slow(20 * time.Second) // it follows, and installs the snapshot for so long
+		c.wires.part(0, busy)
+		time.Sleep(2 * time.Second)
+		for try := range 3 {
+			err := old.Transfer(t.Context(), busy)
+			if want := errSilent; err == nil || errors.Is(err, want) != (try > 0) {
+				t.Errorf("try %d: %v", try, err)
+			}
+		}
+		q := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(old.name), Addr: []byte(old.name)}}
+		must.Do(t, old.transport.TimeoutNow(raft.ServerID(free), raft.ServerAddress(free), &q, new(raft.TimeoutNowResponse)))
+		for old.raft.State() == raft.Leader {
+			time.Sleep(100 * time.Millisecond)
+		}
+		c.members[busy].disk.slow(0)
+		time.Sleep(30 * time.Second)
+		for _, name := range []id.Member{busy, old.name} {
+			must.Do(t, c.leader().Transfer(t.Context(), name))
+			c.propose("y")
+		}
+	})
+}
+
 func TestLeaderChangeWakesWaiters(t *testing.T) {
 	inGroup(t, nodeNames(3), nil, func(t *testing.T, c *cluster) {
 		old := c.leader()

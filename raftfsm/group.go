@@ -46,9 +46,10 @@ type Group struct {
 	loops sync.WaitGroup // started by start; they end with stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
 
-	mu      sync.Mutex // guards closing, and every calls.Add
+	mu      sync.Mutex // guards closing, offered, and every calls.Add
 	closing bool
-	calls   sync.WaitGroup // calls into raft that must get their answer before it stops
+	offered map[id.Member]offer // the last transfer to a member that failed
+	calls   sync.WaitGroup      // calls into raft that must get their answer before it stops
 
 	closeOnce sync.Once
 	closeErr  error
@@ -71,7 +72,7 @@ func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) 
 		cfg:    cfg,
 		health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal),
 		slots:  make(chan struct{}, proposalsMax),
-		stop:   make(chan struct{}),
+		stop:   make(chan struct{}), offered: make(map[id.Member]offer),
 	}
 	g.reads, g.eraser.g, g.eraser.orders = newReads(g), g, make(chan struct{}, 1)
 	if err := g.openStores(m, under); err != nil {

@@ -88,10 +88,17 @@ func (g *Group) Resign(ctx context.Context) error {
 	return nil
 }
 
+// offer is a transfer that failed.
+type offer struct {
+	term uint64 // of the leader
+	last uint64 // its last index when the transfer had failed
+}
+
 // handover finds the member that takes over from this leader.
 type handover struct{ g *Group }
 
-// errSilent is returned for a transfer to a voter that does not follow this leader now.
+// errSilent is returned for a transfer to a voter that does not follow this leader now, or has not
+// caught up since another transfer to it failed.
 var errSilent = errors.New("raftfsm: the voter does not answer as a follower")
 
 // follows returns an error if a voter does not follow this leader now.
@@ -103,14 +110,28 @@ func (h handover) follows(ctx context.Context, to id.Member) error {
 		return err
 	}
 	defer h.g.calls.Done()
-	if len(h.followers(ctx, []Server{{Member: to}}, 0)) == 0 {
+	at, ok := h.followers(ctx, []Server{{Member: to}}, 0)[to]
+	if !ok || !h.free(to, at) {
 		return errors.Join(errSilent, ctx.Err())
 	}
 	return nil
 }
 
+// free reports whether a transfer to a member with the last index at may begin. A transfer asks
+// raft's replicator of its target, which has room for one question. If one of this term failed,
+// its question may still wait there, and another one would wait in raft for good when the
+// leadership is lost meanwhile: raft would then refuse every later command of this process.
+// A replicator has room again when its target has what the log had then.
+func (h handover) free(to id.Member, at uint64) bool {
+	h.g.mu.Lock()
+	defer h.g.mu.Unlock()
+	o := h.g.offered[to]
+	return o.term != h.g.raft.CurrentTerm() || at >= o.last
+}
+
 // transfer hands the leadership to the voter to.
 func (h handover) transfer(ctx context.Context, to id.Member) error {
+	term := h.g.raft.CurrentTerm()
 	err := h.g.await(ctx, func(time.Duration) error {
 		defer h.g.transport.Hurry(to)()
 		err := h.g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
@@ -122,6 +143,9 @@ func (h handover) transfer(ctx context.Context, to id.Member) error {
 		return err
 	})
 	if err != nil {
+		h.g.mu.Lock()
+		h.g.offered[to] = offer{term, h.g.raft.LastIndex()}
+		h.g.mu.Unlock()
 		return fmt.Errorf("transfer to %s: %w", to, err)
 	}
 	return nil
@@ -169,7 +193,7 @@ func (h handover) successor(ctx context.Context, but []id.Member) (id.Member, er
 		logs := h.followers(ctx, list, last)
 		var ready []id.Member
 		for m, at := range logs {
-			if at+successorBehind >= last {
+			if at+successorBehind >= last && h.free(m, at) {
 				ready = append(ready, m)
 			}
 		}
