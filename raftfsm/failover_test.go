@@ -226,12 +226,8 @@ func TestLosingCandidateRefusesTransferAtOnce(t *testing.T) {
 		old := c.leader()
 		rest := c.others(old)
 		for _, m := range rest { // both stand for election in the same term: neither has recorded its vote when the other starts
-			g := c.members[m].Group
 			c.members[m].disk.slow(20 * time.Millisecond)
-			q := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(old.name), Addr: []byte(old.name)}}
-			go func() {
-				_ = old.transport.TimeoutNow(raft.ServerID(g.cfg.Self), raft.ServerAddress(g.cfg.Self), &q, new(raft.TimeoutNowResponse))
-			}()
+			go func() { _ = old.timeoutNow(m) }()
 		}
 		time.Sleep(200 * time.Millisecond)
 		winner := c.leader()
@@ -304,7 +300,7 @@ func TestMembersResignTogether(t *testing.T) {
 	})
 }
 
-// A second transfer would wait in raft for good when the leadership is lost meanwhile, in one of two cases.
+// Otherwise a second transfer could wait in raft for good, because the leadership is lost before the member is free.
 func TestBusyMemberIsOfferedTheLeadOnce(t *testing.T) {
 	inGroup(t, nodeNames(3), func(cfg *Config) { cfg.TrailingLogs = 5 }, func(t *testing.T, c *cluster) {
 		old := c.leader()
@@ -324,8 +320,7 @@ func TestBusyMemberIsOfferedTheLeadOnce(t *testing.T) {
 				t.Errorf("try %d: %v", try, err)
 			}
 		}
-		q := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(old.name), Addr: []byte(old.name)}}
-		must.Do(t, old.transport.TimeoutNow(raft.ServerID(free), raft.ServerAddress(free), &q, new(raft.TimeoutNowResponse)))
+		must.Do(t, old.timeoutNow(free))
 		for old.raft.State() == raft.Leader {
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -336,6 +331,12 @@ func TestBusyMemberIsOfferedTheLeadOnce(t *testing.T) {
 			c.propose("y")
 		}
 	})
+}
+
+// timeoutNow tells a member to stand for election, as a transfer does.
+func (m *member) timeoutNow(to id.Member) error {
+	q := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(m.name), Addr: []byte(m.name)}}
+	return m.transport.TimeoutNow(raft.ServerID(to), raft.ServerAddress(to), &q, new(raft.TimeoutNowResponse))
 }
 
 func TestLeaderChangeWakesWaiters(t *testing.T) {
