@@ -20,8 +20,22 @@ type processes struct {
 	dial  atomic.Int64 // the nanoseconds that a message's connection takes
 	cut   atomic.Int64 // messages that were given up before their connection was there
 
-	mu    sync.Mutex // guards beats
-	beats map[id.Member]*Beats
+	mu      sync.Mutex // guards all below
+	beats   map[id.Member]*Beats
+	under   map[[2]id.Member]int // messages under way, by sender and receiver
+	crowded bool                 // two were under way at a time
+}
+
+// begin counts a message as under way, until end is called.
+func (p *processes) begin(from, to id.Member) (end func()) {
+	count := func(n int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.under[[2]id.Member{from, to}] += n
+		p.crowded = p.crowded || p.under[[2]id.Member{from, to}] > 1
+	}
+	count(1)
+	return func() { count(-1) }
 }
 
 // of returns the Beats of a member.
@@ -31,6 +45,7 @@ func (p *processes) of(m id.Member) *Beats {
 	if p.beats[m] == nil {
 		p.beats[m] = NewBeats(func(ctx context.Context, to id.Member, q, a any) (err error) {
 			p.sent.Add(1)
+			defer p.begin(m, to)()
 			from, _ := m.Node()
 			if time.Sleep(time.Duration(p.dial.Load())); ctx.Err() != nil {
 				p.cut.Add(1)
@@ -51,7 +66,7 @@ func (p *processes) of(m id.Member) *Beats {
 // together runs a test with three groups that one process leads.
 func together(t *testing.T, do func(t *testing.T, p *processes, groups []*cluster, members []id.Member)) {
 	bubble(t, func(t *testing.T) {
-		p, members := &processes{wires: newWires(), beats: map[id.Member]*Beats{}}, nodeNames(3)
+		p, members := &processes{wires: newWires(), beats: map[id.Member]*Beats{}, under: map[[2]id.Member]int{}}, nodeNames(3)
 		t.Cleanup(func() {
 			for _, b := range p.beats {
 				b.Close()
@@ -127,6 +142,23 @@ func TestFarFollowersHearAtEachTick(t *testing.T) {
 		}
 		if sent, most := streamed(groups)-streams, int64(3*3*2*20/5); sent > most {
 			t.Errorf("%d messages went over streams in a minute, want at most %d", sent, most)
+		}
+	})
+}
+
+// The answer comes when the next message is due. A second connection would take longer than
+// heartbeats wait.
+func TestFarFollowersNeedOneConnection(t *testing.T) {
+	together(t, func(t *testing.T, p *processes, groups []*cluster, members []id.Member) {
+		for _, way := range []time.Duration{250 * time.Millisecond, 290 * time.Millisecond} {
+			p.way.Store(int64(way))
+			time.Sleep(time.Second)
+			for _, c := range groups {
+				staysLed(t, c, members[0], 20*time.Second)
+			}
+		}
+		if p.crowded {
+			t.Error("a message was sent before the one before it was answered")
 		}
 	})
 }

@@ -31,9 +31,10 @@ import (
 // group's own stream, where it may take its time or fail. So no group waits for another, and
 // no heartbeat is answered that its group has not seen.
 //
-// Heartbeats go over the streams until the member has promptly answered a message without any.
-// If a message fails, all its heartbeats go over the streams, and those that follow, until the
-// member answers again.
+// A member gets one message at a time, so that none needs a second connection. Heartbeats go
+// over the streams until the member has promptly answered a message without any. If a message
+// fails or is late, its heartbeats go over the streams, and those that follow, until the member
+// answers again.
 const (
 	// beatsMax is the most heartbeats of one message.
 	beatsMax = 4096
@@ -229,11 +230,16 @@ func (m *beatsBatch) add(t *Transport, term uint64) {
 	m.groups, m.beats = append(m.groups, t), append(m.beats, Beat{t.group, term})
 }
 
-// run sends p a message at each tick, as long as groups here lead p's member.
+// run sends p a message at each tick, once the last one is answered or late, as long as groups
+// here lead p's member.
 func (b *Beats) run(to raft.ServerID, p *beatsPeer) {
+	var m *beatsBatch
 	for {
 		_ = tick.Pause(b.ctx, b.interval) // at the end the heartbeats that wait go over the streams
-		m := b.take(p)
+		if m != nil {
+			<-m.sent
+		}
+		m = b.take(p)
 		if m == nil {
 			return
 		}
@@ -291,9 +297,14 @@ func (b *Beats) exchange(to raft.ServerID, p *beatsPeer, m *beatsBatch) {
 	m.end(a)
 }
 
-// note records whether p has answered its last message promptly.
+// note records whether p has answered its last message promptly. If not, the heartbeats of the
+// next one go over the streams at once.
 func (b *Beats) note(p *beatsPeer, answers bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p.answers = answers
+	if !answers && p.next != nil {
+		p.next.end(BeatsAnswer{})
+		p.next = nil
+	}
 }
