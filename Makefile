@@ -248,6 +248,11 @@ bench-reviews: ## a tenant's doubtful verifications beside a flood of another's 
 bench-scale: ## what a large cluster takes beside its events: messages, the map, links, groups at rest, a rebuild (10 minutes)
 	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Scale -timeout 20m ./router/searches ./raftfsm/metafsm ./node/links ./node/rollback ./node
 
+.PHONY: bench-wheel
+bench-wheel: setup $(TOOLS)/packing/.complete ## from the end of pip to the first recognised face, beside a minute (1 minute)
+	@$(GO) run ./scripts/packages build -only portable -arch $$($(GO) env GOARCH) -to dist/bench
+	@FACET_PACKAGES=$(CURDIR)/dist/bench $(GO) test -run '^$$' -bench FirstFace -benchtime 1x ./scripts/packages
+
 .PHONY: clients
 clients: venv ## pack the Go, Python and JavaScript clients and facet-lab into dist/, for projects elsewhere
 	@$(GO) run ./scripts/clients
@@ -277,7 +282,7 @@ describe: ## write what follows from internal/settings and internal/answers: sch
 version: ## write the version of CHANGELOG.md into the files that repeat it
 	@$(GO) run ./scripts/packages version -write
 
-packages: setup $(PACKAGE_TOOLS) ## all of a release into dist/: .deb, .rpm, image, chart, bills of materials, checksums; KEY=FILE signs them
+packages: setup $(PACKAGE_TOOLS) ## all of a release into dist/: for Debian, RPM, pip and npm, image, chart, bills of materials, checksums; KEY=FILE signs them
 	@$(GO) run $(BUILD) $(ARGS)
 
 image: setup $(PACKAGE_TOOLS) ## the container image into dist/, as an OCI archive, without a daemon; BASE=NAME@sha256:… is its base

@@ -58,7 +58,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/facet"},
 	"filippo.io/age":                         {"cmd/facet/authority"},
 	"golang.org/x/term":                      {"cmd/facet/process"},
-	"golang.org/x/mod":                       {"node", "internal/tiles", "shard/auditlog", "cmd/facet/auditing", "cmd/facet/witness", "scripts/chaos/ledger"},
+	"golang.org/x/mod":                       {"node", "internal/tiles", "shard/auditlog", "cmd/facet/auditing", "cmd/facet/witness", "scripts/chaos/ledger", "scripts/packages"},
 	"github.com/transparency-dev/formats":    {"cmd/facet/auditing", "cmd/facet/witness"},
 	"github.com/knadh/koanf":                 {"cmd/facet"},
 	"github.com/prometheus/client_golang":    {"node"},

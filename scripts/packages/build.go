@@ -16,11 +16,12 @@ import (
 // What -only names.
 const (
 	kindPackages = "packages" // .deb and .rpm
+	kindPortable = "portable" // for pip and npm
 	kindImage    = "image"
 	kindChart    = "chart"
 )
 
-var kinds = []string{kindPackages, kindImage, kindChart}
+var kinds = []string{kindPackages, kindPortable, kindImage, kindChart}
 
 // target is a processor. zig names it to the C compiler, with the oldest C library on which the
 // program runs: that of ONNX Runtime's wheels (manylinux_2_28).
@@ -90,7 +91,7 @@ func (b *builder) build(ctx context.Context) error {
 			return fmt.Errorf("pack the chart: %w", err)
 		}
 	}
-	if b.wants(kindPackages) || b.wants(kindImage) {
+	if b.wants(kindPackages) || b.wants(kindPortable) || b.wants(kindImage) {
 		for _, t := range b.targets {
 			b.say("facet %s for %s", b.version, t.arch)
 			if err := b.stage(ctx, t); err != nil {
@@ -107,6 +108,14 @@ func (b *builder) build(ctx context.Context) error {
 			names, err := b.packages(ctx, t)
 			if err := add(err, names...); err != nil {
 				return fmt.Errorf("packages for %s: %w", t.arch, err)
+			}
+		}
+	}
+	if b.wants(kindPortable) {
+		for _, t := range b.targets {
+			names, err := b.portable(t)
+			if err := add(err, names...); err != nil {
+				return fmt.Errorf("packages of pip and npm for %s: %w", t.arch, err)
 			}
 		}
 	}

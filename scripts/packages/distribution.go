@@ -33,21 +33,30 @@ func (b *builder) pack(ctx context.Context, t target, kind, file string) error {
 	if err := errors.Join(b.writeChangelog(changelog), b.writeCopyright(copyright)); err != nil {
 		return err
 	}
-	config, err := os.ReadFile(filepath.Join(b.root, "deploy", "nfpm", "nfpm.yaml"))
+	text, err := b.fill("deploy/nfpm/nfpm.yaml", map[string]string{
+		"ARCH": t.arch, "TIME": b.epoch.Format(time.RFC3339),
+		"CHANGELOG": changelog, "COPYRIGHT": copyright, "ROOT": b.work(t, "root"),
+	})
 	if err != nil {
 		return err
 	}
-	values := map[string]string{
-		"ARCH": t.arch, "VERSION": b.version, "TIME": b.epoch.Format(time.RFC3339),
-		"CHANGELOG": changelog, "COPYRIGHT": copyright, "ROOT": b.work(t, "root"),
-	}
-	text := os.Expand(string(config), func(name string) string { return values[name] })
 	if err := os.WriteFile(filled, []byte(text), 0o644); err != nil {
 		return err
 	}
 	_, err = b.command(ctx, []string{"SOURCE_DATE_EPOCH=" + fmt.Sprint(b.epoch.Unix())}, b.tool("packing", "bin", "nfpm"),
 		"package", "--config", filled, "--packager", kind, "--target", file)
 	return err
+}
+
+// fill returns a file of the source with ${VERSION} and the values in their places.
+func (b *builder) fill(file string, values map[string]string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(file)))
+	return os.Expand(string(text), func(name string) string {
+		if name == "VERSION" {
+			return b.version
+		}
+		return values[name]
+	}), err
 }
 
 // writeChangelog writes the releases in the form of nfpm, which makes the packages' changelogs of it.

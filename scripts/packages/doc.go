@@ -1,5 +1,5 @@
-// Command packages builds what facet is released as: .deb and .rpm packages, container images, the
-// Helm chart, bills of materials, and the checksums of all of them.
+// Command packages builds what facet is released as: packages for Debian, RPM, pip and npm, container
+// images, the Helm chart, bills of materials, and the checksums of all of them.
 //
 //	go run ./scripts/packages version [-write]       the version, from CHANGELOG.md
 //	go run ./scripts/packages build [-only KINDS]    all of it, into dist/
