@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings the programs that the tests of packages need and this machine lacks, bubblewrap and rpm, to
-# assets/tools/sandbox, from Debian's packages. Nothing is installed.
+# Brings the programs that the tests of packages need and this machine lacks, bubblewrap, rpm, nginx
+# and HAProxy, to assets/tools/sandbox, from Debian's packages. Nothing is installed.
 #
 # usage: scripts/sandbox.sh
 set -euo pipefail
@@ -11,15 +11,17 @@ if [[ $# -gt 0 ]]; then
 	exit 2
 fi
 folder=assets/tools/sandbox
-missing=()
-for program in bwrap:bubblewrap rpm:rpm; do
-	command -v "${program%:*}" >/dev/null || [[ -x $folder/usr/bin/${program%:*} ]] || missing+=("${program#*:}")
+wanted=() complete=1
+for program in bwrap:bubblewrap rpm:rpm nginx:nginx haproxy:haproxy; do
+	command -v "${program%:*}" >/dev/null && continue
+	wanted+=("${program#*:}")
+	compgen -G "$folder/usr/*bin/${program%:*}" >/dev/null || complete=
 done
-[[ ${#missing[@]} -gt 0 ]] || exit 0
-echo "set-up: ${missing[*]} for the tests of packages (once)"
+[[ -z $complete ]] || exit 0
+echo "set-up: ${wanted[*]} for the tests of packages (once)"
 rm -rf "$folder" && mkdir -p "$folder"
-scripts/debian.sh -d "$folder/packages" "${missing[@]}" || {
-	echo "set-up: install ${missing[*]}, then try again." >&2
+scripts/debian.sh -d "$folder/packages" "${wanted[@]}" || {
+	echo "set-up: install ${wanted[*]}, then try again." >&2
 	exit 1
 }
 for package in "$folder"/packages/*.deb; do

@@ -42,13 +42,13 @@ func tool(t *testing.T, name string) (string, []string) {
 	}
 	root, err := filepath.Abs(filepath.Join(rootDir, toolsFolder, "sandbox"))
 	must.Do(t, err)
-	path := filepath.Join(root, "usr", "bin", name)
-	if _, err := os.Stat(path); err != nil {
+	found, err := filepath.Glob(filepath.Join(root, "usr", "*bin", name))
+	if err != nil || len(found) != 1 {
 		t.Fatalf("%s is not there: \"scripts/sandbox.sh\" fetches it", name)
 	}
 	libraries, err := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu"))
 	must.Do(t, err)
-	return path, []string{"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), "RPM_CONFIGDIR=" + filepath.Join(root, "usr", "lib", "rpm")}
+	return found[0], []string{"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), "RPM_CONFIGDIR=" + filepath.Join(root, "usr", "lib", "rpm")}
 }
 
 // imageRoot unpacks the image of a processor from the archive, as a runtime would, and returns its
