@@ -31,14 +31,14 @@ const (
 
 func newCluster() *cobra.Command {
 	return cli.Group(&cobra.Command{
-		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, replicas, renew, rotate, passphrase",
+		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, replicas, admin, renew, rotate, passphrase",
 		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
 			"certificates and keys.\n\n" +
 			"  first machine    facet cluster init --serve\n" +
 			"                   facet cluster invite            (prints a token, and waits for machines)\n" +
 			"  other machines   facet cluster join TOKEN --serve",
-	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterReplicas(), newClusterRenew(), newClusterRotate(),
-		newClusterPassphrase())
+	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterReplicas(), newClusterAdmin(), newClusterRenew(),
+		newClusterRotate(), newClusterPassphrase())
 }
 
 // machine contains the flags that describe the node of this machine.
@@ -202,6 +202,30 @@ func newClusterStatus() *cobra.Command {
 		}
 		return admin.WriteCluster(cmd.OutOrStdout(), s)
 	})
+}
+
+func newClusterAdmin() *cobra.Command {
+	var a access
+	var dir string
+	cmd := &cobra.Command{
+		Use: "admin", Short: "let this machine give orders: make an administrator's certificate",
+		Long: "Make an administrator's certificate beside the node in DIR, or renew it, and name it in the node's profile.\n" +
+			"A machine that joined has none. The command needs the cluster's authority, or a copy of its folder, and\n" +
+			"neither the first machine nor a running node.",
+		Example: "  facet cluster admin --dir /var/lib/facet --authority /media/usb/facet-authority",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			profile, err := cluster.Administer(cmd.Context(), dir, a.authority(cmd))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "this machine has an administrator's certificate\n  commands   export FACET_PROFILE=%s\n", profile)
+			return err
+		},
+	}
+	a.flagsBeside(cmd.Flags())
+	cmd.Flags().StringVar(&dir, "dir", nodeDir, "folder of the node")
+	return cmd
 }
 
 func newClusterRenew() *cobra.Command {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,6 +40,54 @@ func presented(t *testing.T, port int) string {
 	must.Do(t, err)
 	defer c.Close()
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+// The first machine is lost for good, with its node, the administrator's certificate and its copy of the authority.
+// Another one takes over with another copy: it removes the lost node, and lets a machine join in its place.
+func TestFirstMachineIsLost(t *testing.T) {
+	m := form(t)
+	safe := filepath.Join(m.dir, "safe")
+	must.Do(t, os.CopyFS(safe, os.DirFS(m.authority())))
+	must.Do(t, m.process[0].Process.Kill())
+	_ = m.process[0].Wait()
+	must.Do(t, errors.Join(os.RemoveAll(m.folder(0)), os.RemoveAll(m.authority())))
+
+	second := filepath.Join(m.folder(1), "profile.yaml")
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if out, err := command(t, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: %v, %s, want %q", args, err, out, want)
+		}
+	}
+	refused("facet cluster admin", "node", "remove", "n1", "--force", "--profile", second)
+	refused("there is no authority in", "cluster", "admin", "--dir", m.folder(1))
+	refused("must name the folder of a node", "cluster", "admin", "--dir", m.dir, "--authority", safe)
+	other := filepath.Join(m.dir, "other")
+	facet(t, "certs", "init", "--dir", other)
+	refused("are not of the authority in", "cluster", "admin", "--dir", m.folder(1), "--authority", other)
+	refused("facet cluster admin", "node", "remove", "n1", "--force", "--profile", second)
+
+	for range 2 { // the second time there is nothing to do
+		if out := facet(t, "cluster", "admin", "--dir", m.folder(1), "--authority", safe); !strings.Contains(out, second) {
+			t.Errorf("it prints %s, want the profile", out)
+		}
+	}
+	m.profile = second
+	facet(t, "node", "remove", "n1", "--force", "--profile", second)
+	m.ports, m.process = append(m.ports, portsInRow(t, 4)), append(m.process, nil)
+	facet(t, slices.Concat([]string{"cluster", "join", m.invite(t, 1, 1, "--authority", safe)}, m.flags(t, 3))...)
+	m.start(t, 3)
+	until(t, func() (string, bool) {
+		s, err := m.look(t)
+		up := 0
+		for _, n := range s.Nodes {
+			if n.State == wire.StateActive && n.Answers {
+				up++
+			}
+		}
+		return fmt.Sprintf("%+v, %v", s, err), err == nil && up == 3 && len(s.Warnings) == 0
+	})
+	facet(t, "tenant", "create", "acme", "--profile", second)
 }
 
 // The test forms a cluster of three processes by init, invite and join, and

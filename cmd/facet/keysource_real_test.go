@@ -89,7 +89,7 @@ func TestKeysComeFromCredentialAndCommand(t *testing.T) {
 	m.serves(t, 1)
 	facet(t, append([]string{"key", "list", "--tenant", "acme"}, at...)...)
 
-	facet(t, append(append([]string{"cluster", "join"}, m.flags(t, 1)...), m.invite(t, 1))...)
+	facet(t, append(append([]string{"cluster", "join"}, m.flags(t, 1)...), m.invite(t, 0, 1))...)
 	for name, source := range map[string]string{"cluster.key": cluster, "gossip.key": gossip} {
 		got, err := os.ReadFile(filepath.Join(m.folder(1), "keys", name))
 		if err != nil || string(got) != lines[source] {

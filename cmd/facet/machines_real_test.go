@@ -207,7 +207,7 @@ func form(t *testing.T) *machines {
 	m := some(t, 3)
 	m.init(t, "--shards", "2")
 	m.start(t, 0)
-	token := m.invite(t, 2)
+	token := m.invite(t, 0, 2)
 	for i := 1; i < 3; i++ {
 		facet(t, append([]string{"cluster", "join", token}, m.flags(t, i)...)...)
 		m.start(t, i)
@@ -216,11 +216,11 @@ func form(t *testing.T) *machines {
 	return m
 }
 
-// invite opens an invitation, which ends with the test, and returns its token.
-func (m *machines) invite(t *testing.T, nodes int) string {
+// invite opens an invitation on a machine, which ends with the test, and returns its token.
+func (m *machines) invite(t *testing.T, from, nodes int, flags ...string) string {
 	t.Helper()
 	var out testkit.Buffer
-	cmd := command(t, "cluster", "invite", "--dir", m.folder(0), "--nodes", strconv.Itoa(nodes))
+	cmd := command(t, append([]string{"cluster", "invite", "--dir", m.folder(from), "--nodes", strconv.Itoa(nodes)}, flags...)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })

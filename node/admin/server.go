@@ -245,7 +245,7 @@ func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) (name string, no
 	case role == cert.RoleNode:
 		return name, refusal{audit.WrongRole, "this is the certificate of a node, which may give no orders: " + wire.RenewForStatus}
 	case !statusRequests[pattern]:
-		return name, refusal{audit.WrongRole, "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"}
+		return name, refusal{audit.WrongRole, "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only (\"facet cluster admin\" makes an admin certificate here)"}
 	}
 	if u, err := id.Parse(name); err != nil || p.cfg.IsRemoved(id.Node{UUID: u}) {
 		return name, refusal{audit.WrongCertificate, "the certificate is of a node that was removed"}

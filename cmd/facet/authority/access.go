@@ -82,6 +82,19 @@ func (a Access) OpenOrCreate(ctx context.Context, name string) (*Folder, error) 
 	return f, f.ensureAdmin()
 }
 
+// OpenFor opens the authority, which must exist and be one of those in the file trusted. It creates
+// the administrator's certificate if that is missing.
+func (a Access) OpenFor(ctx context.Context, trusted string) (*Folder, error) {
+	f, err := a.Open(ctx)
+	if err == nil {
+		err = f.shares(trusted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, f.ensureAdmin()
+}
+
 // OpenWithKeys does the work of OpenOrCreate, and creates the keys of the cluster in
 // the folder if they are missing.
 func (a Access) OpenWithKeys(ctx context.Context, name string) (*Folder, error) {

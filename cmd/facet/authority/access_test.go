@@ -319,7 +319,7 @@ func TestAdminCertificateOfOthersIsKept(t *testing.T) {
 	must.Do(t, err)
 	a := access(dir, "")
 	a.Admin = other.Admin()
-	if _, err := a.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is not of the authority in") {
+	if _, err := a.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "are not of the authority in") {
 		t.Errorf("got %v", err)
 	}
 	if !equal(before, bytesIn(t, other.Admin())) {

@@ -165,7 +165,7 @@ func (f *Folder) ensureAdmin() error {
 }
 
 // shares returns an error if a file names authorities, and none of them is one of this
-// cluster: the certificate beside it must not be replaced.
+// cluster: the certificates beside it are of another one.
 func (f *Folder) shares(file string) error {
 	b, err := cert.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +187,7 @@ func (f *Folder) shares(file string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the administrator's certificate in %s is not of the authority in %s: name the folder of its authority", filepath.Dir(file), f.dir)
+	return fmt.Errorf("the certificates in %s are not of the authority in %s: name the folder of their authority", filepath.Dir(file), f.dir)
 }
 
 // NodeCertificates describes a node that gets certificates.

@@ -7,7 +7,7 @@
 //	certificates/   the node's own: ca.pem, node.*, server.*, and status.* for commands
 //	keys/           cluster.key and gossip.key, the same on all nodes
 //	profile.yaml    how commands find and authenticate to the cluster
-//	admin/          on the first machine only: the administrator's certificate
+//	admin/          on the first machine, and where "facet cluster admin" ran: the administrator's certificate
 //
 // The folder with the authority, DIR-authority, lies beside it on the first machine.
 // Private keys of certificates are created where they are used and never leave the
