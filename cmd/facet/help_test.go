@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"facet/cmd/facet/cli"
+	"facet/node/wire"
 )
 
 // exits runs facet and checks its exit status and a part of its output.
@@ -37,6 +38,9 @@ func TestUnknownCommandNamesNearest(t *testing.T) {
 	exits(t, 0, "Usage:\n  facet status [flags]", "status", "--help")
 	exits(t, 0, "Usage:\n  facet cluster join TOKEN [flags]", "help", "cluster", "join")
 	exits(t, 0, "rotate", "cluster")
+	exits(t, 0, "Usage:\n  facet gallery list [flags]", "gallery", "ls", "--help")
+	exits(t, 0, "Usage:\n  facet enrol PHOTO [flags]", "help", "enroll")
+	exits(t, 0, "facet "+wire.Version, "--version")
 	exits(t, 0, "complete -o default", "completion", "bash")
 	exits(t, 0, "status", "__complete", "sta")
 }

@@ -89,6 +89,10 @@ func newRoot() *cobra.Command {
 		cmd.GroupID = groupTenant
 		root.AddCommand(cmd)
 	}
+	complete(root, "")
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
 	root.InitDefaultHelpFlag()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

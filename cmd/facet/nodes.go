@@ -146,11 +146,15 @@ func newVersion() *cobra.Command {
 		Short: "print the version",
 		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "facet %s%s %s %s/%s\n",
-				wire.Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
 			return err
 		},
 	}
+}
+
+// version returns the version with the commit, Go's version and the platform.
+func version() string {
+	return fmt.Sprintf("facet %s%s %s %s/%s", wire.Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // revision returns the commit that this program was built from, if it is known.

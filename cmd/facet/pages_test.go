@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,38 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 			if got := lacks(root, c); got != want {
 				t.Errorf("%q: %q is missing, want %q", shown, got, want)
 			}
+		}
+	}
+}
+
+// Each command has an example, whose own words and flags exist. Only help and completion, which are
+// Cobra's, have none.
+func TestCommandsHaveExamplesThatExist(t *testing.T) {
+	t.Parallel()
+	root := newRoot()
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
+			return
+		}
+		shown := commandsOf(strings.ReplaceAll("\n"+cmd.Example, "\n", "\n    "))
+		own := strings.TrimPrefix(cmd.CommandPath(), "facet ")
+		if (!cmd.HasSubCommands() || cmd.Example != "") && !slices.ContainsFunc(shown, func(s string) bool { return s == own || strings.HasPrefix(s, own+" ") }) {
+			t.Errorf("%s has no example of itself", cmd.CommandPath())
+		}
+		for _, s := range shown {
+			if missing := lacks(root, s); missing != "" {
+				t.Errorf("%s: %q: there is no %s", cmd.CommandPath(), s, missing)
+			}
+		}
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+	for path := range examples {
+		if cmd, rest, err := root.Find(strings.Fields(path)); err != nil || len(rest) > 0 {
+			t.Errorf("an example is for %q, and there is only %s", path, cmd.CommandPath())
 		}
 	}
 }
