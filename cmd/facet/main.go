@@ -45,7 +45,7 @@ func run(args []string) int {
 	if hasStatus && exit.Err == nil {
 		return exit.Status
 	}
-	fmt.Fprintf(root.ErrOrStderr(), "facet: %v\n", err)
+	fmt.Fprintf(root.ErrOrStderr(), "facet: %s\n", cli.Plain(err))
 	if _, usage := errors.AsType[*cli.UsageError](err); usage {
 		if !cmd.HasSubCommands() {
 			fmt.Fprintf(root.ErrOrStderr(), "usage: %s\n", cmd.UseLine())
@@ -79,7 +79,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(newHelp())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(newServe(), newDev(), newConsole(), newCluster(), newTenant(), newKey(), newStatus(), newDoctor(), newDebug(), newNode(), newShard(), newCerts(), newBackup(), newErase(), newRestore(), newRecover(), newDemo(), newBench(), newModels(), newVersion())
 	root.AddGroup(&cobra.Group{ID: groupOperator, Title: "Nodes and clusters:"}, &cobra.Group{ID: groupTenant, Title: "The work of a tenant:"})
 	for _, cmd := range root.Commands() {

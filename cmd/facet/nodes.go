@@ -38,7 +38,7 @@ func newServe() *cobra.Command {
 		if unknown := config.UnknownFlags(cmd.Flags(), os.Args[1:]); unknown != nil {
 			err = unknown
 		}
-		return cli.Misuse(err)
+		return cli.FlagError(cmd, err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		reload := serve.Reload{Hangups: serve.Hangups(), Load: func() (config.Settings, error) { return config.Load(cmd.Flags(), os.Environ()) }}

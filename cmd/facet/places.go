@@ -32,7 +32,7 @@ func newNode() *cobra.Command {
 		newNodeOrder("drain NODE", "move a node's replicas to others; it stays in the cluster", wire.StateDraining),
 		newNodeOrder("activate NODE", "give a drained node its share again", wire.StateActive),
 		newNodeOrder("remove NODE", "take a node out for good; drain it first if it runs", wire.StateRemoved),
-		newNodeOrder("replace NODE HEIR", "drain a node onto another one", wire.StateDraining),
+		newNodeOrder("replace NODE NEW-NODE", "drain a node onto another one", wire.StateDraining),
 	)
 }
 

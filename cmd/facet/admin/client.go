@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -52,6 +53,9 @@ func NewClient(t Target) (*Client, error) {
 		return nil, err
 	}
 	source, err := cert.Load(files, slog.New(slog.DiscardHandler))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no administrator's certificate: name its folder with --certificates, or in the profile", t.Certificates)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the administrator's certificate: %w", err)
 	}
@@ -213,6 +217,9 @@ type UnreachableError struct{ Errs []error }
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no node answers on its admin port: %v", e.Errs[len(e.Errs)-1])
 }
+
+// Unwrap returns the error of the last node.
+func (e *UnreachableError) Unwrap() error { return e.Errs[len(e.Errs)-1] }
 
 // AnswerError is an answer other than success.
 type AnswerError struct {

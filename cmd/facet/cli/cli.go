@@ -50,11 +50,12 @@ func (e *ExitError) Error() string {
 // Unwrap returns the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Args turns the errors of an argument check into usage errors.
+// Args makes a check of arguments name the one that is missing or too many, as a usage error. check
+// is one of Cobra's that count, and the command's Use names its arguments.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return Misuse(err)
+		if check(cmd, args) != nil {
+			return Misuse(miscounted(cmd, args))
 		}
 		return nil
 	}
