@@ -370,7 +370,7 @@ func TestCommandsExplainRefusals(t *testing.T) {
 	s.in = make([]byte, 15_000_001)
 	s.run(1, "more than 15 MB", "search", "-")
 	s.run(1, "is a folder: facet import", "enrol", s.dir)
-	s.run(1, "no such file", "enrol", "nobody.jpg")
+	s.run(1, "there is no nobody.jpg", "enrol", "nobody.jpg")
 	s.run(1, "facet tag create NAME", "enrol", photoPath(obama), "--tag", "nowhere")
 	s.run(2, "only one photo can come from the standard input", "verify", "-", "-")
 	s.run(2, "usage: facet enrol PHOTO", "enrol")

@@ -96,7 +96,7 @@ func TestKeyCommandExplainsErrors(t *testing.T) {
 	f(`no tenant "nobody"`, "list", "--tenant", "nobody", "--dir", c.dir)
 	f(`no tenant "nobody"`, "revoke", "K", "--tenant", "nobody", "--dir", c.dir)
 	f("no cluster", "list", "--tenant", "x", "--dir", filepath.Join(t.TempDir(), "nowhere"))
-	f("arg", "revoke", "--tenant", "x", "--dir", c.dir)
+	f("KEY is missing", "revoke", "--tenant", "x", "--dir", c.dir)
 	if out, err := facet("tenant", "create", "wrong-keys", "--dir", c.dir); err != nil {
 		t.Fatal(out)
 	}

@@ -103,17 +103,18 @@ func (n newcomer) proxy(t *testing.T, name string, info dev.Info) (base, ca stri
 // a proxy might change, and when a node has died. No photo comes to a proxy's disk.
 func TestProxiesPassRequests(t *testing.T) {
 	t.Parallel()
+	dir := dist(t)
 	for name := range proxies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			passesRequests(t, name)
+			passesRequests(t, name, dir)
 		})
 	}
 }
 
-func passesRequests(t *testing.T, proxy string) {
+func passesRequests(t *testing.T, proxy, dir string) {
 	n := newNewcomer(t, "venv/bin")
-	n.pip(t, dist(t))
+	n.pip(t, dir)
 	n.dev(t)
 	info, err := dev.ReadInfo(filepath.Join(n.home, "dev"))
 	must.Do(t, err)
