@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,10 +113,15 @@ func FlagError(_ *cobra.Command, err error) error {
 // by its name in Use, or is too many.
 func miscounted(cmd *cobra.Command, args []string) error {
 	names := strings.Fields(cmd.Use)[1:]
-	if len(args) > len(names) {
-		return fmt.Errorf("%q is one argument too many", args[len(names)])
+	if end := slices.IndexFunc(names, func(name string) bool { return strings.ContainsAny(name[:1], "-{") }); end >= 0 {
+		names = names[:end] // flags follow, or a choice that the command checks itself
 	}
-	if len(names) > 1 && names[1] == "|" {
+	switch {
+	case len(args) >= len(names) && len(args) > 0:
+		return fmt.Errorf("%q is one argument too many", args[len(args)-1])
+	case len(names) == 0:
+		return errors.New("an argument is missing")
+	case len(names) > 1 && names[1] == "|":
 		return fmt.Errorf("%s is missing", strings.Join(names, " "))
 	}
 	return fmt.Errorf("%s is missing", names[len(args)])
