@@ -358,7 +358,7 @@ func newAuditKey() *cobra.Command {
 	var l auditLog
 	cmd := &cobra.Command{
 		Use: "key", Short: "print the log's verifier key, for those who check it",
-		Long: "Print the verifier key of a tenant's audit log. It is for ever the same. Give it to those who check the log by another way\n" +
+		Long: "Print the verifier key of a tenant's audit log. It never changes. Give it to those who check the log by another way\n" +
 			"than the log itself.",
 		Example: "  facet audit key > audit.key", Args: cli.Args(cobra.NoArgs),
 	}

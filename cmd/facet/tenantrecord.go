@@ -180,7 +180,7 @@ func auditText(a wire.Audit) string {
 	if text == "" {
 		return "off: requests are not recorded"
 	}
-	return fmt.Sprintf("%s; contents are kept for %d days, hashes for ever", text, a.Days)
+	return fmt.Sprintf("%s; contents are kept for %d days, and hashes are never removed", text, a.Days)
 }
 
 // scheduleText describes a schedule of backups.

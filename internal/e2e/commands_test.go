@@ -200,7 +200,7 @@ func TestCommandsDoTenantsWork(t *testing.T) {
 func TestCommandsExpirePhotos(t *testing.T) {
 	t.Parallel()
 	s := newTenant(t, shared(t), "commands-expiry")
-	s.run(0, "kept     for ever", "gallery", "create", "visitors")
+	s.run(0, "kept     always", "gallery", "create", "visitors")
 	s.run(2, "it is no time: give 30d, 12h, 2030-01-31", "enrol", photoPath(obama), "--expires", "tomorrow")
 	s.run(1, "must be in the future", "enrol", photoPath(obama), "--expires", "2020-01-31")
 	s.run(0, "no photo expires before ", "subject", "list", "--expires-before", "2199-01-31T12:00:00+01:00")
@@ -235,7 +235,7 @@ func TestCommandsExpirePhotos(t *testing.T) {
 	s.run(0, "https://hr.example/{externalId}", "gallery", "show", "visitors")
 	s.run(0, "90 days", "gallery", "update", "visitors", "--photo-link", "")
 	s.run(1, "from 0 to 36500", "gallery", "update", "visitors", "--retention-days", "-1")
-	s.run(0, "for ever", "gallery", "update", "visitors", "--retention-days", "0")
+	s.run(0, "always", "gallery", "update", "visitors", "--retention-days", "0")
 	within(t, "the list shows that the photo never expires", func() error {
 		if out := s.run(0, later.ID, "subject", "list", "--all", "-o", "json"); strings.Contains(out, "expires") {
 			return errors.New(out)

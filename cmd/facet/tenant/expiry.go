@@ -92,7 +92,7 @@ func expiresAt(t time.Time) string {
 func kept(days int) string {
 	switch days {
 	case 0:
-		return "for ever"
+		return "always"
 	case 1:
 		return "1 day"
 	default:

@@ -113,7 +113,7 @@ func newGalleryUpdate() *cobra.Command {
 		Use: "update NAME|ID", Short: "change a gallery; what no flag names stays", Args: cli.Args(cobra.ExactArgs(1)),
 		Long: "Change a gallery; what no flag names stays. With --retention-days, photos whose last update is that long ago\n" +
 			"are removed, those that exist now, too, within seconds. facet subject list --expires-before shows what would go.",
-		Example: "  facet gallery update visitors --retention-days 90\n  facet gallery update visitors --retention-days 0   # for ever\n" +
+		Example: "  facet gallery update visitors --retention-days 90\n  facet gallery update visitors --retention-days 0   # keep them always\n" +
 			"  facet gallery update staff --photo-link 'https://hr.example/photos/{externalId}.jpg'",
 	}
 	given := settingFlags[settings.Gallery](cmd, true, "size")
